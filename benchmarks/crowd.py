@@ -25,7 +25,7 @@ from consumer.cli.operations.store_init import posting_shares
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from deploy.local import shell
 from storage.clock import now_ms
@@ -83,7 +83,7 @@ class Maker:
         numbers = range(self._count, self._count + count)
         self._count += count
         articles = [Article(id=f"article {number}", body="") for number in numbers]
-        return self._builder.versions(articles, [ArrivedAt(now_ms(), number) for number in numbers], fingerprints)
+        return self._builder.versions(articles, [ArrivalTime(now_ms(), number) for number in numbers], fingerprints)
 
 
 @contextmanager

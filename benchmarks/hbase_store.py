@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from storage.hbase import HbaseOptions, Place, parse_place
+from storage.hbase import HbaseOptions, StoreAddress, parse_place
 from storage.hbase.store import HbaseStore
 from storage.records import Record, Version, reference_of
 
@@ -39,7 +39,7 @@ def main() -> None:
         look_up(place, HbaseOptions(connections_max=connections), chance)
 
 
-def calls(place: Place, options: HbaseOptions, chance: random.Random) -> list[float]:
+def calls(place: StoreAddress, options: HbaseOptions, chance: random.Random) -> list[float]:
     """Articles a second of each call."""
     store = HbaseStore.open(place, options)
     warm(store, [version(chance) for _ in range(BATCH)])
@@ -64,7 +64,7 @@ def warm(store: HbaseStore, versions: Sequence[Version]) -> list[float]:
     return [timed(work) for work in works]
 
 
-def look_up(place: Place, options: HbaseOptions, chance: random.Random) -> None:
+def look_up(place: StoreAddress, options: HbaseOptions, chance: random.Random) -> None:
     """Rows of 256 articles, 8 keys each, out of rows that hold about as many postings as 10^6 articles make."""
     store = HbaseStore.open(place, options)
     keys = [

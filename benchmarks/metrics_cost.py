@@ -30,7 +30,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.histogram import Histogram
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch, RawRecord
@@ -123,7 +123,7 @@ class Judging:
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),
             journal=NoJournal(),
             hooks=hooks,
-            stopping=Stopping(),
+            stopping=StopSignal(),
             expiry=Expiry(judge, now_ms, self._settings.window_ms, self._settings.window_ms),
             postings_watch=self._config.judge.postings_watch,
         ).run()

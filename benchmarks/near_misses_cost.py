@@ -31,10 +31,10 @@ from consumer.judge.expiry import Expiry
 from consumer.judge.near_misses import NearMisses
 from consumer.kafka.sink.event_headers import event_headers
 from consumer.kafka.sink.outbox import Outbox
-from consumer.kafka.sink.outgoing import Outgoing
-from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.outgoing import OutgoingMessage
+from consumer.kafka.sink.topic_sink import KafkaSink, MessageRouting
 from consumer.kafka.topics import SinkTopics
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
 from consumer.pipeline.arrivals import FileArrivals
@@ -61,7 +61,7 @@ class Counting(Outbox):
         self.sent: dict[str, int] = {}
 
     @override
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         self.sent[message.topic] = self.sent.get(message.topic, 0) + 1
 
     @override
@@ -96,11 +96,11 @@ class Judging:
             builder=components.version_builder(Binding(self._settings)),
             arrivals=FileArrivals(now_ms(), b"given", "feed"),
             detector=judge,
-            sink=KafkaSink(outbox, Messages(_TOPICS, event_headers)),
+            sink=KafkaSink(outbox, MessageRouting(_TOPICS, event_headers)),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),
             journal=NoJournal(),
             hooks=self._hooks,
-            stopping=Stopping(),
+            stopping=StopSignal(),
             expiry=Expiry(judge, now_ms, self._settings.window_ms, self._settings.window_ms),
             postings_watch=self._config.judge.postings_watch,
         ).run()

@@ -9,11 +9,11 @@ from consumer.judge import events
 from consumer.judge.binding import Binding
 from consumer.judge.comparison import compare as compared
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from dupwatch.errors import translated
-from storage.records import Stored
+from storage.records import StoredVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,10 @@ def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison
     settings, computes = _defaults()
     fingerprints = computes.fingerprint([a, b], [lang_a, lang_b])
     articles = [Article("a", a, lang=lang_a), Article("b", b, lang=lang_b)]
-    versions = version_builder(Binding(settings)).versions(articles, [ArrivedAt(0, 0), ArrivedAt(0, 1)], fingerprints)
-    one, other = (Stored(version.record, None, None) for version in versions)
+    versions = version_builder(Binding(settings)).versions(
+        articles, [ArrivalTime(0, 0), ArrivalTime(0, 1)], fingerprints
+    )
+    one, other = (StoredVersion(version.record, None, None) for version in versions)
     (found,) = compared(one, [other], settings)
     shared = events.shared_keywords(one.record, other.record)
     return Comparison(found.near, found.distance, found.similarity, shared)

@@ -18,7 +18,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import QueryResult
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks
@@ -231,7 +231,7 @@ class Window:
         # Arrivals never go back, whatever the clock does.
         self._latest_ms = max(self._latest_ms, now_ms())
         arrivals = [
-            ArrivedAt(self._latest_ms, next(self._sequence), feed=origin and origin.owner, key=origin and origin.key)
+            ArrivalTime(self._latest_ms, next(self._sequence), feed=origin and origin.owner, key=origin and origin.key)
             for _, origin in zip(articles, origins, strict=False)
         ]
         return self._builder.versions(articles, arrivals, fingerprints)

@@ -20,9 +20,9 @@ The steps named below are those of ``Detector.judge`` (docs/contributing/protoco
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from storage.postings import KeyedCode, Row
-from storage.records import Planned, Record, Release, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange
+from storage.postings import KeyedCode, PostingRow
+from storage.records import CapacityPlan, Record, Release, StoredVersion, Tombstone, Version
+from storage.seen import SeenChange, SeenTimes
 
 Answer = TypeVar("Answer")
 
@@ -48,7 +48,7 @@ class Stats(NamedTuple):
 class VersionStore(Protocol):
     """Versions and tombstones, each written once."""
 
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Store each version by compare-and-set from absent, and return what is stored now.
 
         Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. A
@@ -65,7 +65,7 @@ class VersionStore(Protocol):
         """
         ...
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read versions with their verdicts, and with the arrival that ended each, as far as stored by now.
 
         Called for the candidates of a batch (*read*), and where another process may have settled first (*settle*).
@@ -80,14 +80,14 @@ class VersionStore(Protocol):
         """
         ...
 
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         """Read what arrived last of each id, a version or a tombstone. The ids differ.
 
         Called where content arrives again that has ended (*records*).
         """
         ...
 
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival. Called by inspection, never by the judge."""
         ...
 
@@ -107,7 +107,7 @@ class PostingStore(Protocol):
         """
         ...
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Read the rows of these keys, which differ, whole up to the store's cap of postings per row (*look up*).
 
         Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
@@ -118,7 +118,7 @@ class PostingStore(Protocol):
         """
         ...
 
-    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         """Read at most ``postings_max`` postings with just this code under its key, however wide the row is.
 
         Called for truncated rows, so that an equal fingerprint is found there too. The codes differ. A row is
@@ -166,7 +166,7 @@ class SeenStore(Protocol):
     A store may be without; then it remembers nothing, and refuses to be changed.
     """
 
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         """Read what is remembered of these texts. The digests differ. Called before a batch is decided (*decide*)."""
         ...
 
@@ -186,7 +186,7 @@ class SeenStore(Protocol):
         """
         ...
 
-    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+    def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         """Iterate over all entries with their digests, as ``scan`` does. Called by inspection and migration."""
         ...
 
@@ -205,7 +205,7 @@ class SettingsStore(Protocol):
         """Read the stored settings, None if there are none yet. Called by commands that must not write."""
         ...
 
-    def planned(self) -> Planned | None:
+    def planned(self) -> CapacityPlan | None:
         """Read what the store is made for, None if nobody has said so.
 
         Called before the first ``agree`` of a store: settings with another plan must be refused then.
@@ -253,7 +253,7 @@ class StoreUpkeep(Protocol):
         """
         ...
 
-    def scan(self) -> Iterator[Stored | Tombstone]:
+    def scan(self) -> Iterator[StoredVersion | Tombstone]:
         """Iterate over everything stored, in unspecified order, each item as of when it is read.
 
         Called by inspection, export and comparison; may take minutes, during which the store is in use.

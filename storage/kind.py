@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from storage.files import FILE_MODE
 from storage.interface import Store
-from storage.records import Planned
+from storage.records import CapacityPlan
 from storage.watched import StoreReport
 
 _Options = TypeVar("_Options")
@@ -60,7 +60,7 @@ class StoreNeeds(NamedTuple):
     advice: tuple[StoreFinding, ...] = ()
 
 
-class OnDisk(NamedTuple):
+class DiskLocation(NamedTuple):
     """Where a store is on this machine: its directory, and the files in it that are the store."""
 
     directory: Path
@@ -68,7 +68,7 @@ class OnDisk(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class StoreArguments:
     """How a store of any kind is opened. A kind uses what applies to it.
 
     ``lifetime_s`` is how long the store has to keep a version, ``seen_s`` how long it remembers a text after it was
@@ -99,22 +99,22 @@ class Opening:
         return next((found for found in self.own if isinstance(found, options)), options())
 
 
-def no_checks(_url: str, _opening: Opening) -> tuple[StoreCheck, ...]:
+def no_checks(_url: str, _opening: StoreArguments) -> tuple[StoreCheck, ...]:
     """Return no checks, for a kind of store that needs none."""
     return ()
 
 
-def no_needs(_opening: Opening) -> StoreNeeds:
+def no_needs(_opening: StoreArguments) -> StoreNeeds:
     """Return no needs, for a kind of store without options of its own."""
     return StoreNeeds()
 
 
-def one_judge(_opening: Opening) -> int:
+def one_judge(_opening: StoreArguments) -> int:
     """Return 1, for a kind of store that writes one batch after the other."""
     return 1
 
 
-def no_warm_up(_opening: Opening) -> float:
+def no_warm_up(_opening: StoreArguments) -> float:
     """Return 0, for a kind of store without servers that could be cold."""
     return 0
 
@@ -141,18 +141,18 @@ class StoreKind:
     form: str
     example: str
     pattern: str
-    open: Callable[[str, Opening], Store]
-    on_disk: Callable[[str], OnDisk | None]
+    open: Callable[[str, StoreArguments], Store]
+    on_disk: Callable[[str], DiskLocation | None]
     identity: Callable[[str], str]
     same: Callable[[str, str], bool]
     note: str = ""
     remote: bool = False
     outlives_run: bool = True
-    checks: Callable[[str, Opening], tuple[StoreCheck, ...]] = no_checks
-    needs: Callable[[Opening], StoreNeeds] = no_needs
-    judges_max: Callable[[Opening], int] = one_judge
-    warm_up_s: Callable[[Opening], float] = no_warm_up
-    plan_for: Callable[[str, Opening, Planned], Planned] | None = None
+    checks: Callable[[str, StoreArguments], tuple[StoreCheck, ...]] = no_checks
+    needs: Callable[[StoreArguments], StoreNeeds] = no_needs
+    judges_max: Callable[[StoreArguments], int] = one_judge
+    warm_up_s: Callable[[StoreArguments], float] = no_warm_up
+    plan_for: Callable[[str, StoreArguments, CapacityPlan], CapacityPlan] | None = None
 
     def names(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.hbase.kind import HBASE
-from storage.kind import Opening, StoreKind, StoreNeeds
+from storage.kind import StoreArguments, StoreKind, StoreNeeds
 from storage.lmdb.kind import LMDB
 from storage.memory import MEMORY
 
@@ -39,7 +39,7 @@ def same_store(url: str, other_url: str) -> bool:
     return kind is kind_of(other_url) and kind.same(url, other_url)
 
 
-def needs_of_all(opening: Opening) -> list[StoreNeeds]:
+def needs_of_all(opening: StoreArguments) -> list[StoreNeeds]:
     """Return what the options of every kind need: they are checked also while another kind of store is used."""
     return [kind.needs(opening) for kind in KINDS]
 

@@ -15,19 +15,19 @@ from typing_extensions import override
 
 from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
-from storage.kind import Opening, StoreKind, no_files
+from storage.kind import StoreArguments, StoreKind, no_files
 from storage.postings import (
     DEFAULT_LAYOUT,
     KeyedCode,
     PostingLayout,
-    Row,
+    PostingRow,
     common_layout,
     postings_of,
     rows_within,
     truncated_to,
 )
-from storage.records import Arrival, Planned, Record, Release, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange, SeenEntries
+from storage.records import Arrival, CapacityPlan, Record, Release, StoredVersion, Tombstone, Version
+from storage.seen import SeenChange, SeenEntries, SeenTimes
 
 ROW_POSTINGS_MAX: Final = 10_000
 
@@ -63,7 +63,7 @@ class MemoryStore(Store):
         self._seen = SeenEntries()
 
     @override
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         with self._lock:
             for version in versions:
                 reference = version.record.reference
@@ -84,7 +84,7 @@ class MemoryStore(Store):
             return [self._tombstones[tombstone.reference] for tombstone in tombstones]
 
     @override
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         with self._lock:
             return [self._stored(reference) if reference in self._versions else None for reference in references]
 
@@ -95,13 +95,13 @@ class MemoryStore(Store):
             return [b"" if version is None else version.record.sketch for version in versions]
 
     @override
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         with self._lock:
             timelines = [self._timelines.get(id_hash) for id_hash in id_hashes]
             return [None if timeline is None else self._whole(timeline[-1].reference) for timeline in timelines]
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         with self._lock:
             return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
 
@@ -122,7 +122,7 @@ class MemoryStore(Store):
                 self._rows[key] = _merged(row, [posting for _, posting in group])
 
     @override
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         with self._lock:
             layout = self._layout or DEFAULT_LAYOUT
             rows = [self._rows.get(key, b"") for key in keys]
@@ -130,15 +130,15 @@ class MemoryStore(Store):
             count * layout.posting_bytes for count in (self._row_postings_max, truncated_to(self._row_postings_max))
         )
         found = (
-            Row(row[:truncated_bytes], truncated=True, layout=layout)
+            PostingRow(row[:truncated_bytes], truncated=True, layout=layout)
             if len(row) > cap_bytes
-            else Row(row, truncated=False, layout=layout)
+            else PostingRow(row, truncated=False, layout=layout)
             for row in rows
         )
         return rows_within(found, bytes_max)
 
     @override
-    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         with self._lock:
             layout = self._layout or DEFAULT_LAYOUT
             rows = [self._rows.get(keyed.key, b"") for keyed in codes]
@@ -171,7 +171,7 @@ class MemoryStore(Store):
             ]
 
     @override
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         with self._lock:
             return self._seen.read(digests)
 
@@ -186,7 +186,7 @@ class MemoryStore(Store):
             return self._seen.forget(before_ms, texts_max)
 
     @override
-    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+    def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         with self._lock:
             entries = self._seen.items()
         yield from entries
@@ -204,7 +204,7 @@ class MemoryStore(Store):
             return self._settings
 
     @override
-    def planned(self) -> Planned | None:
+    def planned(self) -> CapacityPlan | None:
         """Return nothing: a store that ends with its run is made for nothing in advance."""
         return None
 
@@ -223,7 +223,7 @@ class MemoryStore(Store):
             return max((expiry.at_ms for expiry in self._expiries if expiry.at_ms < before_ms), default=None)
 
     @override
-    def scan(self) -> Iterator[Stored | Tombstone]:
+    def scan(self) -> Iterator[StoredVersion | Tombstone]:
         """Iterate over what is stored at the start, without what is swept in the meantime."""
         with self._lock:
             references = [*self._versions, *self._tombstones]
@@ -266,17 +266,17 @@ class MemoryStore(Store):
         release = self._releases.get(reference)
         return first if release is None else release.event
 
-    def _stored(self, reference: bytes) -> Stored:
+    def _stored(self, reference: bytes) -> StoredVersion:
         record = self._versions[reference].record
         timeline = self._timelines[record.id_hash]
         following = bisect_right(timeline, record.arrival)
         ends_at = timeline[following] if following < len(timeline) else None
         release = self._releases.get(reference)
         if release is not None:
-            return Stored(record, release.event, ends_at, release.of)
-        return Stored(record, self._verdicts.get(reference), ends_at)
+            return StoredVersion(record, release.event, ends_at, release.of)
+        return StoredVersion(record, self._verdicts.get(reference), ends_at)
 
-    def _whole(self, reference: bytes) -> Stored | Tombstone:
+    def _whole(self, reference: bytes) -> StoredVersion | Tombstone:
         return self._tombstones[reference] if reference in self._tombstones else self._stored(reference)
 
     def _remove_postings(self, record: Record) -> None:
@@ -305,10 +305,10 @@ class MemoryStore(Store):
             del self._timelines[gone.id_hash]
 
 
-def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int) -> Row:
+def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int) -> PostingRow:
     matching = layout.with_code(row, code)
     bytes_max = layout.posting_bytes * postings_max
-    return Row(matching[:bytes_max], len(matching) > bytes_max, layout)
+    return PostingRow(matching[:bytes_max], len(matching) > bytes_max, layout)
 
 
 def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
@@ -330,7 +330,7 @@ def _offset_in(row: bytes, posting: bytes) -> int:
     return index * width
 
 
-def _open(_url: str, opening: Opening) -> MemoryStore:
+def _open(_url: str, opening: StoreArguments) -> MemoryStore:
     return MemoryStore(row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX)
 
 

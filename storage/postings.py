@@ -134,7 +134,7 @@ TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
 """How many postings are read of a row wider than the store's cap; nothing is promised for such rows anyway."""
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class PostingRow(msgspec.Struct, frozen=True, gc=False):
     """The postings read under one key; ``truncated`` if the row is wider than the store's cap and was not read whole.
 
     ``packed`` has the postings one after the other, so that the rows of a look-up can be joined as they are.
@@ -150,9 +150,9 @@ class Row(msgspec.Struct, frozen=True, gc=False):
         return np.frombuffer(self.packed, self.layout.dtype)
 
 
-def rows_within(rows: Iterator[Row], bytes_max: int | None) -> list[Row]:
+def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[PostingRow]:
     """Take rows until they have more than ``bytes_max`` bytes, all if that is None; at least one, if there is one."""
-    taken: list[Row] = []
+    taken: list[PostingRow] = []
     size_bytes = 0
     for row in rows:
         taken.append(row)

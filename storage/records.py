@@ -213,7 +213,7 @@ def _encode_fields(stored: Record | Tombstone, always: int) -> bytes:
     return _encode(values[:end])
 
 
-class Stored(NamedTuple):
+class StoredVersion(NamedTuple):
     """A version as a store holds it.
 
     ``verdict`` is the verdict event's bytes, None while the version is pending. ``ends_at`` is the arrival of the id's
@@ -259,7 +259,7 @@ def stretch_reference(first: bytes, stretch: int) -> bytes:
     return first[:ID_HASH_BYTES] + digest.digest()
 
 
-class Planned(msgspec.Struct, frozen=True):
+class CapacityPlan(msgspec.Struct, frozen=True):
     """What a store is made for: a block plan, and the number of articles that are expected in the window.
 
     ``dupwatch store init --articles`` writes it into ``meta``. It is no setting: a store is bound to its settings by
@@ -270,11 +270,11 @@ class Planned(msgspec.Struct, frozen=True):
     plan: str
 
 
-def encode_planned(planned: Planned) -> bytes:
+def encode_planned(planned: CapacityPlan) -> bytes:
     """Return the JSON that ``meta`` holds."""
     return msgspec.json.encode(planned)
 
 
-def decode_planned(value: bytes) -> Planned:
+def decode_planned(value: bytes) -> CapacityPlan:
     """Decode it. Unknown members are skipped. Raises ``ValueError``."""
-    return msgspec.json.decode(value, type=Planned)
+    return msgspec.json.decode(value, type=CapacityPlan)

@@ -15,7 +15,7 @@ _FORM: Final = struct.Struct(">QQQQ")
 SEEN_BYTES: Final = _FORM.size
 
 
-class Seen(NamedTuple):
+class SeenTimes(NamedTuple):
     """When a text was seen, by the arrivals of its articles: times in milliseconds since 1970.
 
     ``last_sequence`` is the sequence of the last arrival. Only an arrival later than the last one adds to ``times``, so
@@ -32,19 +32,19 @@ class SeenChange(NamedTuple):
     """A compare-and-set of what is remembered of a text: from ``before`` (None: nothing) to ``after``."""
 
     digest: bytes
-    before: Seen | None
-    after: Seen
+    before: SeenTimes | None
+    after: SeenTimes
 
 
-def encode_seen(seen: Seen) -> bytes:
+def encode_seen(seen: SeenTimes) -> bytes:
     """Return the 32 bytes that stores hold: four numbers of 8 bytes, big-endian."""
     return _FORM.pack(*seen)
 
 
-def decode_seen(value: bytes) -> Seen:
+def decode_seen(value: bytes) -> SeenTimes:
     """Decode them. Raises ``ValueError`` for bytes that nobody can have written."""
     try:
-        seen = Seen(*_FORM.unpack(value))
+        seen = SeenTimes(*_FORM.unpack(value))
     except struct.error as error:
         raise ValueError(f"it has {len(value)} bytes instead of {SEEN_BYTES}") from error
     if seen.first_ms > seen.last_ms or not seen.times:
@@ -52,10 +52,10 @@ def decode_seen(value: bytes) -> Seen:
     return seen
 
 
-def merged(one: Seen, other: Seen) -> Seen:
+def merged(one: SeenTimes, other: SeenTimes) -> SeenTimes:
     """Return what both together say at least: two memories of the same arrivals, as after a copy, count them once."""
     last = max((one.last_ms, one.last_sequence), (other.last_ms, other.last_sequence))
-    return Seen(min(one.first_ms, other.first_ms), *last, max(one.times, other.times))
+    return SeenTimes(min(one.first_ms, other.first_ms), *last, max(one.times, other.times))
 
 
 class SeenEntries:
@@ -63,17 +63,17 @@ class SeenEntries:
 
     def __init__(self) -> None:
         # In order of writing: the front is what may be forgotten next.
-        self._entries: OrderedDict[bytes, tuple[int, Seen]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[int, SeenTimes]] = OrderedDict()
 
     def __len__(self) -> int:
         """Return the number of texts."""
         return len(self._entries)
 
-    def items(self) -> list[tuple[bytes, Seen]]:
+    def items(self) -> list[tuple[bytes, SeenTimes]]:
         """Return all entries."""
         return [(digest, seen) for digest, (_, seen) in self._entries.items()]
 
-    def read(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def read(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         """Return what is remembered of these texts."""
         entries = (self._entries.get(digest) for digest in digests)
         return [None if entry is None else entry[1] for entry in entries]

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from storage.errors import StartAgain, StoreFull, StoreRefused, StoreUnavailable
 from storage.interface import Answer, Stats, Store
-from storage.postings import KeyedCode, Row
-from storage.records import Planned, Record, Release, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange
+from storage.postings import KeyedCode, PostingRow
+from storage.records import CapacityPlan, Record, Release, StoredVersion, Tombstone, Version
+from storage.seen import SeenChange, SeenTimes
 
 Result = TypeVar("Result")
 
@@ -123,7 +123,7 @@ class WatchedStore(Store):
         return result
 
     @override
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         return self._around("create", len(versions), partial(self.inner.create, versions))
 
     @override
@@ -131,7 +131,7 @@ class WatchedStore(Store):
         return self._around("retract", len(tombstones), partial(self.inner.retract, tombstones))
 
     @override
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         return self._around("read", len(references), partial(self.inner.read, references))
 
     @override
@@ -139,11 +139,11 @@ class WatchedStore(Store):
         return self._around("sketches", len(references), partial(self.inner.sketches, references))
 
     @override
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         return self._around("latest", len(id_hashes), partial(self.inner.latest, id_hashes))
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         return self._around("history", 1, partial(self.inner.history, id_hash))
 
     @override
@@ -155,11 +155,11 @@ class WatchedStore(Store):
         self._around("add", len(records), partial(self.inner.add, records))
 
     @override
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         return self._around("look_up", len(keys), partial(self.inner.look_up, keys, bytes_max))
 
     @override
-    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         return self._around("seek", len(codes), partial(self.inner.seek, codes, postings_max))
 
     @override
@@ -176,7 +176,7 @@ class WatchedStore(Store):
         return self._around("release", len(releases), partial(self.inner.release, releases))
 
     @override
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         return self._around("seen", len(digests), partial(self.inner.seen, digests))
 
     @override
@@ -188,7 +188,7 @@ class WatchedStore(Store):
         return self._around("forget_seen", texts_max, partial(self.inner.forget_seen, before_ms, texts_max))
 
     @override
-    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+    def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         return self._around("scan_seen", 1, self.inner.scan_seen)
 
     @override
@@ -200,7 +200,7 @@ class WatchedStore(Store):
         return self._around("settings", 1, self.inner.settings)
 
     @override
-    def planned(self) -> Planned | None:
+    def planned(self) -> CapacityPlan | None:
         return self._around("planned", 1, self.inner.planned)
 
     @override
@@ -216,7 +216,7 @@ class WatchedStore(Store):
         return self._around("newest_ms", 1, partial(self.inner.newest_ms, before_ms))
 
     @override
-    def scan(self) -> Iterator[Stored | Tombstone]:
+    def scan(self) -> Iterator[StoredVersion | Tombstone]:
         return self._around("scan", 1, self.inner.scan)
 
     @override

@@ -5,8 +5,8 @@ from typing import Any
 
 from consumer.files.lines import Position
 from consumer.judge.events import retracted_event
-from consumer.kafka.message import Message
-from consumer.model.ports import Answer
+from consumer.kafka.message import TopicRecord
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from storage.records import Record, Tombstone, Version, reference_of
@@ -93,9 +93,11 @@ def raw_line(number: int, data: bytes = b"{}") -> RawRecord:
     return RawRecord(number, 0, data, len(data), None, None, Position(number, 0))
 
 
-def answers(*events: bytes) -> list[Answer]:
+def answers(*events: bytes) -> list[JudgedRecord]:
     """Answers to the lines of a file, whose events are these bytes whatever they say."""
-    return [Answer(raw_line(number), VerdictEvent(event, RETRACTED.verdict)) for number, event in enumerate(events, 1)]
+    return [
+        JudgedRecord(raw_line(number), VerdictEvent(event, RETRACTED.verdict)) for number, event in enumerate(events, 1)
+    ]
 
 
 def raw_message(
@@ -107,11 +109,11 @@ def raw_message(
     topic: str = "articles",
     partition: int = 0,
     **fields: Any,  # noqa: ANN401  # whichever of the message's fields a test is about
-) -> Message:
+) -> TopicRecord:
     """A record of a topic."""
     data = value or b""
     given: dict[str, Any] = {"line": 0, "size_bytes": len(data), "sha256": None, "fault": None} | fields
-    return Message(
+    return TopicRecord(
         start=offset,
         data=data,
         partition=(topic, partition),

@@ -5,7 +5,7 @@ from consumer.banks.known_texts import KnownTexts
 from consumer.fingerprint import BlockPlan, Engine, Scheme
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder, tombstone
+from consumer.judge.versions import ArrivalTime, VersionBuilder, tombstone
 from consumer.model.article import Article
 from consumer.store_tools import bank_matches
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch, StoredMatches
@@ -61,7 +61,7 @@ class StoreOfTexts:
     def versions(self, articles: dict[str, str], time_ms: int = TIME_MS, feed: str | None = None) -> list[Version]:
         """Return the versions of texts by id; those of a feed come from its lines, so that a text can come back."""
         made = [Article(name, text) for name, text in articles.items()]
-        arrivals = [ArrivedAt(time_ms, self._line + place, feed=feed) for place in range(len(made))]
+        arrivals = [ArrivalTime(time_ms, self._line + place, feed=feed) for place in range(len(made))]
         self._line += len(made)
         versions = self.builder.versions(made, arrivals, self.engine.fingerprint(list(articles.values())))
         return versions if self._keeps_texts else [version._replace(body=None) for version in versions]
@@ -81,7 +81,7 @@ class StoreOfTexts:
     def retract(self, article_id: str, time_ms: int = TIME_MS) -> None:
         """Retract an article."""
         self._line += 1
-        self._detector.judge([tombstone(article_id, ArrivedAt(time_ms, self._line), b"x", time_ms)])
+        self._detector.judge([tombstone(article_id, ArrivalTime(time_ms, self._line), b"x", time_ms)])
 
     def look_up(self, *entries: Entry, matches_max: int = bank_matches.MATCHES_MAX) -> StoredMatches:
         """Look items up."""

@@ -32,7 +32,7 @@ from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent, encode
 from consumer.reviews.database import Database
 from consumer.wiring.console_feed import LIMITS
-from consumer.wiring.console_store import StoredArticles
+from consumer.wiring.console_store import StoredArticleReader
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
@@ -94,7 +94,7 @@ class Console:
     def __init__(self, store: Store, database: Database) -> None:
         self._parts = IntakeParts(database, ConsoleSection(), now_ms, Hooks(), lambda: None)
         self._intake = Intake(self._parts, threading.Event())
-        self._articles = StoredArticles(lambda: store)
+        self._articles = StoredArticleReader(lambda: store)
 
     def take_in(self, flags: Sequence[RawRecord]) -> int:
         """Take in flags, and return how many there were once their sources are known."""

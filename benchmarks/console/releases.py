@@ -28,7 +28,7 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.console.intake.sending import Sender, SenderParts
+from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
 from consumer.console.intake.store_reading import flags_in
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
@@ -40,7 +40,7 @@ from consumer.store_tools.releases import Attribution
 from consumer.wiring.console_releases import SinkReleases, event_sinks
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.kafka_parts import sink_topics
-from consumer.wiring.release_run import Releasing, SingleReleases
+from consumer.wiring.release_run import FlagReleaser, SingleReleaser
 from consumer.wiring.service_loading import build_sink
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import now_ms
@@ -121,7 +121,7 @@ def _measure(config: Config, database: Database, single: int, releases: int) -> 
     person = database.written(lambda connection: people.add_person(connection, "Ann", "reviewer", now_ms()))
     sink, _ = event_sinks(config, hooks, lambda: None)
     port = SinkReleases(config, access, now_ms, sink, lambda: None)
-    sender = Sender(SenderParts(database, port, now_ms, hooks))
+    sender = ReleaseSender(ReleaseSenderParts(database, port, now_ms, hooks))
     # Flags have their numbers in the order in which they were added.
     service_s = _served(config, access(), [versions[place] for place in by_service])
     console_s = [_sent(database, sender, person.person_id, [place + 1]) for place in by_console[:single]]
@@ -149,7 +149,7 @@ def _served(config: Config, store: Store, versions: Sequence[Verdict]) -> list[f
     """Release versions as the service does; return how long each takes, in seconds."""
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
     with closing(build_sink(config, streams, Hooks(), lambda: None)) as sink, closing(SourceRecords(config)) as records:
-        releases = SingleReleases(Releasing(store, sink, now_ms), records)
+        releases = SingleReleaser(FlagReleaser(store, sink, now_ms), records)
         took_s = []
         for verdict in versions:
             began_s = time.monotonic()
@@ -158,7 +158,7 @@ def _served(config: Config, store: Store, versions: Sequence[Verdict]) -> list[f
         return took_s
 
 
-def _sent(database: Database, sender: Sender, person_id: int, flag_ids: Sequence[int]) -> float:
+def _sent(database: Database, sender: ReleaseSender, person_id: int, flag_ids: Sequence[int]) -> float:
     """Decide that these flags are wrong, and return how long the sender takes to release them, in seconds."""
     decided = database.written(
         lambda connection: decisions.decide(connection, flag_ids, person_id, "wrong", "", now_ms(), 0)

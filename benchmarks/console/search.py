@@ -21,14 +21,14 @@ from benchmarks.console.flags import DAY_MS, NOW_MS, Filled, fill
 from benchmarks.console.queue import PAGE_ROWS, opened, took
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
-from consumer.console.context import Articles, ArticleView
+from consumer.console.context import ArticleReader, ArticleView
 from consumer.console.intake.indexing import Indexer, IndexParts
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.paging import Cursor, encoded
 from consumer.reviews.queue import ORDERS, Filters, Order
 from consumer.reviews.word_index import parts
-from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.results import QueueSearch
 from consumer.reviews.word_index.words import TEXT_CHARS_MAX, WordCutter
 from consumer.wiring import components
 from consumer.workers.word_files import load_lexicon
@@ -54,7 +54,7 @@ _SEARCHES: Final = {
 }
 
 
-class MadeTexts(Articles):
+class MadeTexts(ArticleReader):
     """A store that has a text for every article; ``read_count`` counts them."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ def searches(database: Database, filled: Filled, cutter: WordCutter, rounds: int
     for name, searched in _SEARCHES.items():
         found: list[Took] = []
         for order, fields in product(get_args(Order), filters):
-            wanted = Filters(search=Search(searched, cutter.terms_of(searched)), **fields)  # type: ignore[arg-type]
+            wanted = Filters(search=QueueSearch(searched, cutter.terms_of(searched)), **fields)  # type: ignore[arg-type]
             for place in (None, _middle(order)):
                 page = took(database, lambda c: queue.page(c, wanted, order, PAGE_ROWS, place), rounds)  # noqa: B023
                 found.append(Took(*page, f"{order}, {'first page' if place is None else 'in the middle'}, {fields}"))

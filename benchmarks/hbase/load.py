@@ -26,7 +26,7 @@ from consumer.fingerprint import BlockPlan
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
 from storage.hbase.posting_cells import PACKED, SetName, fresh_cell
@@ -103,11 +103,11 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return mixed ^ mixed >> np.uint64(31)
 
 
-def _chunks(column: KeyColumn, days: int, today_ms: int) -> Iterator[tuple[int, list[Change]]]:
+def _chunks(column: KeyColumn, days: int, today_ms: int) -> Iterator[tuple[int, list[CellChange]]]:
     """The changes that write a column, some rows at a time, each with its number of postings."""
     rows = _rows(column)
     while True:
-        changes: list[Change] = []
+        changes: list[CellChange] = []
         count = 0
         for key, postings in rows:
             changes += _packed(key, postings, days, today_ms) if days else _hot(key, postings)
@@ -125,13 +125,13 @@ def _rows(column: KeyColumn) -> Iterator[tuple[bytes, npt.NDArray[Any]]]:
         yield key.tobytes(), column.postings[start:end]
 
 
-def _hot(key: bytes, postings: npt.NDArray[Any]) -> Iterable[Change]:
+def _hot(key: bytes, postings: npt.NDArray[Any]) -> Iterable[CellChange]:
     packed = postings.tobytes()
     width = POSTING.itemsize
     return (fresh_cell(key, packed[place : place + width]) for place in range(0, len(packed), width))
 
 
-def _packed(key: bytes, postings: npt.NDArray[Any], days: int, today_ms: int) -> Iterator[Change]:
+def _packed(key: bytes, postings: npt.NDArray[Any], days: int, today_ms: int) -> Iterator[CellChange]:
     day_of = postings["sequence"] % days
     for day in range(days):
         mine = postings[day_of == day]
@@ -140,7 +140,7 @@ def _packed(key: bytes, postings: npt.NDArray[Any], days: int, today_ms: int) ->
             continue
         for number, value in enumerate(split_evenly(mine.tobytes(), _LAYOUT)):
             name = SetName(today_ms - (day + 1) * _BUCKET_MS, today_ms, number.to_bytes(8, "big"))
-            yield Change(key, PACKED + name.qualifier(), value)
+            yield CellChange(key, PACKED + name.qualifier(), value)
 
 
 def main(

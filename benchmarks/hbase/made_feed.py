@@ -11,7 +11,7 @@ from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import ANCHORS_POSTED, KEYWORDS_KEPT, SAMPLED_ONE_IN, Fingerprints, TextKind
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.clock import now_ms
 from storage.records import Version
@@ -92,7 +92,7 @@ class MadeFeed:
         self._line += count
         articles = [Article(f"{self._name}-{line}", self._bodies[line % _BODIES]) for line in lines]
         time_ms = now_ms()
-        return self._builder.versions(articles, [ArrivedAt(time_ms, line) for line in lines], fingerprints)
+        return self._builder.versions(articles, [ArrivalTime(time_ms, line) for line in lines], fingerprints)
 
     def _noise(self, count: int, size_bytes: int) -> tuple[bytes, ...]:
         return tuple(self._rng.bytes(size_bytes) for _ in range(count)) if self._parts else ()

@@ -29,7 +29,7 @@ from consumer.fingerprint import BlockPlan, Engine
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.verdict import decode_verdict
 from consumer.wiring import components
@@ -37,7 +37,7 @@ from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 
 PART: Final = "hbase_window"
 PLAN: Final = "4x16"
@@ -64,7 +64,7 @@ def copied_window(running: Servers, source: Path, articles: int) -> str:
 def _copy_all(source: Path, url: str) -> None:
     began_s, read = time.monotonic(), LmdbStore.open(source, LmdbOptions(readonly=True))
     store = HbaseStore.open(parse_place(url), HbaseOptions(keep_bodies=False))
-    versions = (stored for stored in read.scan() if isinstance(stored, Stored))
+    versions = (stored for stored in read.scan() if isinstance(stored, StoredVersion))
     pages = iter(lambda: list(islice(versions, _AT_ONCE)), [])
     with ThreadPoolExecutor(_THREADS) as threads:
         number = 0
@@ -77,7 +77,7 @@ def _copy_all(source: Path, url: str) -> None:
     read.close()
 
 
-def _copy(store: HbaseStore, versions: Sequence[Stored]) -> None:
+def _copy(store: HbaseStore, versions: Sequence[StoredVersion]) -> None:
     store.create([Version(stored.record, None) for stored in versions])
     settled = [(stored.record.reference, stored.verdict) for stored in versions if stored.verdict is not None]
     store.settle(settled)
@@ -96,7 +96,7 @@ def fresh(count: int, seed: int, engine: Engine, bound: Binding) -> list[Version
     feed = make_feed(count, CHARS, copies_share=1 / COPIED_EVERY, seed=seed)
     articles = [Article(id=f"fresh {text.id}", body=text.body) for text in feed]
     fingerprints = engine.fingerprint([text.body for text in feed], [""] * len(feed))
-    arrivals = [ArrivedAt(now_ms(), place) for place in range(len(feed))]
+    arrivals = [ArrivalTime(now_ms(), place) for place in range(len(feed))]
     return components.version_builder(bound).versions(articles, arrivals, fingerprints)
 
 

@@ -21,9 +21,9 @@ from benchmarks.speed.harness import Spread, spread
 from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
-from consumer.pipeline.batches import BatchBegun, BatchCommitted
+from consumer.pipeline.batches import BatchCommitted, BatchStarted
 from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.lasting_run import prepared_lasting_run
@@ -36,7 +36,7 @@ ROUNDS: Final = 5
 class Clocked:
     """Notes when the first batch was begun and the last one done; asks the run to stop when all have come."""
 
-    def __init__(self, wanted: int, stopping: Stopping) -> None:
+    def __init__(self, wanted: int, stopping: StopSignal) -> None:
         self.began_s: float | None = None
         self.ended_s = 0.0
         self._left = wanted
@@ -44,10 +44,10 @@ class Clocked:
 
     def listen(self, hooks: Hooks) -> None:
         """Follow the batches of a run."""
-        hooks.on(BatchBegun, self._begun)
+        hooks.on(BatchStarted, self._begun)
         hooks.on(BatchCommitted, self._committed)
 
-    def _begun(self, _: BatchBegun) -> None:
+    def _begun(self, _: BatchStarted) -> None:
         if self.began_s is None:
             self.began_s = time.perf_counter()
 
@@ -67,7 +67,7 @@ class Clocked:
 
 def from_file(feed: Path, folder: Path, wanted: int, workers: int) -> float:
     """Judge a file; seconds."""
-    stopping = Stopping()
+    stopping = StopSignal()
     clocked = Clocked(wanted, stopping)
     config = configured(str(feed), str(folder / "verdicts.jsonl"), folder, workers)
     with prepared_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
@@ -77,7 +77,7 @@ def from_file(feed: Path, folder: Path, wanted: int, workers: int) -> float:
 
 def from_topic(source: str, sink: str, folder: Path, wanted: int, workers: int, delivery: str) -> float:
     """Judge a topic; seconds."""
-    stopping = Stopping(interrupts=False)
+    stopping = StopSignal(interrupts=False)
     clocked = Clocked(wanted, stopping)
     config = configured(source, sink, folder, workers, delivery)
     with prepared_lasting_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:

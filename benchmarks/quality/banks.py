@@ -22,7 +22,7 @@ from benchmarks.quality.shingles import ShingleSets, normalise, shingle_sets
 from benchmarks.speed.report import Row, publish
 from consumer.banks.bank import Bank, BankItem, letters_in
 from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model import article as model
 from consumer.workers.engines import built_engine, chosen_engine
 from storage.records import BankMatch
@@ -70,7 +70,7 @@ def matches_of(items: Sequence[Article], cases: Sequence[Case]) -> list[tuple[Ba
         texts = [case.text for case in cases[start : start + BATCH]]
         versions = builder.versions(
             [model.Article(str(place), text) for place, text in enumerate(texts)],
-            [ArrivedAt(0, place) for place in range(len(texts))],
+            [ArrivalTime(0, place) for place in range(len(texts))],
             engine.fingerprint(texts, None, known.known_shingles),
         )
         found += [version.record.bank_matches or () for version in known.with_matches(versions)]

@@ -30,7 +30,7 @@ from benchmarks.quality.score import Quality, Rate, Verdict, measure
 from benchmarks.speed.peers import THRESHOLD, MinHashLsh, installed, shingles
 from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.config.loading import load_config
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.file_run import prepared_run
@@ -59,7 +59,9 @@ def judge_with_dupwatch(feed: Path, overrides: dict[str, Any]) -> Judged:
     """Judge a feed with these settings and a store in memory; ``ValueError`` if a line is not an article."""
     io_sections = {"source": {"url": str(feed)}, "sink": {"url": "-", "emit": "all"}, "store": {"url": "memory:"}}
     events, letters = io.BytesIO(), io.BytesIO()
-    with prepared_run(load_config(None, overrides | io_sections), Streams(events, letters), Hooks(), Stopping()) as run:
+    with prepared_run(
+        load_config(None, overrides | io_sections), Streams(events, letters), Hooks(), StopSignal()
+    ) as run:
         began = time.perf_counter()
         run.pipeline.run()
         seconds = time.perf_counter() - began

@@ -12,7 +12,7 @@ from consumer.fingerprint.secret import SECRET_BYTES
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.workers.engines import built_engine, chosen_engine
@@ -47,7 +47,7 @@ def versions_of(texts: Sequence[str], secret: Secret = PUBLISHED_SECRET) -> list
     )
     builder = VersionBuilder(Binding(settings, secret).scheme, settings.plan, settings.lane1)
     articles = [Article(id=str(place), body=text) for place, text in enumerate(texts)]
-    arrivals = [ArrivedAt(place, place) for place in range(len(texts))]
+    arrivals = [ArrivalTime(place, place) for place in range(len(texts))]
     return builder.versions(articles, arrivals, engine.fingerprint(list(texts)))
 
 

@@ -15,9 +15,9 @@ import typer
 
 from benchmarks.speed.report import OUT, Row, publish
 from consumer.evaluation.curves import NORMAL_QUANTILE
-from consumer.evaluation.drawn_line import drawn_line
 from consumer.evaluation.reviewed_pairs import ReviewedPair
-from consumer.evaluation.weighted_rates import SidedCounts, rates, weighted
+from consumer.evaluation.reviewer_line import fit_reviewer_line
+from consumer.evaluation.weighted_rates import DecisionCounts, rates, weighted
 from storage.clock import MS_PER_DAY
 
 NOW: Final = 0.75
@@ -90,7 +90,7 @@ def line_row(people: People, seeds: range) -> Row:
     widths, held = [], 0
     for seed in seeds:
         known = weighted(made_reviews(people, seed))
-        line = drawn_line(known.similarity, known.right, known.weight)
+        line = fit_reviewer_line(known.similarity, known.right, known.weight)
         held += line.low <= people.line <= line.high
         widths.append(line.high - line.low)
     return {
@@ -135,7 +135,7 @@ def by_gamma(counted: Counted, weights: Values) -> tuple[Interval, Interval]:
     present = ([right, 0.0], [wrong, 0.0], [0.0, missed], [0.0, others])
     lower = ([right, missed], [wrong, others], [0.0, 0.0], [0.0, 0.0])
     at_present, at_lower = (
-        rates(SidedCounts(*(np.array([row]) for row in rows)), weights)[0] for rows in (present, lower)
+        rates(DecisionCounts(*(np.array([row]) for row in rows)), weights)[0] for rows in (present, lower)
     )
     return (at_present.recall.low, at_present.recall.high), (at_lower.precision.low, at_lower.precision.high)
 

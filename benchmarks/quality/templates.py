@@ -26,10 +26,10 @@ from benchmarks.quality.score import Rate, wilson
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme
 from consumer.judge.comparison import compare
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.workers.word_files import load_lexicon
-from storage.records import Stored
+from storage.records import StoredVersion
 
 THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 """Of the curve; 0 is no guard."""
@@ -55,8 +55,8 @@ class Pair(NamedTuple):
     """Two records that are judged, of texts made from one frame."""
 
     frame: Frame
-    first: Stored
-    other: Stored
+    first: StoredVersion
+    other: StoredVersion
 
 
 class Pairs(NamedTuple):
@@ -139,16 +139,16 @@ def stored(
     languages: Sequence[Language],
     judged_by: JudgeSettings,
     fingerprinter: Fingerprinter,
-) -> list[Stored]:
+) -> list[StoredVersion]:
     """Return texts as a store would hold them, each under an id of its own that begins with the name."""
     articles = [
         Article(id=f"{name} {number}", body=body, lang=language)
         for number, (body, language) in enumerate(zip(bodies, languages, strict=True))
     ]
     builder = VersionBuilder(judged_by.scheme.name, judged_by.plan, judged_by.lane1)
-    arrivals = [ArrivedAt(0, number) for number in range(len(bodies))]
+    arrivals = [ArrivalTime(0, number) for number in range(len(bodies))]
     versions = builder.versions(articles, arrivals, fingerprinter.fingerprint(bodies, languages))
-    return [Stored(version.record, None, None) for version in versions]
+    return [StoredVersion(version.record, None, None) for version in versions]
 
 
 def near(pair: Pair, judged_by: JudgeSettings) -> bool:

@@ -26,7 +26,7 @@ from benchmarks.speed.texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 from storage.clock import now_ms
 from storage.lmdb import LmdbStore
-from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange
+from storage.seen import TEXT_DIGEST_BYTES, SeenChange, SeenTimes
 
 PART: Final = "annotations"
 PLAIN: Final = "without"
@@ -107,7 +107,7 @@ def remembered(scratch: Path, texts: int) -> list[Row]:
             digests = rng.bytes(TEXT_DIGEST_BYTES * min(_TURN, texts - start))
             store.change_seen(
                 [
-                    SeenChange(digests[at : at + TEXT_DIGEST_BYTES], None, Seen(now_ms(), now_ms(), start, 1))
+                    SeenChange(digests[at : at + TEXT_DIGEST_BYTES], None, SeenTimes(now_ms(), now_ms(), start, 1))
                     for at in range(0, len(digests), TEXT_DIGEST_BYTES)
                 ]
             )

@@ -17,7 +17,7 @@ from consumer.judge import events
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent
@@ -92,7 +92,7 @@ class Dupwatch:
         line, time_ms = self._next_line(len(articles)), now_ms()
         return self.builder.versions(
             [Article(article.id, article.body) for article in articles],
-            [ArrivedAt(time_ms, line + place) for place in range(len(articles))],
+            [ArrivalTime(time_ms, line + place) for place in range(len(articles))],
             fingerprints,
         )
 
@@ -118,7 +118,7 @@ def synthetic_records(
     )
     articles = [Article(f"{name}-{number}", "") for number in range(count)]
     time_ms = now_ms()
-    arrivals = [ArrivedAt(time_ms, first_line + number) for number in range(count)]
+    arrivals = [ArrivalTime(time_ms, first_line + number) for number in range(count)]
     return [version.record for version in builder.versions(articles, arrivals, fingerprints)]
 
 

@@ -136,7 +136,7 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 Entry = Bank | BankItem
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _EntryTarget(msgspec.Struct, frozen=True):
     """What tells an entry about an item from one about a bank."""
 
     item: object = None
@@ -163,7 +163,7 @@ def decode_entry(data: bytes) -> Entry:
     if len(data) > ENTRY_BYTES_MAX:
         raise BankError(f"it has {len(data):,} bytes, and an entry has at most {ENTRY_BYTES_MAX:,}")
     try:
-        is_item = msgspec.json.decode(data, type=_Named).item is not None
+        is_item = msgspec.json.decode(data, type=_EntryTarget).item is not None
         entry: Entry = msgspec.json.decode(data, type=BankItem) if is_item else msgspec.json.decode(data, type=Bank)
     except msgspec.DecodeError as error:
         raise BankError(explained(error)) from None

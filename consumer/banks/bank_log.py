@@ -9,7 +9,7 @@ from consumer.banks.bank import BankError, Banks, Entry
 READ_S: Final = 30.0
 """How long a log may be silent while it is read."""
 
-Change = Callable[[Banks], Sequence[Entry]]
+BankLogChange = Callable[[Banks], Sequence[Entry]]
 """Returns the entries to append, given the banks as they are."""
 
 
@@ -35,7 +35,7 @@ class BankLog(Protocol):
         """
         ...
 
-    def change(self, change: Change) -> Sequence[Entry]:
+    def change(self, change: BankLogChange) -> Sequence[Entry]:
         """Append the entries that ``change`` returns, and return them. Where it raises, nothing is changed.
 
         Entries that contradict the banks are refused. Several processes may change a log.

@@ -20,7 +20,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from consumer.banks.rows import KeyFilter, Pairs, Places, Rows, Words, ordered_rows, rarest_hits
+from consumer.banks.rows import CandidatePairs, KeyFilter, KeyIndex, Places, Words, ordered_rows, rarest_hits
 from consumer.fingerprint import SketchSimilarity, TextKind, densified_sketches
 from storage.records import Record
 
@@ -46,7 +46,7 @@ FORMS: Final = (EQUAL, SIMILAR, PART)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
+class TextFeatures:
     """What m articles, or n items, are compared by.
 
     ``kinds`` uint8[n], ``sketches`` uint8[n, 256], ``text_digests`` uint64[n, 2].
@@ -83,10 +83,10 @@ class Texts:
         )
 
 
-NO_TEXTS: Final = Texts(
+NO_TEXTS: Final = TextFeatures(
     np.zeros(0, np.uint8), np.zeros((0, SKETCH_BYTES), np.uint8), np.zeros((0, _DIGEST_WORDS), np.uint64)
 )
-NO_SHINGLES: Final = Rows(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
+NO_SHINGLES: Final = KeyIndex(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +96,18 @@ class ItemIndex:
     ``shingles`` are the smallest ones of the items that are found as parts.
     """
 
-    texts: Texts
-    shingles: Rows
+    texts: TextFeatures
+    shingles: KeyIndex
     similarity: SketchSimilarity
 
-    def equal(self, articles: Texts) -> Pairs:
+    def equal(self, articles: TextFeatures) -> CandidatePairs:
         """Return the pairs of equal text."""
         found = self._by_digest.pairs(articles.text_digests[:, 0], np.arange(len(articles)))
         same = (articles.text_digests[found.articles] == self.texts.text_digests[found.items]).all(axis=1)
         same &= articles.kinds[found.articles] != TextKind.EMPTY
-        return Pairs(found.articles[same], found.items[same], found.limited)
+        return CandidatePairs(found.articles[same], found.items[same], found.limited)
 
-    def similar(self, articles: Texts) -> tuple[Pairs, npt.NDArray[np.float64]]:
+    def similar(self, articles: TextFeatures) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
         """Return the pairs that share a band, and their similarities float64[pairs]."""
         compared = np.flatnonzero(np.isin(articles.kinds, _COMPARED_KINDS))
         keys = _band_keys(articles.sketches[compared]).reshape(-1)
@@ -120,7 +120,9 @@ class ItemIndex:
         ]
         return pairs, np.concatenate((np.zeros(0), *parts))
 
-    def parts(self, known_shingles: Sequence[bytes], share_min: float) -> tuple[Pairs, npt.NDArray[np.float64]]:
+    def parts(
+        self, known_shingles: Sequence[bytes], share_min: float
+    ) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
         """Return pairs, and which share of each item's shingles its article has.
 
         ``known_shingles`` are those of each article that occur in any item, 8 bytes each. At least the pairs with
@@ -135,7 +137,7 @@ class ItemIndex:
         # Common shingles have many items, so that they are not counted before rare ones say which items are worth it.
         rare, hits = self._distinct(self.shingles.pairs_of(runs.rarest(hits_min)))
         is_candidate = hits >= rarest_hits(hits_min)
-        candidates = Pairs(rare.articles[is_candidate], rare.items[is_candidate], runs.limited)
+        candidates = CandidatePairs(rare.articles[is_candidate], rare.items[is_candidate], runs.limited)
         of_candidates = self.shingles.pairs_of(runs.of(np.isin(runs.articles, candidates.articles)))
         shared = _counted(self._codes(of_candidates), self._codes(candidates))
         return candidates, shared / self._shingle_counts[candidates.items]
@@ -145,12 +147,12 @@ class ItemIndex:
         _ = self._by_digest, self._band_filter, self._shingles_min
         return self
 
-    def _distinct(self, pairs: Pairs) -> tuple[Pairs, npt.NDArray[np.int64]]:
+    def _distinct(self, pairs: CandidatePairs) -> tuple[CandidatePairs, npt.NDArray[np.int64]]:
         """Return each pair once, and how often it was there."""
         distinct, counts = np.unique(self._codes(pairs), return_counts=True)
-        return Pairs(distinct // self._width, distinct % self._width, pairs.limited), counts
+        return CandidatePairs(distinct // self._width, distinct % self._width, pairs.limited), counts
 
-    def _codes(self, pairs: Pairs) -> Places:
+    def _codes(self, pairs: CandidatePairs) -> Places:
         """Return a number for each pair."""
         return pairs.articles * self._width + pairs.items
 
@@ -159,11 +161,11 @@ class ItemIndex:
         return max(len(self.texts), 1)
 
     @cached_property
-    def _by_digest(self) -> Rows:
-        return Rows.of(self.texts.text_digests[:, 0], np.arange(len(self.texts), dtype=np.uint32))
+    def _by_digest(self) -> KeyIndex:
+        return KeyIndex.of(self.texts.text_digests[:, 0], np.arange(len(self.texts), dtype=np.uint32))
 
     @cached_property
-    def _by_band(self) -> Rows:
+    def _by_band(self) -> KeyIndex:
         compared = np.flatnonzero(np.isin(self.texts.kinds, _COMPARED_KINDS)).astype(np.uint32)
         # What is computed of one sketch takes ten times the memory of its keys.
         parts = [compared[at : at + _KEYS_AT_ONCE] for at in range(0, len(compared), _KEYS_AT_ONCE)]
@@ -194,10 +196,10 @@ def _counted(codes: Places, counted: Places) -> Places:
     return np.bincount(places[is_counted], minlength=len(counted))
 
 
-def shingle_rows(shingles: Sequence[bytes]) -> Rows:
+def shingle_rows(shingles: Sequence[bytes]) -> KeyIndex:
     """Return the rows of n items, of which each has some shingles, 8 bytes each, or none."""
     counts = [len(packed) // _SHINGLE_BYTES for packed in shingles]
-    return Rows.of(hashes_of(shingles), np.repeat(np.arange(len(shingles), dtype=np.uint32), counts))
+    return KeyIndex.of(hashes_of(shingles), np.repeat(np.arange(len(shingles), dtype=np.uint32), counts))
 
 
 def hashes_of(shingles: Sequence[bytes]) -> Words:

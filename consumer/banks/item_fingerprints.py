@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, encode_entry
-from consumer.banks.index import NO_SHINGLES, NO_TEXTS, Texts
-from consumer.banks.rows import Places, Rows, Words
+from consumer.banks.index import NO_SHINGLES, NO_TEXTS, TextFeatures
+from consumer.banks.rows import KeyIndex, Places, Words
 from consumer.fingerprint import held_hashes
 
 DIGEST_WORDS: Final = 2
@@ -26,8 +26,8 @@ class ItemFingerprints:
     """
 
     digests: Words
-    texts: Texts
-    shingles: Rows
+    texts: TextFeatures
+    shingles: KeyIndex
     facts: Mapping[int, bytes]
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class ItemFingerprints:
 
     def held(self) -> Self:
         """Return the same with shingles of which ``KnownShingles`` makes no copy."""
-        return replace(self, shingles=Rows(held_hashes(self.shingles.keys), self.shingles.items))
+        return replace(self, shingles=KeyIndex(held_hashes(self.shingles.keys), self.shingles.items))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -57,8 +57,8 @@ class ItemFingerprints:
         offsets = np.cumsum([0, *sizes[:-1]]).tolist()
         return cls(
             np.concatenate([part.digests for part in parts]),
-            Texts.joined([part.texts for part in parts]),
-            Rows.joined([part.shingles for part in parts], sizes),
+            TextFeatures.joined([part.texts for part in parts]),
+            KeyIndex.joined([part.shingles for part in parts], sizes),
             {
                 place + offset: facts
                 for part, offset in zip(parts, offsets, strict=True)
@@ -80,7 +80,7 @@ class ItemFingerprints:
         return DigestLookUp(self.of(chosen), wanted[chosen], np.flatnonzero(~is_there))
 
 
-class HeldFingerprints(NamedTuple):
+class FingerprintSnapshot(NamedTuple):
     """The fingerprints that a process holds, in parts, and how many items it has computed so far."""
 
     parts: tuple[ItemFingerprints, ...]

@@ -17,10 +17,16 @@ import msgspec
 import numpy as np
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, check_bank, check_item, letters_in
-from consumer.banks.index import Texts, shingle_rows
-from consumer.banks.item_fingerprints import CacheLoader, HeldFingerprints, ItemFingerprints, digests_of, entry_digest
+from consumer.banks.index import TextFeatures, shingle_rows
+from consumer.banks.item_fingerprints import (
+    CacheLoader,
+    FingerprintSnapshot,
+    ItemFingerprints,
+    digests_of,
+    entry_digest,
+)
 from consumer.banks.matching import BankRules, matches_by_article, ranked
-from consumer.banks.segment import NO_ITEMS, Items, Segment, joined_name
+from consumer.banks.segment import NO_ITEMS, ItemTable, Segment, joined_name
 from consumer.fingerprint import Engine, KnownShingles
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
@@ -44,7 +50,7 @@ def _ignored(_occurrence: object) -> None:
     """Ignore an occurrence."""
 
 
-class BanksRead(NamedTuple):
+class BanksLoaded(NamedTuple):
     """The banks were read: so many items count now, and so many new entries were left out because they are invalid."""
 
     items: int
@@ -73,7 +79,7 @@ class BankMatches(NamedTuple):
     limited: int
 
 
-class HeldItem(NamedTuple):
+class ActiveItem(NamedTuple):
     """An item that articles are compared with: the digest of its entry, and whether it is confirmed."""
 
     entry_digest: bytes
@@ -81,7 +87,7 @@ class HeldItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Snapshot:
+class _BankSnapshot:
     """All banks and items at one time.
 
     ``places`` says where items are, by name: their row, and in the lowest bit the segment. ``known`` are the shingles
@@ -112,7 +118,7 @@ class KnownTexts:
     clock: Callable[[], int]
     report: Callable[[object], None] = _ignored
     load_cache: CacheLoader | None = None
-    _snapshot: _Snapshot = field(init=False, repr=False)
+    _snapshot: _BankSnapshot = field(init=False, repr=False)
     _bank_numbers: dict[str, int] = field(init=False, repr=False, default_factory=dict)
     """A number for each bank there ever was, by its name."""
 
@@ -124,7 +130,9 @@ class KnownTexts:
                 "migrated"
             )
         nothing = self._segment(NO_ITEMS)
-        self._snapshot = _Snapshot(MappingProxyType({}), BankRules.of({}, ()), (nothing, nothing), MappingProxyType({}))
+        self._snapshot = _BankSnapshot(
+            MappingProxyType({}), BankRules.of({}, ()), (nothing, nothing), MappingProxyType({})
+        )
 
     def __len__(self) -> int:
         """Return the number of items that count."""
@@ -140,7 +148,7 @@ class KnownTexts:
         """The shingles that articles have to be searched for; None for none."""
         return self._snapshot.known
 
-    def held(self, bank: str, item: str, action: str) -> HeldItem | None:
+    def held(self, bank: str, item: str, action: str) -> ActiveItem | None:
         """Return an item of a bank with this action if articles are compared with it now, otherwise None."""
         snapshot = self._snapshot
         of_bank, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
@@ -149,13 +157,13 @@ class KnownTexts:
         items, row = snapshot.segments[place & 1].items, place >> 1
         if items.ends_ms[row] <= self.clock():
             return None
-        return HeldItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
+        return ActiveItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
 
-    def fingerprints(self) -> HeldFingerprints:
+    def fingerprints(self) -> FingerprintSnapshot:
         """Return the fingerprints of all items. Among them may be some of items that no longer count."""
         snapshot = self._snapshot
         parts = tuple(segment.items.fingerprints for segment in snapshot.segments)
-        return HeldFingerprints(parts, snapshot.computed)
+        return FingerprintSnapshot(parts, snapshot.computed)
 
     def change(self, entries: Iterable[Entry]) -> None:
         """Make these changes, in their order. What is asked in the meantime is answered as before.
@@ -207,7 +215,7 @@ class KnownTexts:
         # A batch of retractions has no versions.
         if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
             return BankMatches([()] * len(records), 0)
-        articles, shingles = Texts.of_records(records), [version.known_shingles for version in versions]
+        articles, shingles = TextFeatures.of_records(records), [version.known_shingles for version in versions]
         limited: set[int] = set()
         # By article; most repeat nothing.
         found: defaultdict[int, list[BankMatch]] = defaultdict(list)
@@ -232,9 +240,9 @@ class KnownTexts:
         is_first = not len(large.items) and not len(small.items)
         found, added = self._cached(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
-        living = Items.joined([small.living(), found, *(self._computed(part, banks) for part in parts)])
+        living = ItemTable.joined([small.living(), found, *(self._computed(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
-            large, small = self._segment(Items.joined([large.living(), living])), self._segment(NO_ITEMS)
+            large, small = self._segment(ItemTable.joined([large.living(), living])), self._segment(NO_ITEMS)
             places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
         else:
             small = self._segment(living)
@@ -245,7 +253,7 @@ class KnownTexts:
         wanted = [bank.item_similarity for bank in banks.values()]
         wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
         computed = self._snapshot.computed + len(added)
-        self._snapshot = _Snapshot(
+        self._snapshot = _BankSnapshot(
             MappingProxyType(dict(banks)),
             BankRules.of(banks, self._bank_numbers),
             (large, small),
@@ -272,7 +280,7 @@ class KnownTexts:
                 dead[place & 1].append(place >> 1)
         return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
 
-    def _cached(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[Items, Sequence[BankItem]]:
+    def _cached(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[ItemTable, Sequence[BankItem]]:
         """Return the items whose fingerprints are in the cache, and the others."""
         cache = None if self.load_cache is None else self.load_cache()
         if cache is None:
@@ -281,12 +289,12 @@ class KnownTexts:
         log.info(
             "Fingerprints of items of banks: %d from the cache, %d to compute.", len(found.wanted), len(found.missing)
         )
-        items = Items.of_entries(
+        items = ItemTable.of_entries(
             [added[place] for place in found.wanted.tolist()], found.fingerprints, self._bank_numbers
         )
         return items, [added[place] for place in found.missing.tolist()]
 
-    def _computed(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> Items:
+    def _computed(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> ItemTable:
         """Compute what items are compared by."""
         texts, languages = [item.text for item in items], [item.lang for item in items]
         actions = [_action_of(item, banks) for item in items]
@@ -299,13 +307,13 @@ class KnownTexts:
         named = zip(found.facts or repeat(b""), actions, strict=False)
         fingerprints = ItemFingerprints(
             digests_of(entry_digest(item, action) for item, action in zip(items, actions, strict=True)),
-            Texts(found.kinds, found.sketches, found.text_digests.view(np.uint64)),
+            TextFeatures(found.kinds, found.sketches, found.text_digests.view(np.uint64)),
             shingle_rows(self.engine.smallest_shingles(searched, languages)),
             {place: facts for place, (facts, action) in enumerate(named) if facts and action != DENY},
         )
-        return Items.of_entries(items, fingerprints, self._bank_numbers)
+        return ItemTable.of_entries(items, fingerprints, self._bank_numbers)
 
-    def _segment(self, items: Items) -> Segment:
+    def _segment(self, items: ItemTable) -> Segment:
         return Segment.of(items, self.settings.scheme.definition.sketch_similarity)
 
 

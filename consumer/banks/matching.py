@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from consumer.banks.bank import Bank
 from consumer.banks.index import FORMS, PART, PART_MARGIN
-from consumer.banks.segment import Items, Likenesses
+from consumer.banks.segment import ItemTable, Likenesses
 from consumer.judge.guards import guards_let_pass
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
@@ -47,7 +47,7 @@ class BankRules:
             np.array([action == ALLOW for action in actions], np.bool_),
         )
 
-    def met_by(self, found: Likenesses, items: Items, now_ms: int) -> Likenesses:
+    def met_by(self, found: Likenesses, items: ItemTable, now_ms: int) -> Likenesses:
         """Return the pairs that are enough for the item and its bank, each once."""
         numbers, own = items.banks[found.items], items.similarities[found.items]
         is_part = found.forms == _PART
@@ -58,7 +58,7 @@ class BankRules:
 
 
 def matches_by_article(
-    met: Likenesses, items: Items, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
+    met: Likenesses, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
 ) -> Iterator[tuple[int, list[BankMatch]]]:
     """Yield the articles that match an item, and their matches in any order.
 
@@ -89,7 +89,7 @@ def ranked(matches: list[BankMatch]) -> tuple[BankMatch, ...]:
     return tuple(matches[:BANK_MATCHES_MAX])
 
 
-def _matches(action: str, pairs: Likenesses, items: Items) -> Iterator[BankMatch]:
+def _matches(action: str, pairs: Likenesses, items: ItemTable) -> Iterator[BankMatch]:
     similarities = _rounded(pairs.similarities).tolist()
     for place, form, similarity in zip(pairs.items.tolist(), pairs.forms.tolist(), similarities, strict=True):
         bank, _, item = items.names[place].partition("/")
@@ -104,7 +104,7 @@ def _most_similar(pairs: Likenesses) -> Likenesses:
     return pairs.of(similarities >= similarities[BANK_MATCHES_MAX])
 
 
-def _allowed(pairs: Likenesses, items: Items, record: Record, settings: JudgeSettings) -> Likenesses:
+def _allowed(pairs: Likenesses, items: ItemTable, record: Record, settings: JudgeSettings) -> Likenesses:
     """Return the pairs in which the article has no figures of its own. No part is among them: none is looked for."""
     thresholds = settings.thresholds_for(record.source)
     held = [items.fingerprints.facts.get(place, b"") for place in pairs.items.tolist()]

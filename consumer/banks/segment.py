@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, ItemKey
-from consumer.banks.index import FORMS, PART_MARGIN, ItemIndex, Texts
+from consumer.banks.index import FORMS, PART_MARGIN, ItemIndex, TextFeatures
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.banks.rows import Places
 from consumer.fingerprint import SketchSimilarity
@@ -19,7 +19,7 @@ NEVER_MS: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class ItemTable:
     """n items, with what they are compared by, and what they ask for.
 
     ``names`` are the names of bank and item, joined by "/"; ``banks`` uint32[n] are the numbers of their banks.
@@ -83,7 +83,7 @@ class Items:
         )
 
 
-NO_ITEMS: Final = Items(
+NO_ITEMS: Final = ItemTable(
     (), np.zeros(0, np.uint32), NO_FINGERPRINTS, np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
 )
 
@@ -92,12 +92,12 @@ NO_ITEMS: Final = Items(
 class Segment:
     """Items with an index; ``alive`` bool[n] says which of them still count."""
 
-    items: Items
+    items: ItemTable
     index: ItemIndex
     alive: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, items: Items, similarity: SketchSimilarity) -> Self:
+    def of(cls, items: ItemTable, similarity: SketchSimilarity) -> Self:
         """Index items, all of which count."""
         compared = items.fingerprints.held()
         items = replace(items, fingerprints=compared)
@@ -112,7 +112,9 @@ class Segment:
         alive[list(dead)] = False
         return type(self)(self.items, self.index, alive)
 
-    def likenesses(self, articles: Texts, known_shingles: Sequence[bytes], similarity_min: float) -> "Likenesses":
+    def likenesses(
+        self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
+    ) -> "Likenesses":
         """Return the items that count, and that are similar enough to articles or stand in them to a larger share.
 
         That share is at least ``PART_MARGIN`` more than the similarity, as ``BankRules`` asks for.
@@ -134,7 +136,7 @@ class Segment:
         )
         return found.of((found.similarities >= similarity_min) & self.alive[found.items])
 
-    def living(self) -> Items:
+    def living(self) -> ItemTable:
         """Return the items that count."""
         return self.items.of(self.alive)
 

@@ -65,7 +65,7 @@ class Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever Typer gives a group
         super().__init__(**options)
-        self.commands = _Imported()  # type: ignore[assignment]  # nobody adds a command
+        self.commands = _CommandModules()  # type: ignore[assignment]  # nobody adds a command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # Typer's own type is not public
         """Parse the options of the group, and remember all arguments: parsing consumes them."""
@@ -98,7 +98,7 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
         raise
 
 
-class _Imported(Mapping[str, Any]):
+class _CommandModules(Mapping[str, Any]):
     """Commands by name. The module of a command has a function of its name, or an ``app`` if it has subcommands."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public

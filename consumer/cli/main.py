@@ -15,7 +15,7 @@ from consumer.cli.commands import Commands
 from consumer.cli.results import guarded_streams, results
 from consumer.config.config import ENV_PREFIX
 from consumer.lifecycle.stopping import SIGNALLED, accept_signals
-from consumer.model.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
+from consumer.model.errors import ConfigError, DupwatchError, Fatal, SinkError, StoppedBeforeStart
 from consumer.model.program_version import program_version
 from consumer.telemetry import logs
 from consumer.text.redaction import redacted
@@ -92,7 +92,7 @@ def _run() -> int:
         return _report_usage(error)
     except StoreError as error:
         return _report(stores.fatal(error))
-    except NotBegun as stopped:
+    except StoppedBeforeStart as stopped:
         # Stopping a run over topics is a success, even before it has started.
         log.warning("%s", stopped)
         return 0

@@ -53,7 +53,7 @@ def guarded_streams() -> Iterator[None]:
             _send_nowhere(err)
 
 
-class _Wrapped:
+class _StreamWrapper:
     """A stream of which a subclass replaces some methods."""
 
     def __init__(self, stream: Any) -> None:  # noqa: ANN401  # of text or of bytes
@@ -63,7 +63,7 @@ class _Wrapped:
         return getattr(self._stream, name)
 
 
-class _GuardedOutput(_Wrapped):
+class _GuardedOutput(_StreamWrapper):
     """Standard output as text. An ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
 
     def write(self, text: str) -> int:
@@ -81,7 +81,7 @@ class _GuardedOutput(_Wrapped):
             raise _unwritable(error, self._stream) from error
 
 
-class _LossyErrors(_Wrapped):
+class _LossyErrors(_StreamWrapper):
     """Standard error as text. What cannot be written is lost."""
 
     def write(self, text: str) -> int:
@@ -149,7 +149,7 @@ def write(data: bytes) -> None:
     standard_output().write(data)
 
 
-class _Terminal(_Wrapped):
+class _Terminal(_StreamWrapper):
     """A terminal that gets whole lines with control characters escaped."""
 
     def write(self, data: bytes) -> int:

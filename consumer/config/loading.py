@@ -48,7 +48,11 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             del env_settings, dotenv_settings, file_secret_settings
-            return init_settings, Environment(settings_cls), TomlConfigSettingsSource(settings_cls, toml_file=path)
+            return (
+                init_settings,
+                EnvironmentSource(settings_cls),
+                TomlConfigSettingsSource(settings_cls, toml_file=path),
+            )
 
     try:
         read = Layered(**overrides)
@@ -63,7 +67,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     return read
 
 
-class Environment(EnvSettingsSource):
+class EnvironmentSource(EnvSettingsSource):
     """Environment variables; maps and lists are written as ``--set`` takes them."""
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # as there

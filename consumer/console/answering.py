@@ -17,8 +17,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from consumer.banks.bank import BankError, ChangeUnknown
-from consumer.console.context import Desk
-from consumer.console.entrance import Arrival, Entrance, Proxies
+from consumer.console.authentication import Proxies, RequestSender, SessionAuthentication
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
 from consumer.console.form_pages import CORRECTABLE, FormPages
 from consumer.console.i18n import chosen
@@ -27,9 +27,9 @@ from consumer.console.visit import (
     FORM_BYTES_MAX,
     INTEGER_MAX,
     Answer,
-    Asked,
     Fields,
-    Streamed,
+    SignedInVisit,
+    StreamedResponse,
     Visit,
     fields_of,
     received_form,
@@ -38,7 +38,7 @@ from consumer.model.errors import StoreMismatch
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.paging import BadCursor
 from consumer.reviews.people import Person, Role
-from consumer.web.front import CutOff
+from consumer.web.front import AnswerCutOff
 from consumer.web.problems import ProblemError, defect
 from consumer.web.request_threads import Workers
 from storage.errors import StoreError
@@ -69,7 +69,7 @@ class Route:
     method: Method
     path: str
     role: Role
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[SignedInVisit], Answer]
     of_banks: bool = False
     is_use: bool = True
     form_bytes_max: int = FORM_BYTES_MAX
@@ -85,15 +85,15 @@ class OpenRoute:
 
 
 @dataclass(frozen=True, slots=True)
-class Console:
+class ConsoleFront:
     """The parts that answer requests. ``is_tls``: this process itself has the certificate.
 
     ``identity`` is that of the database.
     """
 
-    desk: Desk
+    desk: ConsoleContext
     workers: Workers
-    entrance: Entrance
+    entrance: SessionAuthentication
     proxies: Proxies
     is_tls: bool
     identity: str
@@ -143,21 +143,21 @@ class Console:
         return response
 
 
-class _Begun(NamedTuple):
+class _StreamStart(NamedTuple):
     """An answer that is made piece by piece, its first piece, and what the next one is made from."""
 
-    streamed: Streamed
+    streamed: StreamedResponse
     first: bytes
     after: str | None
 
 
-_Made = Response | _Begun
+_Made = Response | _StreamStart
 
 
-class Endpoint:
+class RouteEndpoint:
     """An ASGI application that answers one path, by method."""
 
-    def __init__(self, console: Console, routes: Sequence[Route | OpenRoute]) -> None:
+    def __init__(self, console: ConsoleFront, routes: Sequence[Route | OpenRoute]) -> None:
         self._console = console
         self._path = routes[0].path
         self._routes: Mapping[str, Route | OpenRoute] = {route.method: route for route in routes}
@@ -186,7 +186,7 @@ class Endpoint:
             request.state.connection_is_needed = True
             workers = self._console.workers_for(route)
             answer = await workers.call(partial(self._answered, request, route, visit, arrival, fault))
-            if isinstance(answer, _Begun):
+            if isinstance(answer, _StreamStart):
                 return self._streamed(answer, visit.request_id)
         except PageError as error:
             return self._console.error_page(request, visit, error)
@@ -194,7 +194,7 @@ class Endpoint:
             return self._console.error_page(request, visit, page_error(problem, changes=request.method == "POST"))
         return answer
 
-    async def _form_bytes_max(self, route: Route | OpenRoute, arrival: Arrival) -> int:
+    async def _form_bytes_max(self, route: Route | OpenRoute, arrival: RequestSender) -> int:
         """Return how large a form may be; strangers must not fill the memory with large ones."""
         if isinstance(route, OpenRoute) or route.form_bytes_max <= FORM_BYTES_MAX:
             return FORM_BYTES_MAX
@@ -219,7 +219,7 @@ class Endpoint:
         return route
 
     def _answered(
-        self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: Arrival, fault: PageError | None
+        self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: RequestSender, fault: PageError | None
     ) -> _Made:
         """Answer, in a thread. What is foreseen, as a ``fault``, becomes a page for the person who is signed in."""
         answer: _Made
@@ -252,18 +252,18 @@ class Endpoint:
             visit.session.keep(answer)
         return answer
 
-    def _of_person(self, request: Request, visit: Visit, person: Person) -> Asked:
+    def _of_person(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
         desk = self._console.desk
         code = chosen(person.language, desk.section.language, request.headers.get("accept-language", ""))
         given: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
-        return Asked(**{**given, "language": desk.rendering.language(code)}, person=person)
+        return SignedInVisit(**{**given, "language": desk.rendering.language(code)}, person=person)
 
     def _allowed(self, route: Route | OpenRoute, visit: Visit, fault: PageError | None) -> Answer:
         """Answer where that is allowed. Raises ``PageError``, and the fault where the request has one."""
         if fault is not None:
             raise fault
         if isinstance(route, Route):
-            if not isinstance(visit, Asked):
+            if not isinstance(visit, SignedInVisit):
                 return _to_sign_in(route, visit)
             if route.role not in _MAY.get(visit.person.role, frozenset()):
                 message = N_("This needs the role of an admin. Ask an admin of this console.")
@@ -272,10 +272,10 @@ class Endpoint:
             visit.session.check_token(visit.form.text(TOKEN_FIELD))
         if isinstance(route, OpenRoute):
             return route.answer(visit)
-        assert isinstance(visit, Asked)  # noqa: S101  # as above
+        assert isinstance(visit, SignedInVisit)  # noqa: S101  # as above
         return route.answer(visit)
 
-    def _streamed(self, begun: _Begun, request_id: str) -> Response:
+    def _streamed(self, begun: _StreamStart, request_id: str) -> Response:
         async def pieces() -> AsyncIterator[bytes]:
             yield begun.first
             last = begun.after
@@ -284,7 +284,7 @@ class Endpoint:
                     data, last = await self._console.workers.call(partial(begun.streamed.piece, last))
                 except DatabaseUnavailable as error:
                     log.warning("%s is cut off: %s", begun.streamed.filename, error, extra={"request_id": request_id})
-                    raise CutOff from error
+                    raise AnswerCutOff from error
                 yield data
 
         return StreamingResponse(pieces(), headers=_headers(begun.streamed), media_type=begun.streamed.content_type)
@@ -305,10 +305,10 @@ def _begun(answer: Answer, *, has_body: bool) -> _Made:
     if not has_body:
         # Nothing is handed out, and nobody is said to have had it.
         return Response(b"", headers=_headers(answer), media_type=answer.content_type)
-    return _Begun(answer, *answer.piece(None))
+    return _StreamStart(answer, *answer.piece(None))
 
 
-def _headers(streamed: Streamed) -> dict[str, str]:
+def _headers(streamed: StreamedResponse) -> dict[str, str]:
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(streamed.filename)}"}
 
 

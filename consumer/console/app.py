@@ -10,9 +10,9 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from consumer.console.answering import Console, Endpoint, OpenRoute, Route
-from consumer.console.context import Desk
-from consumer.console.entrance import Entrance, Proxies
+from consumer.console.answering import ConsoleFront, OpenRoute, Route, RouteEndpoint
+from consumer.console.authentication import Proxies, SessionAuthentication
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import not_found
 from consumer.console.form_pages import FormPages
 from consumer.console.pages import (
@@ -175,7 +175,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
 
 
 def build_console(
-    desk: Desk, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
+    desk: ConsoleContext, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
 ) -> Front:
     """Return the application. ``workers`` make the pages, and are closed by who made them.
 
@@ -186,7 +186,9 @@ def build_console(
     with desk.database.reading() as connection:
         own = identity(connection)
     pages = FormPages(route.path for route in ROUTES if route.method == "GET")
-    console = Console(desk, workers, Entrance(desk, proxies, fixed_person), proxies, is_tls, own, pages)
+    console = ConsoleFront(
+        desk, workers, SessionAuthentication(desk, proxies, fixed_person), proxies, is_tls, own, pages
+    )
 
     async def lost(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -196,7 +198,7 @@ def build_console(
         request.state.route = ICON_PATH
         return Response(ICON, media_type="image/svg+xml")
 
-    paths = [Path(_in_digits(path), Endpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
+    paths = [Path(_in_digits(path), RouteEndpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
     router = Router([*paths, Path(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=lost)
     access = Access(names=desk.section.names)
     return Front(router, CONSOLE, access, desk.hooks, SECURITY_HEADERS, console.problem_page)

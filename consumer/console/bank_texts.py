@@ -20,7 +20,7 @@ BANK_ITEMS_MAX: Final = 100_000
 PREPARE_S: Final = 2.0
 """How long a page waits for items to be prepared."""
 
-BanksCompared = Literal["compared", "no banks", "unread", "preparing", "too many", "no sketches"]
+BankComparisonState = Literal["compared", "no banks", "unread", "preparing", "too many", "no sketches"]
 """Whether a text was compared with banks, or why not."""
 
 
@@ -28,10 +28,10 @@ class KnownItems(NamedTuple):
     """The items, None where a text cannot be compared with them, which ``state`` explains."""
 
     known: KnownTexts | None
-    state: BanksCompared
+    state: BankComparisonState
 
 
-class _Prepared(NamedTuple):
+class _PreparedItems(NamedTuple):
     engine: Engine
     banks: Banks
     known: KnownTexts
@@ -44,7 +44,7 @@ class BankTexts:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._lock = threading.Lock()
-        self._prepared: _Prepared | None = None
+        self._prepared: _PreparedItems | None = None
 
     def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
         """Return the items of these banks; ``banks`` is None where they were not read yet."""
@@ -62,7 +62,7 @@ class BankTexts:
         prepared.call.result()
         return KnownItems(prepared.known, "compared")
 
-    def _preparing(self, opened: ComparableStore, banks: Banks) -> _Prepared:
+    def _preparing(self, opened: ComparableStore, banks: Banks) -> _PreparedItems:
         """Return what is being prepared, or was; it may be of banks as they were before."""
         with self._lock:
             before = self._prepared
@@ -74,5 +74,5 @@ class BankTexts:
             known = before.known if before is not None and before.engine is opened.engine else None
             known = known or KnownTexts(opened.engine, opened.settings, self._now_ms)
             call = Call(partial(known.replace, banks.entries()))
-            self._prepared = _Prepared(opened.engine, banks, known, call)
+            self._prepared = _PreparedItems(opened.engine, banks, known, call)
             return self._prepared

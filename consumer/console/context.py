@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.bank_access import BankAccess
-from consumer.console.intake.kept import Kept
-from consumer.console.pages.review_evaluation import Evaluated
+from consumer.console.intake.cached_result import CachedResult
+from consumer.console.pages.review_evaluation import ReviewSnapshot
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
 from consumer.judge.events import version_name
@@ -19,7 +19,7 @@ from consumer.reviews.database import Database
 from consumer.reviews.word_index.words import WordCutter
 from consumer.webhooks.courier import Courier
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ArticleView:
     keywords: tuple[str, ...]
 
 
-def article_view(stored: Stored, body: str | None) -> ArticleView:
+def article_view(stored: StoredVersion, body: str | None) -> ArticleView:
     """Return a stored version as pages show it."""
     record = stored.record
     return ArticleView(
@@ -59,7 +59,7 @@ def article_view(stored: Stored, body: str | None) -> ArticleView:
     )
 
 
-class Articles(Protocol):
+class ArticleReader(Protocol):
     """Reads articles from the store of the consumers."""
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
@@ -98,12 +98,12 @@ class SetupWarnings(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ConsoleContext:
     """The parts that all pages share. Used by several threads at once."""
 
     database: Database
     section: ConsoleSection
-    articles: Articles
+    articles: ArticleReader
     # The store of the consumers; raises ``StoreError`` while it cannot be had.
     store: Callable[[], Store]
     matches: MatchSearch
@@ -113,7 +113,7 @@ class Desk:
     # What the consumers judge by; None where the configuration does not say it.
     judging: JudgeSettings | None = None
     # What reviews say of thresholds; None where there is no similarity to judge by.
-    evaluation: Kept[Evaluated] | None = None
+    evaluation: CachedResult[ReviewSnapshot] | None = None
     # None where the configuration names no banks.
     banks: BankAccess | None = None
     warnings: Callable[[], SetupWarnings] = SetupWarnings

@@ -12,8 +12,8 @@ from consumer.web.problems import (
     MALFORMED,
     STORE,
     UNKNOWN_HOST,
-    Kind,
     ProblemError,
+    ProblemKind,
 )
 from consumer.web.requests import LimitName
 
@@ -104,7 +104,7 @@ TITLES: Final[Mapping[int, str]] = {
 """The title of the page of each status."""
 
 
-_MESSAGES: Final[Mapping[Kind, str]] = {
+_MESSAGES: Final[Mapping[ProblemKind, str]] = {
     HEAD_TOO_LARGE: N_("The address or the headers of this request are too long."),
     MALFORMED: N_("The host that this request names is malformed. Open the console under its address."),
     UNKNOWN_HOST: N_(

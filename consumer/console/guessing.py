@@ -13,7 +13,7 @@ from typing import Final
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Visit
 from consumer.reviews import attempts, audit
-from consumer.reviews.attempts import Begun, Limit
+from consumer.reviews.attempts import AttemptLimit, PendingAttempt
 from consumer.reviews.database import Connection
 
 NAME_TIMES: Final = 10
@@ -23,7 +23,7 @@ SIGNED_IN: Final = "session.begin"
 """The entry of the audit log that says from where somebody has signed in."""
 
 
-def begin_attempt(visit: Visit, name: str) -> list[Begun]:
+def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
     """Count an attempt before its password is compared. Raises ``PageError`` where it has to wait."""
     desk, now_ms = visit.desk, visit.desk.now_ms()
     begun, wait_ms = desk.database.written(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
@@ -36,7 +36,7 @@ def begin_attempt(visit: Visit, name: str) -> list[Begun]:
     return begun
 
 
-def end_attempt(connection: Connection, begun: Sequence[Begun]) -> None:
+def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None:
     """Count an attempt no longer, since the password was right. What failed before still counts.
 
     For the address it has to: whoever has an account could try others' passwords between their own sign-ins.
@@ -56,11 +56,11 @@ def note_failure(connection: Connection, visit: Visit, name: str) -> None:
     audit.note(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
 
 
-def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[Limit]:
+def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[AttemptLimit]:
     failures_max = visit.desk.section.failures_max
-    limits = [Limit(f"address:{visit.address}", failures_max)]
+    limits = [AttemptLimit(f"address:{visit.address}", failures_max)]
     if not audit.has(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
-        limits.append(Limit(_name(name), NAME_TIMES * failures_max))
+        limits.append(AttemptLimit(_name(name), NAME_TIMES * failures_max))
     return limits
 
 

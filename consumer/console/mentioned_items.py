@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from consumer.banks.bank import BankItem
-from consumer.console.context import ArticleView, Desk
+from consumer.console.context import ArticleView, ConsoleContext
 from consumer.reviews.database import Connection
 from consumer.reviews.kinds.bank_mentions import Mention, mentions_of
 
@@ -37,7 +37,7 @@ class MentionedItem(NamedTuple):
 
 
 def mentioned_items(
-    desk: Desk, connection: Connection, flag_ids: Collection[int]
+    desk: ConsoleContext, connection: Connection, flag_ids: Collection[int]
 ) -> dict[int, Sequence[MentionedItem]]:
     """Return the items that flags name, the most similar first, from the banks as they were last read."""
     latest = None if desk.banks is None else desk.banks.latest

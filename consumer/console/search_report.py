@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from consumer.console.context import Desk
+from consumer.console.context import ConsoleContext
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import UNDECIDED, tally
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.queries.scope import Hits
-from consumer.reviews.queue import Filters, Page
+from consumer.reviews.queue import Filters, QueuePage
 from consumer.reviews.word_index.parts import indexed_count
 from consumer.reviews.word_index.results import IDS_MAX
 from consumer.reviews.word_index.waiting import waiting_count
@@ -28,7 +28,9 @@ class SearchReport:
     chars_max: int = TEXT_CHARS_MAX
 
 
-def search_report(desk: Desk, connection: Connection, filters: Filters, page: Page) -> SearchReport | None:
+def search_report(
+    desk: ConsoleContext, connection: Connection, filters: Filters, page: QueuePage
+) -> SearchReport | None:
     """Return what to say of the search of a page, None where nothing is searched for."""
     if filters.search is None or page.hits is None:
         return None

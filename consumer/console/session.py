@@ -31,7 +31,7 @@ _PURPOSE: Final = b"dupwatch console form"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionCookies:
     """The cookies of a request. ``secret`` is that of a session, whether it is still valid or not."""
 
     is_secure: bool
@@ -73,11 +73,13 @@ class Session:
         response.set_cookie(name, value, max_age=age_s, path="/", secure=self.is_secure, httponly=True, samesite="lax")
 
 
-def session_of(request: Request, identity: str, *, is_secure: bool) -> Session:
+def session_of(request: Request, identity: str, *, is_secure: bool) -> SessionCookies:
     """Return what the cookies of a request say to the consoles with the database of this identity."""
     secret = _secret(request.cookies.get(_name(_NAMES, identity, is_secure=is_secure)))
     form_secret = _secret(request.cookies.get(_name(_FORM_NAMES, identity, is_secure=is_secure)))
-    return Session(is_secure, identity, secret, form_secret or secrets.token_urlsafe(32), form_secret is not None)
+    return SessionCookies(
+        is_secure, identity, secret, form_secret or secrets.token_urlsafe(32), form_secret is not None
+    )
 
 
 def check_origin(request: Request, *, is_secure: bool) -> None:

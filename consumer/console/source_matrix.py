@@ -20,7 +20,7 @@ class PairLine(NamedTuple):
     href: str
 
 
-class Cell(NamedTuple):
+class MatrixCell(NamedTuple):
     """Copies of one pair; ``step`` is its shade."""
 
     copies: int
@@ -28,18 +28,18 @@ class Cell(NamedTuple):
     href: str
 
 
-class Row(NamedTuple):
+class MatrixRow(NamedTuple):
     """A source that copied, and its cells in the order of the columns."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
 
 
 class Matrix(NamedTuple):
     """The table. ``is_cut``: there are more sources than it has."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
     is_cut: bool
 
 
@@ -55,13 +55,13 @@ def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) ->
     rows = [name for name in chosen if any(pair.source == name for pair in shown)]
     most = log1p(max(copies.values(), default=1))
 
-    def cell(row: str, column: str) -> Cell:
+    def cell(row: str, column: str) -> MatrixCell:
         count = copies.get((row, column), 0)
-        return Cell(count, ceil(HEAT_STEPS * log1p(count) / most), href(row, column))
+        return MatrixCell(count, ceil(HEAT_STEPS * log1p(count) / most), href(row, column))
 
     return Matrix(
         tuple(columns),
-        tuple(Row(row, tuple(cell(row, column) for column in columns)) for row in rows),
+        tuple(MatrixRow(row, tuple(cell(row, column) for column in columns)) for row in rows),
         is_cut=len(shown) < len(pairs),
     )
 

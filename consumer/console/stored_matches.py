@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from consumer.banks.bank import Banks
 from consumer.banks.known_texts import KnownTexts
 from consumer.console.bank_access import BankAccess
-from consumer.console.bank_texts import BanksCompared, BankTexts
+from consumer.console.bank_texts import BankComparisonState, BankTexts
 from consumer.console.faults import N_, PageError
 from consumer.fingerprint import Engine
-from consumer.judge.comparison import Comparison
+from consumer.judge.comparison import PairComparison
 from consumer.judge.comparison import compare as compare_pair
 from consumer.judge.settings import JudgeSettings
 from consumer.model.article import Article
@@ -27,9 +27,9 @@ from consumer.store_tools.explanation import ComparedArticle
 from consumer.store_tools.inspection import id_hash_of, last_links, version_in
 from consumer.store_tools.text_query import Matcher, QueriedStore, QueriedText, TextQuery, unstored_versions
 from consumer.text.visible import one_line
-from consumer.workers.engines import KnowingEngine
+from consumer.workers.engines import BankAwareEngine
 from storage.interface import Store
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 
 log = logging.getLogger("dupwatch")
 
@@ -68,7 +68,7 @@ class TextMatches(NamedTuple):
 
     queried: QueriedText
     settings: JudgeSettings
-    banks: BanksCompared
+    banks: BankComparisonState
 
 
 class ComparedPair(NamedTuple):
@@ -79,7 +79,7 @@ class ComparedPair(NamedTuple):
 
     article: ComparedArticle
     original: ComparedArticle
-    comparison: Comparison
+    comparison: PairComparison
     is_one_story: bool
 
 
@@ -118,7 +118,7 @@ class MatchSearch:
             with_matches: Matcher = _unmatched
             if items.known is not None:
                 known = items.known
-                engine, with_matches = KnowingEngine(engine, lambda: known.known_shingles), known.with_matches
+                engine, with_matches = BankAwareEngine(engine, lambda: known.known_shingles), known.with_matches
             query = queried.queries(with_matches)
             (found,) = TextQuery(opened.store, engine, opened.builder, query, self._now_ms).about([text])
             return TextMatches(found, opened.settings, items.state)
@@ -132,7 +132,7 @@ class MatchSearch:
             proceed()
             if isinstance(other, Article):
                 (version,) = unstored_versions(opened.engine, opened.builder, [other], self._now_ms())
-                earlier, later = a, ComparedArticle(Stored(version.record, None, None), version.body, ())
+                earlier, later = a, ComparedArticle(StoredVersion(version.record, None, None), version.body, ())
                 is_one_story = False
             else:
                 b = _compared_article(store, other)

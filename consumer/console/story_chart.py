@@ -46,7 +46,7 @@ class Bar(NamedTuple):
     copies: int
 
 
-class Tick(NamedTuple):
+class TimeTick(NamedTuple):
     """A time of the scale, at ``x`` percent; ``unit`` is what is written of it, ``anchor`` keeps it in the picture."""
 
     x: float
@@ -59,7 +59,7 @@ class Chart(NamedTuple):
     """The bars that are not empty, and the scale. ``most`` is the count of the highest bar."""
 
     bars: tuple[Bar, ...]
-    ticks: tuple[Tick, ...]
+    ticks: tuple[TimeTick, ...]
     bar_s: float
     most: int
     top: int = TOP
@@ -106,7 +106,7 @@ def _length_ms(from_ms: int, to_ms: int, most: int) -> int:
     return next(fitting, _LENGTHS_S[-1] * MS_PER_S * ((to_ms - from_ms) // (_LENGTHS_S[-1] * MS_PER_S * most) + 1))
 
 
-def _tick(x: float, at_ms: int, step_s: int, span_ms: int) -> Tick:
+def _tick(x: float, at_ms: int, step_s: int, span_ms: int) -> TimeTick:
     if span_ms >= _YEAR_S * MS_PER_S:
         unit: TickUnit = "year"
     elif at_ms % (_DAY_S * MS_PER_S) == 0:
@@ -115,4 +115,4 @@ def _tick(x: float, at_ms: int, step_s: int, span_ms: int) -> Tick:
         unit = "second" if step_s < _MINUTE_S else "minute"
     edge = _EDGE_WITH_YEAR if unit == "year" else _EDGE
     anchor: Literal["start", "middle", "end"] = "start" if x < edge else "end" if x > _WHOLE - edge else "middle"
-    return Tick(x, anchor, at_ms, unit)
+    return TimeTick(x, anchor, at_ms, unit)

@@ -5,11 +5,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from consumer.console.context import Desk
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_
 from consumer.console.i18n import Language
 from consumer.console.rendering import moment
-from consumer.judge.comparison import Comparison
+from consumer.judge.comparison import PairComparison
 from consumer.model.verdict import EndedBefore, SeenBefore, Verdict
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.bank_mentions import Mention
@@ -21,7 +21,7 @@ _MENTIONS_MAX: Final = 20
 
 
 def reasons(
-    desk: Desk, language: Language, flag: FlagRow, verdict: Verdict | None, mentions: Sequence[Mention] = ()
+    desk: ConsoleContext, language: Language, flag: FlagRow, verdict: Verdict | None, mentions: Sequence[Mention] = ()
 ) -> list[str]:
     """Return why an entry is in the queue, as sentences; ``verdict`` is None if the store no longer has it."""
     ended = None if verdict is None or flag.kind != "ended_before" else verdict.ended_before
@@ -52,7 +52,7 @@ def _mentioned(language: Language, mention: Mention) -> str:
     )
 
 
-def _measured(desk: Desk, language: Language, flag: FlagRow) -> Iterator[str]:
+def _measured(desk: ConsoleContext, language: Language, flag: FlagRow) -> Iterator[str]:
     thresholds = None
     if desk.judging is not None:
         thresholds = desk.judging.thresholds_for(flag.source or "", flag.original_source or "")
@@ -124,7 +124,7 @@ def ended_before_text(language: Language, ended: EndedBefore) -> Markup:
     return Markup(told)  # noqa: S704  # from the catalogue, with a time and a number
 
 
-def kept_apart(language: Language, comparison: Comparison) -> Iterator[str]:
+def kept_apart(language: Language, comparison: PairComparison) -> Iterator[str]:
     """Yield why two articles are not copies by the settings of the store, as sentences."""
     conditions = (
         (comparison.same_scheme, N_("Their fingerprints were made by different schemes.")),
@@ -149,7 +149,7 @@ def kept_apart(language: Language, comparison: Comparison) -> Iterator[str]:
             yield language.gettext(message, least=least, most=language.number(comparison.distance_max))
 
 
-def _unverified(comparison: Comparison) -> str:
+def _unverified(comparison: PairComparison) -> str:
     if comparison.similarity is not None and comparison.similarity < comparison.similarity_min:
         return N_("They are less similar than the threshold, %(least)s.")
     return N_(

@@ -1,6 +1,6 @@
 """One request as the functions that answer it see it.
 
-``Visit`` is any request, ``Asked`` one of a person who is signed in and has the role that its route needs.
+``Visit`` is any request, ``SignedInVisit`` one of a person who is signed in and has the role that its route needs.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from consumer.console.context import Desk
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_, PageError
 from consumer.console.i18n import Language
-from consumer.console.session import Session
+from consumer.console.session import SessionCookies
 from consumer.reviews import audit
 from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
@@ -105,14 +105,14 @@ class Fields:
 class Visit:
     """A request that is being answered."""
 
-    desk: Desk
+    desk: ConsoleContext
     request_id: str
     # Without the query.
     path: str
     # Of the client, as far as known behind a proxy.
     address: str
     language: Language
-    session: Session
+    session: SessionCookies
     # What the path names, such as flag_id.
     places: Mapping[str, Any] = field(default_factory=dict)
     query: Fields = field(default_factory=Fields)
@@ -143,7 +143,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Visit):
+class SignedInVisit(Visit):
     """A request of a person who is signed in."""
 
     person: Person
@@ -177,7 +177,7 @@ class Asked(Visit):
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamedResponse:
     """An answer that is made piece by piece, each one in a thread: what is long does not stay in memory.
 
     ``piece`` gets None first, then what it returned last beside the bytes, until that is None.
@@ -188,7 +188,7 @@ class Streamed:
     piece: Callable[[str | None], tuple[bytes, str | None]]
 
 
-Answer = Response | Streamed
+Answer = Response | StreamedResponse
 
 
 def _integer(name: str, value: str) -> int:

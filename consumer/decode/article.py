@@ -21,7 +21,7 @@ from consumer.decode.json_value import parse_json
 from consumer.decode.published_at import Instant, TimeForm, read_time
 from consumer.decode.rows import parse_row
 from consumer.fingerprint.characters.folding import GROWTH_MAX, folded_length
-from consumer.model.article import Article, BodyForm, Extracted, PageForm, Reason, TimeFault, record_too_long
+from consumer.model.article import Article, BodyForm, ExtractionOutcome, PageForm, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
@@ -202,7 +202,7 @@ class _Body(NamedTuple):
 
     text: str | None
     title: str = ""
-    extracted: Extracted | None = None
+    extracted: ExtractionOutcome | None = None
     without_text: bool = False
 
 
@@ -227,7 +227,9 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: Bo
     return _Body(text, title, extracted, without_text=not text and not (value == "" or value.isspace()))
 
 
-def _read(markup: str, path: str, limits: DecodeLimits, body_form: BodyForm) -> tuple[str, str, Extracted | None]:
+def _read(
+    markup: str, path: str, limits: DecodeLimits, body_form: BodyForm
+) -> tuple[str, str, ExtractionOutcome | None]:
     """Return the text of markup; of a page also its title, and what was taken."""
     try:
         if body_form in _HTML:

@@ -48,21 +48,21 @@ _NAMES_OF: Final = {
 }
 
 
-class Rejected(NamedTuple):
+class RejectedRecord(NamedTuple):
     """A rejected record, or its first bytes, and the reason."""
 
     reason: str
     data: bytes
 
 
-class Guess(NamedTuple):
+class FormatGuess(NamedTuple):
     """A sentence on what the feed seems to be, and what to do. ``whole``: no record of such a feed is an article."""
 
     sentence: str
     whole: bool
 
 
-def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
+def guess(opening: bytes, rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
     """Guess the format of a feed with this first record; None if nothing is known."""
     reasons = Counter(record.reason for record in rejected)
     most = reasons.most_common(1)[0][0] if reasons else ""
@@ -71,17 +71,17 @@ def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Gue
     )
     if shape is not None:
         what, do = shape
-        return Guess(f"The feed looks like {what}: {do}", whole=True)
+        return FormatGuess(f"The feed looks like {what}: {do}", whole=True)
     return _fields(rejected, fields)
 
 
-def guess_of_table(rejected: Sequence[Rejected]) -> Guess | None:
+def guess_of_table(rejected: Sequence[RejectedRecord]) -> FormatGuess | None:
     """Guess why rows of a table cannot be judged; None if nothing is known. Its header was found to be right."""
     reasons = Counter(record.reason for record in rejected)
     if not reasons or reasons.most_common(1)[0][0] != Reason.INVALID_UTF8:
         return None
     undecodable = [record.data for record in rejected if record.reason == Reason.INVALID_UTF8]
-    return Guess(f"The table has another encoding: {encoding_advice(undecodable)}", whole=True)
+    return FormatGuess(f"The table has another encoding: {encoding_advice(undecodable)}", whole=True)
 
 
 def encoding_advice(undecodable: Sequence[bytes]) -> str:
@@ -90,7 +90,7 @@ def encoding_advice(undecodable: Sequence[bytes]) -> str:
     return f"set source.encoding, for example to {_marked_encoding(undecodable[0]) or without_mark}"
 
 
-def framing(rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+def framing(rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
     """Recognise JSON within something else by rejected records: what the feed is, and what to do; None if it is not.
 
     None of the lines of such a feed is an article. Two are enough to tell.
@@ -123,7 +123,7 @@ def _binary(opening: bytes) -> tuple[str, str] | None:
     return f"{name} data", f"unpack it, as with {name} -dc {FEED}"
 
 
-def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[str, str] | None:
+def _encoding(opening: bytes, rejected: Sequence[RejectedRecord], most: str) -> tuple[str, str] | None:
     name = _marked_encoding(opening)
     if name is None and len(opening) > 3:  # noqa: PLR2004  # two characters at least
         name = "UTF-16LE" if not any(opening[1:8:2]) else "UTF-16BE" if not any(opening[0:8:2]) else None
@@ -151,7 +151,7 @@ def _is_gb18030(data: bytes) -> bool:
     return any("\u4e00" <= character <= "\u9fff" for character in text)
 
 
-def _text_shape(opening: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+def _text_shape(opening: bytes, rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
     text = opening.removeprefix(BOM_UTF8).strip()
     lines = [record.data.strip() for record in rejected]
     if text.startswith(b"["):
@@ -178,7 +178,7 @@ def _broken_objects(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | No
     return None
 
 
-def _wrapped(text: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+def _wrapped(text: bytes, rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
     """Recognise a single object with the articles in a list."""
     whole = _parsed(text) if len(rejected) == 1 else None
     for name, inner in whole.items() if isinstance(whole, dict) else ():
@@ -205,7 +205,7 @@ def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
     return None
 
 
-def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
+def _fields(rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
     """Say which field is not where the mapping says, and which fields there are."""
     records = [parsed for record in rejected if isinstance(parsed := _parsed(record.data), dict)]
     if not records:
@@ -222,7 +222,7 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
     if not missing:
         return None
     sentence = f"Of these, {', '.join(missing)}; fields {mapping_advice(suggested, seen, fields.title, _shown)}"
-    return Guess(sentence, whole=False)
+    return FormatGuess(sentence, whole=False)
 
 
 def mapping_advice(

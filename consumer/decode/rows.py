@@ -11,7 +11,7 @@ import msgspec
 
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 
 _CELLS: Final = {
     separator: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{separator}\r\n][^{separator}\r\n]*+|))(?:({separator})|\Z)')
@@ -20,7 +20,7 @@ _CELLS: Final = {
 _QUOTED: Final = re.compile(r'"(?:[^"]++|"")*+')
 
 
-def parse_row(data: bytes, table: Table) -> dict[str, str]:
+def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
     """Parse a row into its cells by the names of their columns; cells without a name are left out.
 
     Raises nothing but ``BadRecord``.

@@ -9,7 +9,7 @@ from consumer.decode.feed_format import FEED, UNKNOWN, encoding_advice, likely_n
 from consumer.decode.rows import cells_of, decoded
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 from consumer.text.visible import cut
 
 COLUMNS_MAX: Final = 10_000
@@ -23,7 +23,7 @@ _ADVICE_OF_SEPARATORS: Final = {
 }
 
 
-def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> Table:
+def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> TableLayout:
     """Return the table with this header. Raises ``ValueError``, which says what is wrong with the header."""
     try:
         text = decoded(record.whole(), encoding).removeprefix(_MARK)
@@ -42,7 +42,7 @@ def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldP
     missing = [(field, name) for field, name in (("id", fields.id), ("body", fields.body)) if name not in columns]
     if missing:
         raise ValueError(_missing(missing, columns, fields.title))
-    return Table(columns, separator, encoding)
+    return TableLayout(columns, separator, encoding)
 
 
 def _advice(data: bytes, fault: BadRecord) -> str:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.clients import new_admin
 from consumer.kafka.mock_cluster import ID_PREFIX
-from consumer.kafka.offset_metadata import Held, note_of
+from consumer.kafka.offset_metadata import HoldReason, note_of
 from consumer.kafka.offset_range import once_led
 from consumer.kafka.topics import FoundTopic, found_topics
 from consumer.model.errors import SourceError
@@ -44,7 +44,7 @@ class Cluster(NamedTuple):
         return self.id.startswith(ID_PREFIX)
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """A member of a group: where it runs and how many partitions it has; ``instance_id`` if it is a static member."""
 
     client: str
@@ -53,14 +53,14 @@ class Member(NamedTuple):
     partitions: int
 
 
-class Group(NamedTuple):
+class GroupState(NamedTuple):
     """A consumer group. ``state`` is Kafka's name for it, "dead" if the group does not exist."""
 
     state: str
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
 
 
-class Progress(NamedTuple):
+class GroupProgress(NamedTuple):
     """The progress of a group in one partition: the first offset that exists, the end, and the committed offset.
 
     ``young`` is the offset of the first message younger than the age asked for, None if no age was given. ``held`` says
@@ -73,10 +73,10 @@ class Progress(NamedTuple):
     end: int
     committed: int | None
     young: int | None
-    held: Held | None = None
+    held: HoldReason | None = None
 
 
-class Newest(NamedTuple):
+class NewestMessage(NamedTuple):
     """The time of the newest message of a topic, and the time of this machine at the answer, in milliseconds."""
 
     topic: str
@@ -125,7 +125,7 @@ class Brokers:
         """Return those of these topics that exist."""
         return found_topics(self._admin, self._metadata, [name for name in names if self._has(name)], ASK_S)
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> GroupState | None:
         """Return a group and its members; None if no group has ever committed, as far as this user may see.
 
         The brokers are not asked then: describing a group makes them create their topic for offsets.
@@ -134,7 +134,7 @@ class Brokers:
             return None
         described = _only(self._admin.describe_consumer_groups([name], request_timeout=ASK_S))
         members = tuple(
-            Member(
+            GroupMember(
                 member.client_id,
                 member.host.removeprefix("/"),
                 member.group_instance_id,
@@ -142,9 +142,9 @@ class Brokers:
             )
             for member in described.members
         )
-        return Group(described.state.name.lower(), members)
+        return GroupState(described.state.name.lower(), members)
 
-    def progress(self, group: str, topics: Sequence[str], older_ms: Callable[[str], int | None]) -> list[Progress]:
+    def progress(self, group: str, topics: Sequence[str], older_ms: Callable[[str], int | None]) -> list[GroupProgress]:
         """Return the progress of a group; ``older_ms`` is the age up to which messages of a topic are ``young``."""
         places = [
             TopicPartition(topic, partition)
@@ -167,7 +167,7 @@ class Brokers:
         }
         young = self._offsets(since)
         return [
-            Progress(
+            GroupProgress(
                 place.topic,
                 place.partition,
                 first[place].offset,
@@ -180,7 +180,7 @@ class Brokers:
             for place in places
         ]
 
-    def newest(self, topics: Sequence[str]) -> list[Newest]:
+    def newest(self, topics: Sequence[str]) -> list[NewestMessage]:
         """Return the time of the newest message of each of these topics that has one, and of the topic of offsets."""
         found = []
         for topic in filter(self._has, (*topics, OFFSETS)):
@@ -188,7 +188,7 @@ class Brokers:
             offsets = self._offsets(dict.fromkeys(places, _NEWEST))
             time_ms = max((offset.timestamp for offset in offsets.values()), default=-1)
             if time_ms >= 0:
-                found.append(Newest(topic, time_ms, int(time.time() * MS_PER_S)))
+                found.append(NewestMessage(topic, time_ms, int(time.time() * MS_PER_S)))
         return found
 
     def _has(self, topic: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
-from consumer.doctor.finding import Check, Finding, ok, warning, wrong
+from consumer.doctor.finding import DoctorCheck, Finding, ok, warning, wrong
 from consumer.model.errors import ConfigError, SinkError
 from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 
@@ -29,12 +29,12 @@ def is_console_alone(config: Config) -> bool:
     return names_console(config) and not config.service.model_fields_set and "url" not in config.source.model_fields_set
 
 
-def console_checks(config: Config) -> Iterator[Check]:
+def console_checks(config: Config) -> Iterator[DoctorCheck]:
     """Yield the checks of the console, if the configuration names any of its settings."""
     if names_console(config):
-        yield Check(_DATABASE, lambda: check_tables(config.console))
-        yield Check("flags of the console", lambda: check_flags(config))
-        yield Check("store of the console", lambda: check_rights(config))
+        yield DoctorCheck(_DATABASE, lambda: check_tables(config.console))
+        yield DoctorCheck("flags of the console", lambda: check_flags(config))
+        yield DoctorCheck("store of the console", lambda: check_rights(config))
 
 
 def check_tables(section: ConsoleSection) -> Iterator[Finding]:

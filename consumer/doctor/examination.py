@@ -16,7 +16,7 @@ from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.console import console_checks, is_console_alone
-from consumer.doctor.finding import DEADLINE_S, Check, Finding, ok, warning, wrong
+from consumer.doctor.finding import DEADLINE_S, DoctorCheck, Finding, ok, warning, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
     clock_findings,
@@ -34,7 +34,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
 from consumer.kafka.kind import KAFKA
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.counts import counted
@@ -52,7 +52,7 @@ _ANY_SCHEMA: Final = 1
 """The id of a schema that need not exist: that it does not is an answer too."""
 
 
-def checks_of(config: Config) -> list[Check]:
+def checks_of(config: Config) -> list[DoctorCheck]:
     """Return all checks, the cheapest first."""
     # What is wrong with the store is what its own check finds out.
     with suppress(StoreError, ConfigError):
@@ -60,21 +60,21 @@ def checks_of(config: Config) -> list[Check]:
     # Asked again after an error, but not after an answer.
     settings = cache(lambda: components.judge_settings(config, components.lexicon_of(config)))
     checks = [
-        Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
-        Check("open files", lambda: check_descriptors(config)),
-        Check("TLS files", lambda: check_tls(config)),
+        DoctorCheck(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
+        DoctorCheck("open files", lambda: check_descriptors(config)),
+        DoctorCheck("TLS files", lambda: check_tls(config)),
     ]
     source, written = feeds.source_side(config), config.kafka.value_format
     if source.lasting:
-        checks.append(Check("address of the pages", lambda: check_address(config)))
+        checks.append(DoctorCheck("address of the pages", lambda: check_address(config)))
         if KAFKA.names(config.source.url):
             with suppress(ConfigError):  # the first check reports it
                 checks += _Kafka(config).checks()
         if source.is_keyed and written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
-            checks.append(Check("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
+            checks.append(DoctorCheck("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
     if config.banks.url is not None:
-        checks.append(Check("banks", partial(_check_banks, config), deadline_s=READ_S + DEADLINE_S))
+        checks.append(DoctorCheck("banks", partial(_check_banks, config), deadline_s=READ_S + DEADLINE_S))
     checks += service_checks(config)
     checks += console_checks(config)
     return checks + list(store_checks(config, settings, CONFIGURATION))
@@ -115,18 +115,18 @@ class _Kafka:
         for place in filter(None, (self._source, self._sink)):
             self._asked[place.brokers] = cache(partial(self._client, place))
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[DoctorCheck]:
         """Yield the checks in order; each needs that of the brokers it asks."""
-        yield Check(_BROKERS, self._check_source_brokers)
-        yield Check("topics of articles", self._check_sources, _BROKERS)
-        yield Check("group", self._check_group, _BROKERS)
-        yield Check("clocks", self._check_clocks, _BROKERS)
+        yield DoctorCheck(_BROKERS, self._check_source_brokers)
+        yield DoctorCheck("topics of articles", self._check_sources, _BROKERS)
+        yield DoctorCheck("group", self._check_group, _BROKERS)
+        yield DoctorCheck("clocks", self._check_clocks, _BROKERS)
         if self._sink is not None:
             needed = _BROKERS
             if self._sink.brokers != self._source.brokers:
                 needed = _SINK_BROKERS
-                yield Check(_SINK_BROKERS, partial(self._check_sink_brokers, self._sink))
-            yield Check("topics of verdicts", partial(self._check_sink, self._sink), needed)
+                yield DoctorCheck(_SINK_BROKERS, partial(self._check_sink_brokers, self._sink))
+            yield DoctorCheck("topics of verdicts", partial(self._check_sink, self._sink), needed)
 
     def _client(self, place: TopicsAddress) -> Brokers:
         return Brokers(place.brokers, admin_settings(place.brokers, components.kafka_options(self._config)))
@@ -149,7 +149,7 @@ class _Kafka:
             )
 
     def _check_sources(self) -> Iterator[Finding]:
-        plans = planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
+        plans = topic_plan(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
         yield from source_findings(plans, self._found(), self._keep_ms)
 
     def _check_group(self) -> Iterator[Finding]:
@@ -175,7 +175,7 @@ class _Kafka:
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
         wanted = kafka_parts.sink_topics(self._config)
-        plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
+        plans = [plan for plan in topic_plan(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 

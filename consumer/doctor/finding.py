@@ -41,7 +41,7 @@ class Finding(NamedTuple):
     means: type[Fatal] | None = None
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     """A named check. It is skipped if the check that it ``needs`` has failed."""
 
     name: str
@@ -50,7 +50,7 @@ class Check(NamedTuple):
     deadline_s: float = DEADLINE_S
 
 
-class Result(NamedTuple):
+class CheckFindings(NamedTuple):
     """The findings of one check, at least one."""
 
     name: str
@@ -89,24 +89,24 @@ def unchecked(found: str, remedy: str) -> Finding:
     return Finding("unchecked", found, remedy)
 
 
-def examine(checks: Sequence[Check]) -> Iterator[Result]:
+def examine(checks: Sequence[DoctorCheck]) -> Iterator[CheckFindings]:
     """Run the checks in order and yield each result as soon as it is there. Never raises."""
-    failed: dict[str | None, Result] = {}
+    failed: dict[str | None, CheckFindings] = {}
     for check in checks:
         needed = failed.get(check.needs)
-        result = Result(check.name, _bounded(check) if needed is None else (_skipped(needed),))
+        result = CheckFindings(check.name, _bounded(check) if needed is None else (_skipped(needed),))
         if result.failed:
             failed[check.name] = result
         yield result
 
 
-def _skipped(needed: Result) -> Finding:
+def _skipped(needed: CheckFindings) -> Finding:
     if any(finding.status == "wrong" for finding in needed.findings):
         return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that first.")
     return unchecked(f"Skipped because the check {needed.name!r} was not made.", "Read its finding.")
 
 
-def exit_code(results: Iterable[Result]) -> int:
+def exit_code(results: Iterable[CheckFindings]) -> int:
     """Return the exit code that a run would have because of the first wrong finding; 0 if nothing is wrong."""
     for result in results:
         for finding in result.findings:
@@ -115,7 +115,7 @@ def exit_code(results: Iterable[Result]) -> int:
     return 0
 
 
-def _bounded(check: Check) -> tuple[Finding, ...]:
+def _bounded(check: DoctorCheck) -> tuple[Finding, ...]:
     """Run a check on a thread, which is abandoned at the deadline: some library calls have no time-out."""
     found: list[Finding] = []
     done = threading.Event()

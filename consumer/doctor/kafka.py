@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from consumer.config.sections.kafka import KafkaSection
-from consumer.doctor.brokers import OFFSETS, Cluster, Group, Newest, Progress
+from consumer.doctor.brokers import OFFSETS, Cluster, GroupProgress, GroupState, NewestMessage
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.topics import (
@@ -138,7 +138,7 @@ def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Itera
 
 
 def group_findings(
-    group: Group | None, section: KafkaSection, partitions: int, own_hosts: set[str]
+    group: GroupState | None, section: KafkaSection, partitions: int, own_hosts: set[str]
 ) -> Iterator[Finding]:
     """Yield findings on the members of the group, and on static members with the same name."""
     if group is None:
@@ -168,7 +168,7 @@ def group_findings(
         )
 
 
-def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> Iterator[Finding]:
+def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) -> Iterator[Finding]:
     """Yield the lag of the group, and whether messages were or will soon be deleted before it reads them."""
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
     fresh = [place for place in progress if place.committed is None]
@@ -184,7 +184,7 @@ def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> It
             yield from _partition_findings(place, place.committed, section)
 
 
-def _partition_findings(place: Progress, committed: int, section: KafkaSection) -> Iterator[Finding]:
+def _partition_findings(place: GroupProgress, committed: int, section: KafkaSection) -> Iterator[Finding]:
     where = f"{place.topic}[{place.partition}]"
     if place.held is not None:
         waiting = max(0, place.end - max(committed, place.first))
@@ -214,7 +214,7 @@ def _partition_findings(place: Progress, committed: int, section: KafkaSection) 
         )
 
 
-def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
+def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
     """Compare this machine's clock with those that set the times of messages.
 
     No message comes from the future, so one that seems to is a lower bound for the difference of the clocks. An old

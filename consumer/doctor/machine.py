@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, Unanswered, url_here
+from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, PageUnavailable, url_here
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError, SinkError
-from consumer.web.access import Address, is_loopback, parse_address
+from consumer.web.access import ListenAddress, is_loopback, parse_address
 from consumer.web.certificates import validities
 from consumer.web.page_server import CONNECTIONS_MAX
 from consumer.wiring import stores
@@ -109,7 +109,7 @@ def check_address(config: Config) -> Iterator[Finding]:
         yield not_of_this_machine("http", config.http.listen, error)
 
 
-def why_not_free(address: Address) -> OSError | None:
+def why_not_free(address: ListenAddress) -> OSError | None:
     """Return why a server could not listen on this address; None if it could."""
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
@@ -131,7 +131,7 @@ def not_of_this_machine(section: str, listen: str, error: OSError) -> Finding:
     )
 
 
-def readiness_at(address: Address, certificate: str | None) -> FetchedPage | None:
+def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage | None:
     """Return what a server answers at /readyz, over TLS if it has a certificate; None if nothing answers."""
     access = ClientAccess()
     if certificate is not None:
@@ -139,11 +139,11 @@ def readiness_at(address: Address, certificate: str | None) -> FetchedPage | Non
         access = ClientAccess(authorities=certificate, checks_name=False)
     try:
         return PagesClient(url_here(address, is_secure=certificate is not None), access, PAGE_S).get("/readyz")
-    except Unanswered:
+    except PageUnavailable:
         return None
 
 
-def _taken(address: Address, certificate: str | None) -> Finding:
+def _taken(address: ListenAddress, certificate: str | None) -> Finding:
     """Return who uses the address: a consumer, with its state, or something else."""
     answer = readiness_at(address, certificate)
     if answer is None or not answer.ours:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.web.access import Address, parse_address
+from consumer.web.access import ListenAddress, parse_address
 
 BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""
@@ -24,7 +24,7 @@ _SERVER: Final = "dupwatch"
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
 
 
-class Unanswered(Exception):  # noqa: N818  # the state of a request
+class PageUnavailable(Exception):  # noqa: N818  # the state of a request
     """A page could not be fetched; the message says why."""
 
 
@@ -67,7 +67,7 @@ class PagesClient:
         self._context = _context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> FetchedPage:
-        """Fetch the page at this path. Raises ``Unanswered`` if there is no answer in time."""
+        """Fetch the page at this path. Raises ``PageUnavailable`` if there is no answer in time."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)
@@ -75,7 +75,7 @@ class PagesClient:
                 server = answer.getheader("Server") or ""
                 return FetchedPage(answer.status, self._body(answer), server.startswith(_SERVER))
         except (OSError, HTTPException) as error:
-            raise Unanswered(_why(error)) from error
+            raise PageUnavailable(_why(error)) from error
 
     def _connection(self) -> HTTPConnection:
         if self._context is None:
@@ -89,9 +89,9 @@ class PagesClient:
         while part := answer.read1(_CHUNK_BYTES):
             body += part
             if len(body) > BODY_BYTES_MAX:
-                raise Unanswered(f"the page is larger than {BODY_BYTES_MAX} bytes")
+                raise PageUnavailable(f"the page is larger than {BODY_BYTES_MAX} bytes")
             if time.monotonic() > until_s:
-                raise Unanswered(f"the page did not arrive within {self._wait_s:g} s")
+                raise PageUnavailable(f"the page did not arrive within {self._wait_s:g} s")
         return bytes(body)
 
 
@@ -110,9 +110,9 @@ def own_url(config: Config) -> str:
     return url_here(address, is_secure=config.http.tls_certificate is not None)
 
 
-def url_here(address: Address, *, is_secure: bool) -> str:
+def url_here(address: ListenAddress, *, is_secure: bool) -> str:
     """Return the URL at which this machine reaches a server that listens on an address."""
-    return Address(_EVERYWHERE.get(address.host, address.host), address.port).url(is_secure=is_secure)
+    return ListenAddress(_EVERYWHERE.get(address.host, address.host), address.port).url(is_secure=is_secure)
 
 
 def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:

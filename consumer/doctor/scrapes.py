@@ -116,7 +116,7 @@ def quantile(intervals: Sequence[Interval], share: float, name: str, **labels: s
     return None
 
 
-class Outgrown(NamedTuple):
+class OutgrownPlan(NamedTuple):
     """A plan, the postings that articles read with it on average, the most that fit it, and the plan to move to."""
 
     plan: str
@@ -125,7 +125,7 @@ class Outgrown(NamedTuple):
     larger: str
 
 
-def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[Outgrown]:
+def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
     """Yield each plan that the window of some of these consumers has outgrown.
 
     Consumers with the same plan share a window. Their store is taken for a remote one if any of them has opened
@@ -141,7 +141,7 @@ def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[Outgrown]:
         remote = any(consumer.after.total(_CONNECTIONS) for consumer in consumers)
         most = outgrown_postings(remote=remote)
         if larger and read > most:
-            yield Outgrown(plan, read, most, larger)
+            yield OutgrownPlan(plan, read, most, larger)
 
 
 def _postings_an_article(intervals: Sequence[Interval]) -> float:

@@ -15,7 +15,7 @@ from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.console import names_console
-from consumer.doctor.finding import Check, Finding, ok, sentence, warning, wrong
+from consumer.doctor.finding import DoctorCheck, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
     ENDS_SOON,
@@ -27,10 +27,10 @@ from consumer.doctor.machine import (
     why_not_free,
 )
 from consumer.kafka.client_settings import admin_settings, parse_prefix
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.planned_topics import topic_plan
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
-from consumer.web.access import Address, is_loopback, parse_address
+from consumer.web.access import ListenAddress, is_loopback, parse_address
 from consumer.web.token import Token
 from consumer.web.token_file import read_tokens
 from consumer.wiring import components, kafka_parts
@@ -59,18 +59,18 @@ def is_alone(config: Config) -> bool:
     return (is_named(config) or names_console(config)) and "url" not in config.source.model_fields_set
 
 
-def service_checks(config: Config) -> Iterator[Check]:
+def service_checks(config: Config) -> Iterator[DoctorCheck]:
     """Yield the checks of the service, if the configuration names any of its settings."""
     if not is_named(config):
         return
-    yield Check("open files of the service", lambda: check_service_descriptors(config))
-    yield Check("address of the service", lambda: check_service_address(config.service))
-    yield Check("tokens", lambda: check_tokens(config.service))
+    yield DoctorCheck("open files of the service", lambda: check_service_descriptors(config))
+    yield DoctorCheck("address of the service", lambda: check_service_address(config.service))
+    yield DoctorCheck("tokens", lambda: check_tokens(config.service))
     if config.service.audit is not None:
         audit = Path(config.service.audit)
-        yield Check("audit log", lambda: check_audit(audit))
+        yield DoctorCheck("audit log", lambda: check_audit(audit))
     if is_alone(config) and is_followed(config):
-        yield Check("topics of verdicts", lambda: _check_sink(config))
+        yield DoctorCheck("topics of verdicts", lambda: _check_sink(config))
 
 
 def check_service_descriptors(config: Config) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ def _is_good_for(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> b
     return True
 
 
-def _taken(address: Address, certificate: str | None) -> Finding:
+def _taken(address: ListenAddress, certificate: str | None) -> Finding:
     """Return who uses the address: a service, with its state, or something else."""
     place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
     try:
@@ -250,7 +250,7 @@ def _check_sink(config: Config) -> Iterator[Finding]:
     address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
     brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
-    plans = [plan for plan in planned(wanted) if plan.name in wanted.written]
+    plans = [plan for plan in topic_plan(wanted) if plan.name in wanted.written]
     remedy = f"dupwatch topics init --sink {config.sink.url}"
     yield from topic_findings(plans, brokers.topics(wanted.written), remedy)
 

@@ -7,7 +7,7 @@ from random import SystemRandom
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.doctor.finding import Check, Finding, ok, unchecked, warning, wrong
+from consumer.doctor.finding import DoctorCheck, Finding, ok, unchecked, warning, wrong
 from consumer.judge.binding import Binding, settings_in
 from consumer.judge.plan_choice import LookUpSettings, look_up_cost, outgrown_articles, plan_to_move_to, rounded
 from consumer.judge.settings import FACTS_REVISION, JudgeSettings, differences
@@ -19,7 +19,7 @@ from consumer.wiring.feeds import source_side
 from storage.errors import StoreUnavailable
 from storage.kind import StoreCheck, StoreFinding
 from storage.kinds import kind_of
-from storage.records import Planned
+from storage.records import CapacityPlan
 
 _SETTINGS: Final = "settings of the store"
 _ERRORS: Final[dict[str, type[Fatal]]] = {
@@ -34,7 +34,7 @@ _COUNTED_MAX: Final = 100_000
 """Up to this many versions and retractions are counted one by one, which takes a few seconds."""
 
 
-def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[Check]:
+def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
     """Yield the checks of the configured store: those of its kind, and of its settings and size if a store is there.
 
     The check of the settings needs the last check of a remote store, which asks for it, otherwise the check ``needed``.
@@ -43,12 +43,12 @@ def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: 
     kind = kind_of(url)
     own = kind.checks(url, stores.configured_opening(config))
     for check in own:
-        yield Check(check.name, partial(_findings_of, check), deadline_s=check.deadline_s)
+        yield DoctorCheck(check.name, partial(_findings_of, check), deadline_s=check.deadline_s)
     place = kind.on_disk(url)
     if kind.outlives_run and (place is None or place.files[0].exists()):
         reached = own[-1].name if kind.remote and own else needed
-        yield Check(_SETTINGS, lambda: check_binding(config, settings), reached)
-        yield Check("size of the window", lambda: check_size(config, settings), _SETTINGS)
+        yield DoctorCheck(_SETTINGS, lambda: check_binding(config, settings), reached)
+        yield DoctorCheck("size of the window", lambda: check_size(config, settings), _SETTINGS)
 
 
 def _findings_of(check: StoreCheck) -> Iterator[Finding]:
@@ -140,11 +140,11 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWindow:
+class StoreWindow:
     """The size of the window of a store, what the store is made for, and the settings of its consumers."""
 
     size: WindowSize
-    planned: Planned | None
+    planned: CapacityPlan | None
     settings: JudgeSettings
     remote: bool
 
@@ -172,14 +172,14 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
             size = window_size(store, used.plan, used.window_ms, SystemRandom().randrange(_SEEDS))
             if size.error is None and not remote:
                 size = counted_window(store, used.window_ms, _COUNTED_MAX) or size
-            found = FoundWindow(size, store.planned(), used, remote)
+            found = StoreWindow(size, store.planned(), used, remote)
     except StoreUnavailable as error:
         yield unchecked(f"The store does not answer: {error}", "Fix that first.")
         return
     yield size_finding(found, config)
 
 
-def size_finding(found: FoundWindow, config: Config) -> Finding:
+def size_finding(found: StoreWindow, config: Config) -> Finding:
     """Return what the size of a window means for the plan of its store."""
     plan, planned = found.settings.plan.name, found.planned
     expected = f", of {planned.articles:,} expected" if planned is not None else ""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.doctor.pages_client import FetchedPage, PagesClient, Unanswered
+from consumer.doctor.pages_client import FetchedPage, PagesClient, PageUnavailable
 from consumer.doctor.scrapes import Interval, Scrape, parse_scrape
 
 _OURS: Final = "dupwatch_"
@@ -54,7 +54,7 @@ class _Readiness(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
 
-class Seen(NamedTuple):
+class ConsumerStatus(NamedTuple):
     """What one consumer answered.
 
     If it did not, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are its
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
     returning: tuple[ShownText, ...] = ()
 
 
-class Watched:
+class WatchedConsumer:
     """A consumer that is watched; ``clock`` gives seconds since 1970."""
 
     def __init__(self, name: str, client: PagesClient, clock: Callable[[], float] = time.time) -> None:
@@ -79,30 +79,30 @@ class Watched:
         self._clock = clock
         self._last: Scrape | None = None
 
-    def look(self) -> Seen:
+    def look(self) -> ConsumerStatus:
         """Fetch its pages. Never raises because of the consumer or the network."""
         try:
             interval = self._measured()
-        except Unanswered as error:
-            return Seen(self.name, None, ready=False, reasons=(), flags=None, away=str(error))
+        except PageUnavailable as error:
+            return ConsumerStatus(self.name, None, ready=False, reasons=(), flags=None, away=str(error))
         ready, reasons = self._readiness()
         page = self._flags()
         if page is None:
-            return Seen(self.name, interval, ready, reasons, None)
-        return Seen(self.name, interval, ready, reasons, page.flags, returning=page.returning)
+            return ConsumerStatus(self.name, interval, ready, reasons, None)
+        return ConsumerStatus(self.name, interval, ready, reasons, page.flags, returning=page.returning)
 
     def _measured(self) -> Interval:
         page = self._client.get("/metrics")
         if page.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise Unanswered("wrong user name or password")
+            raise PageUnavailable("wrong user name or password")
         if page.status != HTTPStatus.OK:
-            raise Unanswered(f"/metrics answers with status {page.status}")
+            raise PageUnavailable(f"/metrics answers with status {page.status}")
         try:
             scrape = parse_scrape(page.body.decode(), self._clock())
         except ValueError as error:
-            raise Unanswered(str(error)) from error
+            raise PageUnavailable(str(error)) from error
         if not any(name.startswith(_OURS) for name in scrape.samples):
-            raise Unanswered("its metrics are not those of dupwatch")
+            raise PageUnavailable("its metrics are not those of dupwatch")
         before, self._last = self._last, scrape
         return Interval(before, scrape)
 
@@ -128,16 +128,16 @@ class Watched:
     def _asked(self, path: str) -> FetchedPage | None:
         try:
             return self._client.get(path)
-        except Unanswered:
+        except PageUnavailable:
             return None
 
 
-def look_at_all(watched: Sequence[Watched], pool: ThreadPoolExecutor) -> list[Seen]:
+def look_at_all(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor) -> list[ConsumerStatus]:
     """Look at all consumers at once, so that those that do not answer delay the others by one timeout at most."""
-    return list(pool.map(Watched.look, watched))
+    return list(pool.map(WatchedConsumer.look, watched))
 
 
-def latest(seen: Sequence[Seen], flags_max: int) -> list[ShownFlag] | None:
+def latest(seen: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag] | None:
     """Return the latest flags of all consumers, newest first; None if no consumer serves them."""
     pages = [consumer.flags for consumer in seen if consumer.flags is not None]
     if not pages:
@@ -146,7 +146,7 @@ def latest(seen: Sequence[Seen], flags_max: int) -> list[ShownFlag] | None:
     return sorted(flags, key=lambda flag: flag.decided_at, reverse=True)[:flags_max]
 
 
-def returning(seen: Sequence[Seen], texts_max: int) -> list[ShownText]:
+def returning(seen: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
     """Return the texts that came back most often to any consumer; one that came to several is named once."""
     texts: dict[tuple[str, str], ShownText] = {}
     for text in (text for consumer in seen for text in consumer.returning):

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from consumer.evaluation.labelled_pairs import LabelledPair
 from consumer.fingerprint import TextKind
-from consumer.judge.comparison import Comparison, compare
+from consumer.judge.comparison import PairComparison, compare
 from consumer.judge.settings import JudgeSettings
-from storage.records import Stored
+from storage.records import StoredVersion
 
 Setting = Literal["max_distance", "similarity_min", "reach"]
 FoundBy = Literal["both lanes", "blocks", "bands", "neither"]
@@ -48,7 +48,7 @@ class Rate(msgspec.Struct, frozen=True):
     high: float
 
 
-class Figures(msgspec.Struct, frozen=True):
+class QualityFigures(msgspec.Struct, frozen=True):
     """The quality of a rule, which flags ``right`` labelled duplicates and ``wrong`` unique pairs.
 
     Precision is right / (right + wrong), recall right / all labelled duplicates, F1 their harmonic mean,
@@ -62,7 +62,7 @@ class Figures(msgspec.Struct, frozen=True):
     f1: float | None
 
 
-class Point(Figures, frozen=True):
+class Point(QualityFigures, frozen=True):
     """The quality of one threshold."""
 
     threshold: float
@@ -83,7 +83,7 @@ class ProfileFigures(msgspec.Struct, frozen=True):
     """The quality of a judge with the settings of a profile."""
 
     profile: str
-    figures: Figures
+    figures: QualityFigures
 
 
 class FoundCount(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     duplicates: int
     unique: int
     found: tuple[FoundCount, ...]
-    judge: Figures
+    judge: QualityFigures
     curves: tuple[Curve, ...]
 
 
@@ -151,15 +151,15 @@ def evaluation_of(measures: Measures) -> Evaluation:
     )
 
 
-def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored], settings: JudgeSettings) -> Measures:
+def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, StoredVersion], settings: JudgeSettings) -> Measures:
     """Compare the articles of each pair as the judge does; ``articles`` has all articles of the pairs, by id.
 
     The measures are in the order of the pairs' first ids, so that the similarities of an article are estimated at once.
     """
     # With an unlimited reach, the distance of a near pair is the reach that it needs.
     unbounded = replace(settings, verify=True, reach=settings.scheme.bits)
-    as_is: list[Comparison] = []
-    far: list[Comparison] = []
+    as_is: list[PairComparison] = []
+    far: list[PairComparison] = []
     pairs = sorted(pairs, key=_first_id)
     for article_id, group in groupby(pairs, key=_first_id):
         others = [articles[pair.b] for pair in group]
@@ -188,7 +188,7 @@ def _first_id(pair: LabelledPair) -> str:
     return pair.a
 
 
-def _is_exact(a: Stored, b: Stored) -> bool:
+def _is_exact(a: StoredVersion, b: StoredVersion) -> bool:
     """Return whether only equality makes these duplicates, because one of them is too short for anything else."""
     return not {a.record.kind, b.record.kind} <= {TextKind.LONG, TextKind.SHINGLED}
 
@@ -222,13 +222,13 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
     )
 
 
-def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[Figures]:
+def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[QualityFigures]:
     """Return the quality of n rules, which flag so many pairs rightly and wrongly; ``duplicates`` are labelled."""
     precisions = _rates(right, right + wrong)
     recalls = _rates(right, np.full_like(right, duplicates))
     counts = zip(right.tolist(), wrong.tolist(), strict=True)
     return [
-        Figures(hits, misses, precision, recall, _f1(hits, misses, duplicates))
+        QualityFigures(hits, misses, precision, recall, _f1(hits, misses, duplicates))
         for (hits, misses), precision, recall in zip(counts, precisions, recalls, strict=True)
     ]
 

@@ -16,7 +16,7 @@ _PARTS: Final = ("a", "b", "label")
 _FORMS: Final = 'write ["id", "id", label] or {"a": "id", "b": "id", "label": label}'
 
 
-class Line(NamedTuple):
+class PairsLine(NamedTuple):
     """A line of a pairs file, ``number`` counting from 1."""
 
     number: int
@@ -47,13 +47,13 @@ class LabelledPairs(NamedTuple):
     repeated: int
 
 
-class _Labelled(NamedTuple):
+class _LabelledLine(NamedTuple):
     a: str
     b: str
     duplicate: bool | None
 
 
-def labelled_pairs(lines: Iterable[Line], cut: LabelCut) -> LabelledPairs:
+def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
     """Read pairs; a pair that is repeated with the same label, in either order, counts once.
 
     Raises ``ConfigError`` with the line number and the reason at the first line that is not a pair, at a pair that has
@@ -76,15 +76,15 @@ def labelled_pairs(lines: Iterable[Line], cut: LabelCut) -> LabelledPairs:
     return LabelledPairs(pairs, len(seen) - len(pairs), repeated)
 
 
-def _pair(data: bytes, cut: LabelCut) -> _Labelled:
+def _pair(data: bytes, cut: LabelCut) -> _LabelledLine:
     a, b, label = _parts(data)
     first, second = _id(a, "a"), _id(b, "b")
     if first == second:
         raise ValueError(f"both ids are {first!r}, but an article cannot be a duplicate of itself")
     similarity = _similarity(label)
     if similarity >= cut.duplicate_from:
-        return _Labelled(first, second, duplicate=True)
-    return _Labelled(first, second, duplicate=False if similarity < cut.unique_below else None)
+        return _LabelledLine(first, second, duplicate=True)
+    return _LabelledLine(first, second, duplicate=False if similarity < cut.unique_below else None)
 
 
 def _parts(data: bytes) -> tuple[Any, Any, Any]:

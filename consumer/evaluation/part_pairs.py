@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from consumer.evaluation.curves import Figures, figures_of
+from consumer.evaluation.curves import QualityFigures, figures_of
 from consumer.evaluation.labelled_pairs import LabelledPair
 from consumer.model.verdict import Verdict
 
@@ -25,7 +25,7 @@ class PartEvaluation(msgspec.Struct, frozen=True):
 
     parts: int
     others: int
-    figures: Figures
+    figures: QualityFigures
     unlabelled: int
 
 

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.drawn_line import Line, drawn_line
 from consumer.evaluation.reviewed_pairs import DIGITS, Kind, ReviewedPair
-from consumer.evaluation.weighted_rates import Flags, SidedCounts, Sides, WeightedPairs, rates, sides, weighted
+from consumer.evaluation.reviewer_line import ReviewerLine, fit_reviewer_line
+from consumer.evaluation.weighted_rates import DecisionCounts, Flags, SplitCounts, WeightedPairs, rates, sides, weighted
 from storage.clock import MS_PER_DAY
 
 PERCENTS: Final = range(100)
@@ -23,7 +23,7 @@ SOURCES_MAX: Final = 50
 """Sources that have figures of their own, those with the most reviews first."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class ThresholdEffect(msgspec.Struct, frozen=True):
     """What another threshold would change, in pairs: flags that would go and flags that would come, right and wrong."""
 
     right_gone: float
@@ -50,7 +50,7 @@ class ReviewPoint(msgspec.Struct, frozen=True):
     precision: Rate
     recall: Rate | None
     f1: float | None
-    change: Change
+    change: ThresholdEffect
 
 
 class ReviewCounts(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     now: float
     judged_from: float
     days: float | None
-    line: Line
+    line: ReviewerLine
     points: tuple[ReviewPoint, ...]
     best_f1: ReviewPoint | None
     reaching: ReviewPoint | None
@@ -165,7 +165,7 @@ def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, preci
         now=now,
         judged_from=thresholds[0],
         days=_days(pairs),
-        line=drawn_line(known.similarity, known.right, known.weight),
+        line=fit_reviewer_line(known.similarity, known.right, known.weight),
         points=points,
         best_f1=_best(_useful(points), now, lambda point: point.f1 or 0.0) if len(misses) else None,
         reaching=greatest_recall(points, precision_min),
@@ -187,7 +187,7 @@ def _points(
 ) -> tuple[ReviewPoint, ...]:
     weights = known.group_weights
 
-    def on_sides(chosen: Flags) -> Sides:
+    def on_sides(chosen: Flags) -> SplitCounts:
         return sides(known, thresholds, now, chosen)
 
     right, wrong = on_sides(known.right), on_sides(~known.right)
@@ -198,7 +198,7 @@ def _points(
         on_sides(~known.flagged & ~known.right).above @ weights,
         strict=True,
     )
-    counts = SidedCounts(right.above, wrong.above, right.below, wrong.below)
+    counts = DecisionCounts(right.above, wrong.above, right.below, wrong.below)
     flags = (right.above + wrong.above) @ weights
     found = zip(thresholds, flags, rates(counts, weights), changes, strict=True)
     return tuple(
@@ -208,7 +208,7 @@ def _points(
             precision=rate.precision,
             recall=rate.recall if recall_known else None,
             f1=_f1(rate.precision, rate.recall) if recall_known else None,
-            change=Change(*map(float, change)),
+            change=ThresholdEffect(*map(float, change)),
         )
         for threshold, flagged, rate, change in found
     )

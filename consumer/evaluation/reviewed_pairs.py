@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
-from consumer.evaluation.labelled_pairs import Line
+from consumer.evaluation.labelled_pairs import PairsLine
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Distance, Similarity
 from consumer.text.timestamps import parse_moment, since_1970_ms
@@ -90,7 +90,7 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER: Final = msgspec.json.Decoder(_Line)
 
 
-def reviewed_pairs(lines: Iterable[Line]) -> Reviews:
+def reviewed_pairs(lines: Iterable[PairsLine]) -> Reviews:
     """Read reviewed pairs. Unknown members are ignored.
 
     Raises ``ConfigError`` with the line number and the reason at the first line that is none, and where nothing was

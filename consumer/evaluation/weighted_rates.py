@@ -99,14 +99,14 @@ def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Value
     return np.asarray((all_pairs / reviewed_pairs)[stratum], np.float64)
 
 
-class Sides(NamedTuple):
+class SplitCounts(NamedTuple):
     """Pairs by threshold and group, each float64[thresholds, groups]: those a threshold flags, and others."""
 
     above: Values
     below: Values
 
 
-class SidedCounts(NamedTuple):
+class DecisionCounts(NamedTuple):
     """The same of the right pairs and of the wrong ones."""
 
     right_above: Values
@@ -122,7 +122,7 @@ class Rates(NamedTuple):
     recall: Rate
 
 
-def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> Sides:
+def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> SplitCounts:
     """Count those of the pairs that are ``chosen``. Thresholds ascend, and ``now`` is one of them.
 
     At the threshold that decided it a pair is on the side that it was on, whatever its four digits say.
@@ -134,10 +134,10 @@ def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen:
     # A pair is above as many thresholds as its place says.
     above = by_place[::-1].cumsum(axis=0)[::-1][1:].astype(np.float64)
     above[thresholds.index(now)] = np.bincount(known.group[chosen & known.flagged], minlength=groups)
-    return Sides(above, by_place.sum(axis=0) - above)
+    return SplitCounts(above, by_place.sum(axis=0) - above)
 
 
-def rates(counts: SidedCounts, weights: Values) -> list[Rates]:
+def rates(counts: DecisionCounts, weights: Values) -> list[Rates]:
     """Return precision and recall of each threshold; a pair of a group stands for as many as ``weights`` says."""
     random = np.random.default_rng(_SEED)
     above = counts.right_above + counts.wrong_above > 0

@@ -6,12 +6,12 @@ from typing import Final
 from consumer.banks.bank_log import BankLog
 from consumer.files.kind import FILE, NOWHERE, STREAM
 from consumer.kafka.kind import KAFKA
-from consumer.pipeline.feed_kind import FeedKind, SinkOpening, SinkSide, SourceSide
+from consumer.pipeline.feed_kind import FeedKind, SinkAdapter, SinkArguments, SourceAdapter
 
 KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
 
-def source_of(url: str) -> SourceSide:
+def source_of(url: str) -> SourceAdapter:
     """Return how a source is read; ValueError says how URLs are written."""
     return _source_kind(url)[1]
 
@@ -21,12 +21,12 @@ def source_kind(url: str) -> FeedKind:
     return _source_kind(url)[0]
 
 
-def sink_of(url: str) -> SinkSide:
+def sink_of(url: str) -> SinkAdapter:
     """Return how a sink is written; ValueError says how URLs are written."""
     return _sink_kind(url)[1]
 
 
-def banks_at(url: str, opening: SinkOpening) -> BankLog:
+def banks_at(url: str, opening: SinkArguments) -> BankLog:
     """Open the banks that a URL names; ValueError says how URLs are written."""
     kind = _kind_of(url)
     if kind is None or kind.banks is None:
@@ -51,14 +51,14 @@ def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | N
     return None
 
 
-def _source_kind(url: str) -> tuple[FeedKind, SourceSide]:
+def _source_kind(url: str) -> tuple[FeedKind, SourceAdapter]:
     kind = _kind_of(url)
     if kind is None or kind.source is None:
         raise ValueError(_advice([kind.form for kind in KINDS if kind.source is not None]))
     return kind, kind.source
 
 
-def _sink_kind(url: str) -> tuple[FeedKind, SinkSide]:
+def _sink_kind(url: str) -> tuple[FeedKind, SinkAdapter]:
     kind = _kind_of(url)
     if kind is None or kind.sink is None:
         raise ValueError(_advice([kind.written_form for kind in KINDS if kind.sink is not None]))

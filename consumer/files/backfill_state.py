@@ -17,14 +17,14 @@ _SUFFIX: Final = ".backfill"
 _DIGEST_CHARS: Final = 12
 
 
-class State(NamedTuple):
+class BackfillState(NamedTuple):
     """The path that names of a backfill's files begin with, and what to tell the user about an older state, if any."""
 
     path: Path
     notice: str | None = None
 
 
-def named_state(path: Path, store: str) -> State:
+def named_state(path: Path, store: str) -> BackfillState:
     """Return the named state; ConfigError where it belongs to a backfill into another store than ``store``."""
     before = load(checkpoint_path(path))
     if before is not None and before.store not in {None, store}:
@@ -32,10 +32,10 @@ def named_state(path: Path, store: str) -> State:
             f"{path} is the state of a backfill into {before.store}, but this one fills {store}; "
             "name another --state, or omit it"
         )
-    return State(path)
+    return BackfillState(path)
 
 
-def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> State:
+def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> BackfillState:
     """Return the state beside the archive, or a matching one that an earlier version left in the working directory.
 
     ``is_empty`` says whether the store holds nothing. Raises ConfigError where the archive's folder is not writable.
@@ -44,20 +44,20 @@ def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> St
     digest = hashlib.sha256(os.fsencode(store)).hexdigest()[:_DIGEST_CHARS]
     own = real.with_name(f"{real.name}{_SUFFIX}-{digest}")
     if checkpoint_path(own).exists():
-        return State(own)
+        return BackfillState(own)
     earlier = Path(archive.name + _SUFFIX)
     notice = None
     if checkpoint_path(earlier).exists():
         why_not = _misfit(earlier, real, store, is_empty)
         if why_not is None:
-            return State(earlier, "Resuming with the state that an earlier version left here.")
+            return BackfillState(earlier, "Resuming with the state that an earlier version left here.")
         notice = f"Ignoring the state of an earlier version, {checkpoint_path(earlier)}: {why_not}."
     if real.exists() and not os.access(real.parent, os.W_OK | os.X_OK):
         raise ConfigError(
             f"the progress of the backfill cannot be saved in {real.parent}, which is not writable; "
             "name another place with --state FILE"
         )
-    return State(own, notice)
+    return BackfillState(own, notice)
 
 
 def _misfit(earlier: Path, archive: Path, store: str, is_empty: Callable[[], bool]) -> str | None:

@@ -26,9 +26,9 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from consumer.banks.index import SKETCH_BYTES, Texts
+from consumer.banks.index import SKETCH_BYTES, TextFeatures
 from consumer.banks.item_fingerprints import DIGEST_WORDS, ItemFingerprints
-from consumer.banks.rows import Rows
+from consumer.banks.rows import KeyIndex
 from storage.files import FileWriting, locked_folder, make_folders, opened_regular, replace_with_pieces
 
 log = logging.getLogger("dupwatch")
@@ -210,8 +210,8 @@ def _fingerprints(arrays: list[_Array]) -> ItemFingerprints:
     by_place = zip(with_facts.tolist(), sizes.tolist(), ends.tolist(), strict=True)
     return ItemFingerprints(
         digests,
-        Texts(kinds, sketches, text_digests),
-        Rows(keys, items) if is_ordered else Rows.of(keys, items),
+        TextFeatures(kinds, sketches, text_digests),
+        KeyIndex(keys, items) if is_ordered else KeyIndex.of(keys, items),
         {place: packed[end - size : end] for place, size, end in by_place},
     )
 

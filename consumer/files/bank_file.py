@@ -16,7 +16,7 @@ import msgspec
 from typing_extensions import override
 
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
-from consumer.banks.bank_log import BankLog, Change, NewEntries
+from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.banks.exchange import lines_of
 from storage.files import FileWriting, locked_folder, open_made, opened_regular, replace_file
 
@@ -64,7 +64,7 @@ class BankFile(BankLog):
         return unread
 
     @override
-    def change(self, change: Change) -> Sequence[Entry]:
+    def change(self, change: BankLogChange) -> Sequence[Entry]:
         try:
             # All writers lock the same folder, and a link is not replaced by a file.
             path = self._path.resolve()
@@ -117,7 +117,7 @@ class BankFile(BankLog):
         self._place, self._banks, self._unread = found.place, banks, unread
 
 
-class _Found(NamedTuple):
+class _ReadResult(NamedTuple):
     """What was read, and up to where."""
 
     entries: list[Entry]
@@ -125,7 +125,7 @@ class _Found(NamedTuple):
     is_whole: bool
 
 
-def _read(path: Path, since: FilePlace | None) -> _Found:
+def _read(path: Path, since: FilePlace | None) -> _ReadResult:
     """Return the entries of a file, or only those appended ``since``, if it still begins with what was read then.
 
     Raises ``BankError`` with the number of a line that is not a valid entry, or where the file cannot be read.
@@ -136,7 +136,7 @@ def _read(path: Path, since: FilePlace | None) -> _Found:
             goes_on = since is not None and _goes_on(descriptor, status, since)
             if since is not None and goes_on:
                 start = since._replace(modified_ns=status.st_mtime_ns)
-            return _Found(*_entries(path, descriptor, start), is_whole=not goes_on)
+            return _ReadResult(*_entries(path, descriptor, start), is_whole=not goes_on)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise BanksMissing(

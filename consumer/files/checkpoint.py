@@ -16,7 +16,7 @@ from typing_extensions import override
 from consumer.files.lines import Position
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError, SinkError
-from consumer.model.ports import Emit, Marks
+from consumer.model.ports import Emit, OutputSizes
 from consumer.model.record import End
 from consumer.model.verdict import Verdict
 from consumer.pipeline.feed_kind import Outputs
@@ -32,14 +32,14 @@ Beginning = Callable[[int], bytes]
 """Reads at most this many of the first bytes of the input on disk. Raises ``SourceError``."""
 
 
-class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FileHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Identifies a file: the hex SHA-256 of its first bytes on disk, and how many bytes those are."""
 
     size_bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()
 
 
-class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OutcomeCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Records by outcome, over all runs over this source.
 
     Their sum is the number of records, plus the dead letters of gzip data that ended early.
@@ -66,13 +66,13 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
     source: str
-    head: Head = Head()
+    head: FileHead = FileHead()
     position: Position = Position()
     began_ms: int
-    marks: Marks = Marks()
+    marks: OutputSizes = OutputSizes()
     settings: str
     finished: bool = False
-    counts: Counts = Counts()
+    counts: OutcomeCounts = OutcomeCounts()
     emit: Emit | None = None
     store: str | None = None
 
@@ -115,7 +115,7 @@ def load(path: Path) -> Checkpoint | None:
         ) from error
 
 
-def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
+def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileHead:
     """Return what identifies the file after it was read up to ``position``; ``before`` is what did so far.
 
     Only bytes that were read count: a feed that grows remains the same feed. They are read from the open file, not from
@@ -125,7 +125,7 @@ def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
     if size_bytes <= before.size_bytes:
         return before
     data = beginning(size_bytes)
-    return Head(len(data), hashlib.sha256(data).hexdigest())
+    return FileHead(len(data), hashlib.sha256(data).hexdigest())
 
 
 def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
@@ -199,7 +199,7 @@ class FileJournal(Journal):
         """Save where the batch ended, and the current sizes of the output files."""
         before = self._checkpoint.counts
         outcomes = Counter(verdict.outcome for verdict in verdicts)
-        counts = Counts(
+        counts = OutcomeCounts(
             unique=before.unique + outcomes["unique"],
             duplicate=before.duplicate + outcomes["duplicate"],
             retracted=before.retracted + outcomes["retracted"],
@@ -209,7 +209,7 @@ class FileJournal(Journal):
         if verdicts_bytes is None or not isinstance(end, Position):
             raise TypeError("a checkpoint needs a file as the source, and a sink that can be cut back")
         # Letters that cannot be cut back may be written again after a crash.
-        marks = Marks(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
+        marks = OutputSizes(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
         self._save(
             msgspec.structs.replace(
                 self._checkpoint,

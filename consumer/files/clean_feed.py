@@ -6,7 +6,7 @@ from typing import BinaryIO
 from typing_extensions import override
 
 from consumer.files.sinks import write_bytes
-from consumer.model.ports import Answer, ReleasingSink
+from consumer.model.ports import JudgedRecord, ReleasingSink
 
 
 class CleanFeed(ReleasingSink):
@@ -22,7 +22,7 @@ class CleanFeed(ReleasingSink):
         self._header = header
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         self._verdicts.emit(answers)
         unique = (answer.record for answer in answers if answer.event.verdict.outcome == "unique")
         header, self._header = self._header, bytes
@@ -30,7 +30,7 @@ class CleanFeed(ReleasingSink):
         write_bytes(self._out, "articles", header() + records)
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         self._verdicts.release(answer)
 
     @override

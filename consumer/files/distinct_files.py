@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from consumer.model.errors import ConfigError
-from storage.kind import OnDisk
+from storage.kind import DiskLocation
 
 
-class Read(Protocol):
+class RunInput(Protocol):
     """The input of a run."""
 
     @property
@@ -24,7 +24,7 @@ class Read(Protocol):
         ...
 
 
-def check_apart(source: Read | None, written: Mapping[Path, str], store: OnDisk | None) -> None:
+def check_apart(source: RunInput | None, written: Mapping[Path, str], store: DiskLocation | None) -> None:
     """Raise ``ConfigError`` where a file that is written is the source, or belongs to the store.
 
     ``written`` says what goes into each file; a run that reads no file has no ``source``. Links and relative paths do
@@ -46,7 +46,7 @@ def check_apart(source: Read | None, written: Mapping[Path, str], store: OnDisk 
             )
 
 
-def check_streams_apart(source: Read, streams: Sequence[BinaryIO]) -> None:
+def check_streams_apart(source: RunInput, streams: Sequence[BinaryIO]) -> None:
     """Raise ``ConfigError`` where an output stream is redirected into the source, which would grow for ever."""
     for stream in streams:
         with suppress(UnsupportedOperation):

@@ -13,7 +13,7 @@ from consumer.files.opening import (
     open_stream,
 )
 from consumer.files.source import STREAM as STREAM_URL
-from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+from consumer.pipeline.feed_kind import FeedKind, SinkAdapter, SourceAdapter
 
 NOWHERE_URL: Final = "nowhere:"
 """The sink of a service that only answers its clients: verdicts and dead letters are discarded."""
@@ -26,17 +26,17 @@ FILE: Final = FeedKind(
     name="file",
     form="a file",
     pattern=rf"(?!(?:{STREAM_URL}|{NOWHERE_URL})\Z)(?:(?!://).)+",
-    source=SourceSide(open=open_source, refuses=_REFUSED.get),
-    sink=SinkSide(open=open_file, letters=open_letters),
+    source=SourceAdapter(open=open_source, refuses=_REFUSED.get),
+    sink=SinkAdapter(open=open_file, letters=open_letters),
     banks=lambda url, opening: BankFile(Path(url), opening.writing),
 )
 STREAM: Final = FeedKind(
     name="stream",
     form=STREAM_URL,
     pattern=STREAM_URL,
-    source=SourceSide(open=open_source, refuses=_REFUSED.get),
-    sink=SinkSide(open=open_stream, letters=no_letters),
+    source=SourceAdapter(open=open_source, refuses=_REFUSED.get),
+    sink=SinkAdapter(open=open_stream, letters=no_letters),
 )
 NOWHERE: Final = FeedKind(
-    name="nowhere", form="", pattern=NOWHERE_URL, sink=SinkSide(open=open_nowhere, letters=no_letters)
+    name="nowhere", form="", pattern=NOWHERE_URL, sink=SinkAdapter(open=open_nowhere, letters=no_letters)
 )

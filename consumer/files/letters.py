@@ -13,7 +13,7 @@ from consumer.files.line_file import LineFile, WholeLines
 from consumer.files.sinks import NO_CHECKPOINT
 from consumer.model.dead_letter import SCHEMA, DeadLetter, encode
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.letter import Letter, Letters, is_number
+from consumer.model.letter import Letter, LetterReader, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
 from storage.files import FileWriting
 
@@ -75,7 +75,7 @@ class FileDeadLetters(DeadLetterSink):
             self._file.close()
 
 
-class FileLetters(Letters):
+class FileLetterReader(LetterReader):
     """Reads the letters in the file at ``path``; a line that is still being written is left out."""
 
     def __init__(self, path: Path) -> None:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from consumer.model.article import record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 
 _MARK_ALONE: Final = (BOM_UTF8, BOM_UTF8 + b"\r")
 _REPEATS_MAX: Final = (1 << 32) - 2
@@ -200,7 +200,7 @@ class PartialRecord:
         fault: BadRecord | None = None,
         *,
         line_feed: bytes = b"",
-        table: Table | None = None,
+        table: TableLayout | None = None,
     ) -> RawRecord:
         """Return the whole record; ``fault`` takes precedence over faults of its own."""
         data = bytes(self._head)

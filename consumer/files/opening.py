@@ -13,28 +13,28 @@ import msgspec
 from typing_extensions import override
 
 from consumer.decode.article import FieldMap
-from consumer.decode.feed_format import Guess, Rejected, framing, guess, guess_of_table
+from consumer.decode.feed_format import FormatGuess, RejectedRecord, framing, guess, guess_of_table
 from consumer.files.checkpoint import Checkpoint, FileJournal, began_ms
 from consumer.files.distinct_files import check_apart
 from consumer.files.letters import (
     DEAD_LETTERS_SUFFIX,
     WHOLE_LETTERS,
     FileDeadLetters,
-    FileLetters,
+    FileLetterReader,
     dead_letters_path,
 )
 from consumer.files.line_file import check_suffix
 from consumer.files.lines import Position
-from consumer.files.sinks import WHOLE_VERDICTS, FileSink, Nowhere, StreamDeadLetters, StreamSink
+from consumer.files.sinks import WHOLE_VERDICTS, FileSink, NullSink, StreamDeadLetters, StreamSink
 from consumer.files.source import STREAM, FileSource
 from consumer.files.tables import FileForm
 from consumer.model.errors import ConfigError, SourceError, TooManyDeadLetters
-from consumer.model.letter import Letters
-from consumer.model.ports import Emit, Marks, Rejection
+from consumer.model.letter import LetterReader
+from consumer.model.ports import Emit, OutputSizes, Rejection
 from consumer.model.record import RawBatch
 from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
 from consumer.pipeline.dead_letter_policy import Gate, PoisonLimit, Window, totals
-from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening, Streams
+from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkArguments, SourceArguments, Streams
 from consumer.pipeline.journal import Journal, NoJournal
 from consumer.text.visible import cut
 from storage.clock import now_ms
@@ -144,7 +144,7 @@ class FeedGate(Gate):
             f"{bad:,} of {seen:,} records of {self._name} cannot be judged ({reason}){where}. {why}"
         )
 
-    def _guess(self) -> Guess | None:
+    def _guess(self) -> FormatGuess | None:
         if self._is_table():
             return guess_of_table(self._rejected())
         return guess(self._opening or b"", self._rejected(), self._fields)
@@ -152,8 +152,8 @@ class FeedGate(Gate):
     def _is_table(self) -> bool:
         return any(rejection.record.table is not None for rejection in self._samples)
 
-    def _rejected(self) -> list[Rejected]:
-        return [Rejected(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
+    def _rejected(self) -> list[RejectedRecord]:
+        return [RejectedRecord(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
 
 
 class FileOptions(NamedTuple):
@@ -185,7 +185,7 @@ class Continuation(NamedTuple):
     continuation keeps all whole lines: nobody cuts it back.
     """
 
-    marks: Marks | None
+    marks: OutputSizes | None
     why_not_append: str
 
     @property
@@ -199,7 +199,7 @@ class Continuation(NamedTuple):
         return None if self.marks is None else self.marks.dead_letters_bytes
 
 
-def open_source(url: str, opening: SourceOpening) -> OpenedSource[FileSource]:
+def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
     """Open a file, or standard input, where the checkpoint says."""
     options = opening.own_options(FileOptions)
     before = options.before
@@ -231,7 +231,9 @@ def open_source(url: str, opening: SourceOpening) -> OpenedSource[FileSource]:
     return OpenedSource(source, source.name, arrivals, gate, journal)
 
 
-def _arrivals(url: str, source: FileSource, started_ms: int, opening: SourceOpening, options: FileOptions) -> Arrivals:
+def _arrivals(
+    url: str, source: FileSource, started_ms: int, opening: SourceArguments, options: FileOptions
+) -> Arrivals:
     if source.streams:
         if options.archive:
             raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
@@ -253,7 +255,7 @@ def _feed_identity(url: str, source: FileSource) -> bytes:
     return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first).digest()
 
 
-def open_file(url: str, opening: SinkOpening) -> OpenedSink:
+def open_file(url: str, opening: SinkArguments) -> OpenedSink:
     """Open a file for verdicts; that of its dead letters lies beside it."""
     path, letters = Path(url), dead_letters_path(Path(url))
     found = opening.found_options(Continuation)
@@ -271,22 +273,22 @@ def open_file(url: str, opening: SinkOpening) -> OpenedSink:
     )
 
 
-def open_stream(_url: str, opening: SinkOpening) -> OpenedSink:
+def open_stream(_url: str, opening: SinkArguments) -> OpenedSink:
     """Write verdicts to standard output, and dead letters to standard error."""
     streams = opening.streams or Streams(sys.stdout.buffer, sys.stderr.buffer)
     return OpenedSink(StreamSink(streams.out, emit=opening.emit), lambda: StreamDeadLetters(streams.err))
 
 
-def open_nowhere(_url: str, _opening: SinkOpening) -> OpenedSink:
+def open_nowhere(_url: str, _opening: SinkArguments) -> OpenedSink:
     """Discard verdicts and dead letters."""
-    nowhere = Nowhere()
+    nowhere = NullSink()
     return OpenedSink(nowhere, lambda: nowhere)
 
 
 @contextmanager
-def open_letters(url: str, _opening: SinkOpening) -> Iterator[Letters]:
+def open_letters(url: str, _opening: SinkArguments) -> Iterator[LetterReader]:
     """Open the dead letters beside a file of verdicts, or a file of letters that is named itself."""
-    yield FileLetters(_letters_path(Path(url)))
+    yield FileLetterReader(_letters_path(Path(url)))
 
 
 def _letters_path(path: Path) -> Path:
@@ -302,6 +304,6 @@ def _letters_path(path: Path) -> Path:
     return beside
 
 
-def no_letters(_url: str, _opening: SinkOpening) -> AbstractContextManager[Letters]:
+def no_letters(_url: str, _opening: SinkArguments) -> AbstractContextManager[LetterReader]:
     """Raise ``ConfigError``: what was written to a stream cannot be read back."""
     raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from consumer.decode.encodings import Encoding
 from consumer.files.lines import Position, Splitter
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 
 _BLANK: Final = re.compile(rb"(?:\r?\n)*+")
 _QUOTED: Final = re.compile(rb'"(?:[^"]++|"")*+')
@@ -49,7 +49,7 @@ class RowSplitter(Splitter):
         start: Position,
         separator: str,
         encoding: Encoding,
-        table: Table | None = None,
+        table: TableLayout | None = None,
     ) -> None:
         self._patterns = _patterns(separator)
         self._encoding = encoding

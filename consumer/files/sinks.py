@@ -12,7 +12,7 @@ from consumer.files.line_file import LineFile, WholeLines
 from consumer.model.bank_match import is_denied
 from consumer.model.dead_letter import encode
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, DeadLetterSink, Emit, Rejection, ReleasingSink, UnbufferedOutput
+from consumer.model.ports import DeadLetterSink, Emit, JudgedRecord, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.verdict import SCHEMA, Verdict
 from storage.files import FileWriting
 
@@ -47,11 +47,11 @@ class FileSink(ReleasingSink):
         self._file = LineFile(path, keep_bytes, writing, why_not_append)
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         self._file.write(selected_events(answers, self._emit))
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         self._file.write(released_events(answer, self._emit))
 
     @override
@@ -80,11 +80,11 @@ class StreamSink(UnbufferedOutput, ReleasingSink):
         self._emit = emit
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         write_bytes(self._out, "verdicts", _lines(selected_events(answers, self._emit)))
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         write_bytes(self._out, "verdicts", _lines(released_events(answer, self._emit)))
 
 
@@ -99,20 +99,20 @@ class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
         write_bytes(self._stream, "dead letters", _lines(encode(rejection.letter) for rejection in rejections))
 
 
-class Nowhere(UnbufferedOutput, ReleasingSink, DeadLetterSink):
+class NullSink(UnbufferedOutput, ReleasingSink, DeadLetterSink):
     """Accepts verdicts and dead letters, and writes neither: the result of the run is what it leaves in the store."""
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None: ...
+    def emit(self, answers: Sequence[JudgedRecord]) -> None: ...
 
     @override
-    def release(self, answer: Answer) -> None: ...
+    def release(self, answer: JudgedRecord) -> None: ...
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None: ...
 
 
-def selected_events(answers: Sequence[Answer], emit: Emit) -> list[bytes]:
+def selected_events(answers: Sequence[JudgedRecord], emit: Emit) -> list[bytes]:
     """Return the events of the verdicts that ``emit`` selects."""
     if emit == "none":
         return []
@@ -124,7 +124,7 @@ def _is_reported(verdict: Verdict) -> bool:
     return verdict.outcome == "duplicate" or is_denied(verdict)
 
 
-def released_events(answer: Answer, emit: Emit) -> list[bytes]:
+def released_events(answer: JudgedRecord, emit: Emit) -> list[bytes]:
     """Return the event of a release, unless ``emit`` selects nothing."""
     return [] if emit == "none" else [answer.event.encoded]
 

@@ -15,7 +15,7 @@ from consumer.files.lines import Position, position_of
 from consumer.files.rows import RowSplitter
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 
 FileFormat = Literal["jsonl", "csv", "tsv"]
 UTF_8: Final = "utf-8"
@@ -86,7 +86,7 @@ def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, se
             break
     encoding, mark_bytes = encoding_named(form.encoding).opened(first)
 
-    def splitter(start: Position, table: Table | None = None) -> RowSplitter:
+    def splitter(start: Position, table: TableLayout | None = None) -> RowSplitter:
         return RowSplitter(limits.record_bytes_max, start, separator, encoding, table)
 
     reading = splitter(Position(0, mark_bytes))

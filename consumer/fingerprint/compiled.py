@@ -30,7 +30,7 @@ _WORD_BITS: Final = 64
 _SKETCH_BYTES: Final = 256
 
 
-class _Wanted(NamedTuple):
+class _EngineRequest(NamedTuple):
     """The parameters of a scheme, and what of the results is wanted."""
 
     keywords_max: int | None
@@ -79,7 +79,7 @@ class CompiledFingerprinter(Engine):
         self._sketched = sketched
         known = words_known(lexicon, scheme.definition)
         layout = scheme.sketch
-        wanted = _Wanted(
+        wanted = _EngineRequest(
             scheme.keywords_max,
             scheme.short_keywords_max,
             layout.bands,

@@ -30,21 +30,21 @@ from consumer.fingerprint.tokenizers import Tokenizer, default_tokenizer
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 
 
-class Reading(NamedTuple):
+class SplitForm(NamedTuple):
     """The form of a text that is split into words; sketch and text digest are never of the text as written."""
 
     form: Callable[[str], str]
     described: str
 
 
-class Splitting(NamedTuple):
+class WordSplitting(NamedTuple):
     """How a text is split into words: by a tokenizer that knows the lexicon's own words, built once for an engine."""
 
     tokenizer: Callable[[Lexicon], Tokenizer]
     described: str
 
 
-class Counting(NamedTuple):
+class WordFilter(NamedTuple):
     """Which words count; stop words never do."""
 
     characters_min: int
@@ -60,7 +60,7 @@ class Counting(NamedTuple):
         )
 
 
-class Weighting(NamedTuple):
+class WordWeighting(NamedTuple):
     """The weight of each occurrence of a word: a factor that is looked up in a lexicon."""
 
     factors: Callable[[Lexicon], Callable[[str], float]]
@@ -74,7 +74,7 @@ class WordHash(NamedTuple):
     described: str
 
 
-class Matching(IntEnum):
+class MatchingLevel(IntEnum):
     """What of texts is matched; each has what is said of those before it, unless it says otherwise."""
 
     KEYWORDS = 1
@@ -89,23 +89,23 @@ class Definition(NamedTuple):
     """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``."""
 
     bits: int
-    reading: Reading
-    splitting: Splitting
-    counting: Counting
-    weighting: Weighting
+    reading: SplitForm
+    splitting: WordSplitting
+    counting: WordFilter
+    weighting: WordWeighting
     hashing: WordHash
     tie: bool
-    matching: Matching = Matching.KEYWORDS
+    matching: MatchingLevel = MatchingLevel.KEYWORDS
 
     @property
     def every_script(self) -> bool:
         """Whether texts of every script are matched, Chinese ones in simplified characters."""
-        return self.matching >= Matching.EVERY_SCRIPT
+        return self.matching >= MatchingLevel.EVERY_SCRIPT
 
     @property
     def compares_letters(self) -> bool:
         """Whether shingles are of letters alone and keyed, sketches are marked, and equal digests make texts near."""
-        return self.matching >= Matching.LETTERS
+        return self.matching >= MatchingLevel.LETTERS
 
     def shingling(self, secret: Secret) -> Shingling:
         """Return how texts are cut into shingles and hashed; the secret counts where shingles are keyed."""
@@ -144,18 +144,20 @@ def _unweighted(lexicon: Lexicon) -> Callable[[str], float]:
     return lambda _: 1.0
 
 
-_NORMALISED: Final = Reading(normalise, "the normalised text")
-_AS_WRITTEN: Final = Reading(without_surrogates, "the text as written, a lone surrogate as U+FFFD")
-_JIEBA: Final = Splitting(lambda lexicon: default_tokenizer(lexicon.own_words), "jieba 0.42.1, precise mode with HMM")
-KEYWORDS: Final = Counting(2, letter_or_digit=False, described="fewer than 2 characters when stripped, stop words")
-_TOKENS: Final = Counting(1, letter_or_digit=True, described="no letter and no digit in it, stop words")
-_TF_IDF: Final = Weighting(
+_NORMALISED: Final = SplitForm(normalise, "the normalised text")
+_AS_WRITTEN: Final = SplitForm(without_surrogates, "the text as written, a lone surrogate as U+FFFD")
+_JIEBA: Final = WordSplitting(
+    lambda lexicon: default_tokenizer(lexicon.own_words), "jieba 0.42.1, precise mode with HMM"
+)
+KEYWORDS: Final = WordFilter(2, letter_or_digit=False, described="fewer than 2 characters when stripped, stop words")
+_TOKENS: Final = WordFilter(1, letter_or_digit=True, described="no letter and no digit in it, stop words")
+_TF_IDF: Final = WordWeighting(
     _idf_or_median, "term frequency x inverse document frequency, the median one for unknown words"
 )
-_TF_IDF_MEAN: Final = Weighting(
+_TF_IDF_MEAN: Final = WordWeighting(
     _idf_or_mean, "term frequency x inverse document frequency, the mean one for unknown words"
 )
-_COUNT: Final = Weighting(_unweighted, "term frequency")
+_COUNT: Final = WordWeighting(_unweighted, "term frequency")
 _MULTIPLY_XOR: Final = "x = first x 128; x = (x x 1000003) xor unit; x xor length; over"
 
 
@@ -165,7 +167,7 @@ def _multiply_xor(bits: int, units: str, function: Callable[[str], int]) -> Defi
 
 
 def _by_keywords(
-    bits: int, described: str, function: Callable[[str], int], weighting: Weighting = _TF_IDF
+    bits: int, described: str, function: Callable[[str], int], weighting: WordWeighting = _TF_IDF
 ) -> Definition:
     hashing = WordHash(function, f"{described} over UTF-8")
     return Definition(bits, _AS_WRITTEN, _JIEBA, KEYWORDS, weighting, hashing, tie=False)
@@ -188,8 +190,8 @@ _JIEBA_TF_IDF: Final = Definition(
 DEFINITIONS: Final = MappingProxyType(
     {
         "jieba-tfidf/1": _JIEBA_TF_IDF,
-        "jieba-tfidf/2": _JIEBA_TF_IDF._replace(matching=Matching.EVERY_SCRIPT),
-        "jieba-tfidf/3": _JIEBA_TF_IDF._replace(matching=Matching.LETTERS),
+        "jieba-tfidf/2": _JIEBA_TF_IDF._replace(matching=MatchingLevel.EVERY_SCRIPT),
+        "jieba-tfidf/3": _JIEBA_TF_IDF._replace(matching=MatchingLevel.LETTERS),
         "multiply-xor-64/1": _multiply_xor(64, "code points", multiply_xor_64),
         "multiply-xor-128/1": _multiply_xor(128, "code points", multiply_xor_128),
         "multiply-xor-utf16-64/1": _multiply_xor(64, "UTF-16 units", multiply_xor_utf16_64),

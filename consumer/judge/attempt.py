@@ -25,23 +25,23 @@ from typing import Final
 import msgspec
 
 from consumer.fingerprint import TextKind
-from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, State, decide
+from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, VersionState, decide
 from consumer.judge.events import bank_mentions, ended_before
 from consumer.judge.judge import QueryResult
 from consumer.judge.known_originals import KnownCopies
 from consumer.judge.near_misses import NearMisses, near_miss_events
 from consumer.judge.part_search import PartSearch
 from consumer.judge.search import Search, swept
-from consumer.judge.seen_texts import SeenTexts
+from consumer.judge.seen_texts import TextMemory
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.situation import Decided, Situation, decisions_of
+from consumer.judge.situation import BatchWrites, Situation, decisions_of
 from consumer.judge.stretches import Stretches
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.model.verdict import VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, Version
+from storage.records import Record, StoredVersion, Tombstone, Version
 
 BankMatcher = Callable[[Sequence[Version]], Sequence[Version]]
 """Returns the versions with the known texts that they repeat in their records; from any thread, without the store."""
@@ -50,7 +50,7 @@ SETTLE_ROUNDS_MAX: Final = 1_000
 
 
 @dataclass(slots=True)
-class Learned:
+class AttemptFindings:
     """What an attempt has counted and learned: the duplicates that it found, and the versions that it kept.
 
     It holds once everything that the attempt wrote is stored.
@@ -71,11 +71,11 @@ class Attempt:
     store: Store
     settings: JudgeSettings
     clock: Callable[[], int]
-    learned: Learned
+    learned: AttemptFindings
     cells: VerdictCells
     search: Search
     copies: KnownCopies
-    seen_texts: SeenTexts
+    seen_texts: TextMemory
     part_search: PartSearch
     stretches: Stretches
     with_bank_matches: BankMatcher = list
@@ -110,7 +110,7 @@ class Attempt:
             QueryResult(
                 matches[record.reference],
                 record.reference in found.truncated,
-                any(found.state(other) is State.PENDING for other in found.neighbours[record.reference]),
+                any(found.state(other) is VersionState.PENDING for other in found.neighbours[record.reference]),
                 said.get(record.reference),
                 parts.get(record.reference, ()),
                 ended_before(found.ended.get(record.reference, ())),
@@ -122,13 +122,15 @@ class Attempt:
     def _matches(self, record: Record, found: Neighbourhood) -> list[Neighbour]:
         """Return the kept versions that a version which is not stored would be flagged for, best first."""
         neighbours = found.neighbours[record.reference]
-        near = [other for other in neighbours if found.state(other) is State.KEPT]
-        states = {record.reference: State.PENDING} | {other.record.reference: State.KEPT for other in near}
+        near = [other for other in neighbours if found.state(other) is VersionState.KEPT]
+        states = {record.reference: VersionState.PENDING} | {
+            other.record.reference: VersionState.KEPT for other in near
+        }
         never = frozenset({record.reference} if self.settings.never_flags(record) else ())
         decisions = decide([record], {record.reference: near}, states, never)
         return [match for duplicate in decisions.duplicates for match in duplicate.matches]
 
-    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
+    def _judge_versions(self, stored: Sequence[StoredVersion]) -> dict[bytes, VerdictEvent]:
         pending = [version for version in stored if version.verdict is None]
         verdicts = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
         self.tally.versions += len(stored)
@@ -161,7 +163,7 @@ class Attempt:
     def _near_misses(
         self,
         near_misses: NearMisses,
-        stored: Sequence[Stored],
+        stored: Sequence[StoredVersion],
         verdicts: Mapping[bytes, VerdictEvent],
         near: Neighbourhood,
     ) -> dict[bytes, VerdictEvent]:
@@ -173,7 +175,7 @@ class Attempt:
         kept = {version.record.reference: version.record for version in stored if _is_kept(verdicts, version.record)}
         return near_miss_events(near_misses, verdicts, kept, near, before)
 
-    def _situation(self, pending: Sequence[Stored]) -> Situation:
+    def _situation(self, pending: Sequence[StoredVersion]) -> Situation:
         """Find copies of known originals; write the postings of the rest, and find what is near them."""
         with self.tally.looking_up():
             copies = self.copies.find([version for version in pending if not self.settings.never_flags(version.record)])
@@ -183,7 +185,7 @@ class Attempt:
         parts = self.part_search.find([version.record for version in rest], near.references())
         return Situation(pending, copies, near, parts=parts)
 
-    def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
+    def _post_and_look_up(self, versions: Sequence[StoredVersion]) -> Neighbourhood:
         """Write the postings of these versions, and find what is near."""
         records = [version.record for version in versions]
         self.store.add(records)
@@ -224,7 +226,7 @@ class Attempt:
         raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
     def _settle_in_order(
-        self, decided: Decided, found: Situation, stale: Sequence[Record]
+        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
         """Write duplicates and claims, and then the kept ones; return None where another process settled any first.
 
@@ -241,7 +243,7 @@ class Attempt:
         last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in decided.duplicates)])
         return None if last.lost else first.written | last.written
 
-    def _remove_rest(self, found: Situation, decided: Decided, verdicts: Mapping[bytes, VerdictEvent]) -> None:
+    def _remove_rest(self, found: Situation, decided: BatchWrites, verdicts: Mapping[bytes, VerdictEvent]) -> None:
         """Delete the postings of those that another process, or an earlier round, settled as duplicates."""
         done = {each.record.reference for each in (*found.copies, *decided.duplicates)}
         records = [version.record for version in found.pending if version.record.reference not in done]

@@ -21,9 +21,9 @@ from consumer.judge.near_postings import (
     SEQUENCE,
     TIME,
     ArticleRows,
-    Near,
+    NearPostings,
     Numbers,
-    Ranked,
+    RankedVersions,
     Words,
     alike,
     distinct,
@@ -34,7 +34,7 @@ from consumer.judge.near_postings import (
     window_of,
 )
 from consumer.judge.settings import JudgeSettings
-from storage.postings import KeyedCode, Row, code_of, count_before, lane_of, layout_of
+from storage.postings import KeyedCode, PostingRow, code_of, count_before, lane_of, layout_of
 from storage.records import Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
@@ -85,9 +85,9 @@ class Probe(NamedTuple):
     keys: Sequence[bytes]
 
 
-_Shared = dict[tuple[bytes, tuple[int, ...]], Near]
+_Shared = dict[tuple[bytes, tuple[int, ...]], NearPostings]
 """What lane 0 found, by fingerprint and rows. The identity of a row is its key: rows outlive the call."""
-_NO_ROWS: Final[Mapping[KeyedCode, Row]] = MappingProxyType({})
+_NO_ROWS: Final[Mapping[KeyedCode, PostingRow]] = MappingProxyType({})
 
 
 def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
@@ -101,7 +101,7 @@ def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
     return of_blocks + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
 
 
-def codes_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[KeyedCode]:
+def codes_to_seek(record: Record, rows: Mapping[bytes, PostingRow], settings: JudgeSettings) -> list[KeyedCode]:
     """Return keys under which postings with the record's own code may be hidden, since their rows were truncated.
 
     A verbatim copy is stored under all keys of the record, with the same codes. So one row of a lane that was read
@@ -116,9 +116,9 @@ def codes_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSett
 
 def find_candidates(
     probes: Sequence[Probe],
-    rows: Mapping[bytes, Row],
+    rows: Mapping[bytes, PostingRow],
     settings: JudgeSettings,
-    sought: Mapping[KeyedCode, Row] = _NO_ROWS,
+    sought: Mapping[KeyedCode, PostingRow] = _NO_ROWS,
 ) -> list[Candidates]:
     """Return the candidates of each probe: what is near by code and within the window, in the rows under its keys.
 
@@ -133,14 +133,14 @@ def find_candidates(
     ]
 
 
-def _rows_of(probe: Probe, rows: Mapping[bytes, Row]) -> ArticleRows:
+def _rows_of(probe: Probe, rows: Mapping[bytes, PostingRow]) -> ArticleRows:
     of_article = [rows[key] for key in probe.keys]
     packed = [row.packed for row in of_article]
     blocks = count_before(LANE_MINHASH, probe.keys)
     return ArticleRows(probe.record, packed[:blocks], packed[blocks:], any(row.truncated for row in of_article))
 
 
-def _candidates(ranked: Ranked, settings: JudgeSettings) -> Candidates:
+def _candidates(ranked: RankedVersions, settings: JudgeSettings) -> Candidates:
     """Return all that was ranked."""
     references, distances = ranked
     if not references:
@@ -157,9 +157,9 @@ def _candidates(ranked: Ranked, settings: JudgeSettings) -> Candidates:
 
 def _find(
     article: ArticleRows,
-    rows: Mapping[bytes, Row],
+    rows: Mapping[bytes, PostingRow],
     settings: JudgeSettings,
-    sought: Mapping[KeyedCode, Row],
+    sought: Mapping[KeyedCode, PostingRow],
     shared: _Shared,
 ) -> Candidates:
     record, _, _, truncated = article
@@ -188,7 +188,9 @@ def _find(
     )
 
 
-def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> Near:
+def _by_blocks(
+    record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared
+) -> NearPostings:
     """Return what lane 0 finds in these rows."""
     key = (record.fingerprint, tuple(map(id, rows)))
     if key in shared:
@@ -197,37 +199,37 @@ def _by_blocks(record: Record, own: Words, rows: Sequence[bytes], settings: Judg
     if not packed:
         return NOTHING
     _, tails, distances = layout_of(record).within(packed, record.fingerprint, settings.suspect_distance_max)
-    near = Near(tails, distances, np.full(len(tails), NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
+    near = NearPostings(tails, distances, np.full(len(tails), NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
     if len(tails) < _SHARED_MIN:
         return distinct(_others(near, own))
     shared[key] = near = distinct(near)
     return _others(near, own)
 
 
-def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings) -> Near:
+def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings) -> NearPostings:
     """Return what lane 1 finds in these rows."""
     packed = b"".join(rows)
     if not packed:
         return NOTHING
     code = code_of(record, LANE_MINHASH)
     _, tails, distances = layout_of(record).within(packed, code, settings.one_bits_distance_max)
-    near = Near(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
+    near = NearPostings(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
     return distinct(_others(near, own))
 
 
-def _others(near: Near, own: Words) -> Near:
+def _others(near: NearPostings, own: Words) -> NearPostings:
     """Leave out versions of the same id: an article always finds itself, and may find its other versions."""
     is_own = alike(near.tails, own, OWNER)
     return near.take(~is_own) if is_own.any() else near
 
 
-def _together(by_blocks: Near, by_bands: Near) -> Near:
+def _together(by_blocks: NearPostings, by_bands: NearPostings) -> NearPostings:
     if not len(by_bands.tails):
         return by_blocks
     if not len(by_blocks.tails):
         return by_bands
     return distinct(
-        Near(
+        NearPostings(
             np.concatenate((by_blocks.tails, by_bands.tails)),
             np.concatenate((by_blocks.simhash, by_bands.simhash)),
             np.concatenate((by_blocks.minhash, by_bands.minhash)),
@@ -236,7 +238,7 @@ def _together(by_blocks: Near, by_bands: Near) -> Near:
     )
 
 
-def _in_window(record: Record, near: Near, window_ms: int) -> Near:
+def _in_window(record: Record, near: NearPostings, window_ms: int) -> NearPostings:
     """Leave out what is outside of the window."""
     if not len(near.tails):
         return near
@@ -246,7 +248,9 @@ def _in_window(record: Record, near: Near, window_ms: int) -> Near:
     return near if in_window.all() else near.take(in_window)
 
 
-def _told_apart(record: Record, own: Words, near: Near, settings: JudgeSettings) -> tuple[Near, tuple[bytes, ...]]:
+def _told_apart(
+    record: Record, own: Words, near: NearPostings, settings: JudgeSettings
+) -> tuple[NearPostings, tuple[bytes, ...]]:
     """Return the versions without those that were certainly replaced, and of the latter what is worth reading."""
     last = last_of_ids(record, own, near.tails)
     is_replaced = last != np.arange(len(last))
@@ -260,7 +264,7 @@ def _told_apart(record: Record, own: Words, near: Near, settings: JudgeSettings)
     return near.take(~is_replaced), tuple(references_of(closer.tails[best]))
 
 
-def _limit(record: Record, own: Words, near: Near, settings: JudgeSettings, *, truncated: bool) -> int:
+def _limit(record: Record, own: Words, near: NearPostings, settings: JudgeSettings, *, truncated: bool) -> int:
     """Return how many candidates to read: all, or fewer in a crowd, where the verdict says that it is truncated."""
     count = len(near.tails)
     if count <= settings.verifications_max and not truncated:
@@ -271,7 +275,7 @@ def _limit(record: Record, own: Words, near: Near, settings: JudgeSettings, *, t
     return min(count, supported + CROWDED_VERIFICATIONS_MAX, settings.verifications_max)
 
 
-def _best(own: Words, near: Near, count: int, settings: JudgeSettings) -> Numbers:
+def _best(own: Words, near: NearPostings, count: int, settings: JudgeSettings) -> Numbers:
     """Return the indexes of the ``count`` versions to read, best first.
 
     Among equals the earliest comes first, which in a flood is the original.

@@ -21,7 +21,7 @@ from consumer.fingerprint import (
 from consumer.judge.guards import facts_agree, facts_compared, guard_skips, slots_agree
 from consumer.judge.settings import JudgeSettings, Thresholds
 from storage.postings import lane_of
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds that are matched with each other by their sketches."""
@@ -29,7 +29,7 @@ _ONE_BY_ONE_MAX: Final = 16
 """Up to this many are compared one by one: for so few, making arrays costs more than it saves."""
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class PairComparison(msgspec.Struct, frozen=True):
     """Every condition of *near* for one pair, with the values that decided it.
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
@@ -89,7 +89,7 @@ class Comparison(msgspec.Struct, frozen=True):
         )
 
 
-def compare(version: Stored, others: Sequence[Stored], settings: JudgeSettings) -> list[Comparison]:
+def compare(version: StoredVersion, others: Sequence[StoredVersion], settings: JudgeSettings) -> list[PairComparison]:
     """Compare one version with several; all similarities are estimated at once."""
     if not others:
         return []
@@ -101,16 +101,16 @@ def compare(version: Stored, others: Sequence[Stored], settings: JudgeSettings) 
     ]
 
 
-class Compared(NamedTuple):
+class ComparisonResult(NamedTuple):
     """The result of comparing a version with others: their number, those that are near, and all known similarities.
 
     ``ended`` are earlier versions that would be near had they not ended before the version arrived.
     """
 
     others: int
-    near: list[tuple[Stored, Comparison]]
+    near: list[tuple[StoredVersion, PairComparison]]
     similarities: list[float]
-    ended: list[tuple[Stored, Comparison]]
+    ended: list[tuple[StoredVersion, PairComparison]]
 
 
 class ComparisonBatch:
@@ -119,11 +119,11 @@ class ComparisonBatch:
     Versions that the sketches or fingerprints rule out cost a few nanoseconds; only the rest is compared in full.
     """
 
-    def __init__(self, versions: Sequence[Stored]) -> None:
+    def __init__(self, versions: Sequence[StoredVersion]) -> None:
         self._versions = versions
         self._indexes = {version.record.reference: index for index, version in enumerate(versions)}
 
-    def compare(self, version: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
+    def compare(self, version: StoredVersion, references: Sequence[bytes], settings: JudgeSettings) -> ComparisonResult:
         """Compare a version with those of the ``references`` that are in this batch."""
         indexes = [self._indexes[reference] for reference in references if reference in self._indexes]
         if len(indexes) <= _ONE_BY_ONE_MAX:
@@ -135,7 +135,7 @@ class ComparisonBatch:
             others = [self._versions[index] for index in possible]
             comparisons = compare(version, others, settings)
         alike = [pair for pair in zip(others, comparisons, strict=True) if pair[1].alike]
-        return Compared(
+        return ComparisonResult(
             others=len(indexes),
             near=[pair for pair in alike if pair[1].in_force],
             similarities=similarities,
@@ -216,7 +216,7 @@ def _known_similarities(
     return known
 
 
-def not_released(a: Stored, b: Stored) -> bool:
+def not_released(a: StoredVersion, b: StoredVersion) -> bool:
     """Return whether this pair was not released: no person has decided that one does not repeat the other."""
     return a.released_from != b.record.reference and b.released_from != a.record.reference
 
@@ -231,7 +231,9 @@ def _similarities(record: Record, others: Sequence[Record], settings: JudgeSetti
     return estimates
 
 
-def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, settings: JudgeSettings) -> Comparison:
+def _compare(
+    a: StoredVersion, b: StoredVersion, bands: set[bytes], estimate: float | None, settings: JudgeSettings
+) -> PairComparison:
     x, y = a.record, b.record
     distance = hamming_distance(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint))
     one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
@@ -240,7 +242,7 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
     similarity = _similarity(x, y, estimate, equal=equal)
     thresholds = settings.thresholds_for(x.source, y.source)
     overlap, conflicts = facts_compared(x.facts, y.facts, thresholds)
-    return Comparison(
+    return PairComparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
         in_window=abs(x.time_ms - y.time_ms) <= settings.window_ms,
@@ -311,7 +313,7 @@ def _verified(
     return distance <= thresholds.max_distance
 
 
-def _in_force_together(a: Stored, b: Stored) -> bool:
+def _in_force_together(a: StoredVersion, b: StoredVersion) -> bool:
     """Return whether the later one arrived while the earlier one was in force."""
     earlier, later = (a, b) if a.record.arrival < b.record.arrival else (b, a)
     return earlier.ends_at is None or earlier.ends_at > later.record.arrival

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from consumer.model.verdict import outcome_of
-from storage.records import Arrival, Record, Stored
+from storage.records import Arrival, Record, StoredVersion
 
 
-class State(Enum):
+class VersionState(Enum):
     """The state of a version, by its verdict cell."""
 
     PENDING = "pending"
@@ -21,11 +21,11 @@ class State(Enum):
     DUPLICATE = "duplicate"
 
 
-def state_of(stored: Stored) -> State:
+def state_of(stored: StoredVersion) -> VersionState:
     """Return the state of a version as it was read. Raises ``UnreadableEvent`` for a damaged verdict."""
     if stored.verdict is None:
-        return State.PENDING
-    return State.KEPT if outcome_of(stored.verdict) == "unique" else State.DUPLICATE
+        return VersionState.PENDING
+    return VersionState.KEPT if outcome_of(stored.verdict) == "unique" else VersionState.DUPLICATE
 
 
 class Neighbour(NamedTuple):
@@ -51,7 +51,7 @@ class Neighbourhood(NamedTuple):
     would be near had it not ended before the record arrived.
     """
 
-    stored: Mapping[bytes, Stored]
+    stored: Mapping[bytes, StoredVersion]
     neighbours: Mapping[bytes, list[Neighbour]]
     truncated: frozenset[bytes]
     missed: Mapping[bytes, list[Neighbour]] = MappingProxyType({})
@@ -64,7 +64,7 @@ class Neighbourhood(NamedTuple):
             for reference, others in self.neighbours.items()
         }
 
-    def state(self, neighbour: Neighbour) -> State:
+    def state(self, neighbour: Neighbour) -> VersionState:
         """Return the state of a neighbour as it was read."""
         return state_of(self.stored[neighbour.record.reference])
 
@@ -88,7 +88,7 @@ class Decisions(NamedTuple):
 def decide(
     batch: Sequence[Record],
     neighbours: Mapping[bytes, Sequence[Neighbour]],
-    states: Mapping[bytes, State],
+    states: Mapping[bytes, VersionState],
     never_flagged: frozenset[bytes] = frozenset(),
 ) -> Decisions:
     """Decide all pending versions of the batch in order of arrival; each sees the decisions before it.
@@ -100,25 +100,25 @@ def decide(
     duplicates: list[Duplicate] = []
     kept: list[Record] = []
     for record in sorted(batch, key=lambda record: record.arrival):
-        if known[record.reference] is not State.PENDING:
+        if known[record.reference] is not VersionState.PENDING:
             continue
         matches = () if record.reference in never_flagged else _matches(record, neighbours[record.reference], known)
         if matches:
-            known[record.reference] = State.DUPLICATE
+            known[record.reference] = VersionState.DUPLICATE
             duplicates.append(Duplicate(record, matches[0], matches))
         else:
-            known[record.reference] = State.KEPT
+            known[record.reference] = VersionState.KEPT
             kept.append(record)
     return Decisions(tuple(duplicates), _claims(kept, neighbours, states, known, never_flagged), tuple(kept))
 
 
-def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, State]) -> tuple[Neighbour, ...]:
+def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, VersionState]) -> tuple[Neighbour, ...]:
     """Return the kept neighbours, best first; where none is kept, the earlier pending ones."""
-    kept = [other for other in near if known[other.record.reference] is State.KEPT]
+    kept = [other for other in near if known[other.record.reference] is VersionState.KEPT]
     pending = [
         other
         for other in near
-        if known[other.record.reference] is State.PENDING and other.record.arrival < record.arrival
+        if known[other.record.reference] is VersionState.PENDING and other.record.arrival < record.arrival
     ]
     return tuple(sorted(kept or pending, key=preference))
 
@@ -131,8 +131,8 @@ def preference(neighbour: Neighbour) -> tuple[float, int, tuple[int, int, bytes]
 def _claims(
     kept: Sequence[Record],
     neighbours: Mapping[bytes, Sequence[Neighbour]],
-    states: Mapping[bytes, State],
-    known: Mapping[bytes, State],
+    states: Mapping[bytes, VersionState],
+    known: Mapping[bytes, VersionState],
     never_flagged: frozenset[bytes],
 ) -> tuple[Duplicate, ...]:
     """Return the claims of the kept: later near versions that are pending in the store and not duplicates here.
@@ -145,8 +145,8 @@ def _claims(
             reference = other.record.reference
             if (
                 other.record.arrival > record.arrival
-                and states[reference] is State.PENDING
-                and known[reference] is not State.DUPLICATE
+                and states[reference] is VersionState.PENDING
+                and known[reference] is not VersionState.DUPLICATE
                 and reference not in never_flagged
                 and reference not in claimed
             ):

@@ -9,7 +9,7 @@ from threading import Lock
 
 from typing_extensions import override
 
-from consumer.judge.attempt import Attempt, BankMatcher, Learned
+from consumer.judge.attempt import Attempt, AttemptFindings, BankMatcher
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.judge import Judge, QueryResult
 from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownCopies, KnownOriginals
@@ -17,12 +17,12 @@ from consumer.judge.near_misses import NearMisses
 from consumer.judge.part_search import PartSearch
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, LookUpSize, Search
-from consumer.judge.seen_texts import SeenTexts
+from consumer.judge.seen_texts import TextMemory
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.stretches import Stretches
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells
-from consumer.judge.versions import ArrivedAt, tombstone
+from consumer.judge.versions import ArrivalTime, tombstone
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Tombstone, Version
@@ -57,7 +57,7 @@ class Detector(Judge):
 
     def attempt(self) -> Attempt:
         """Return one attempt to judge a batch: what it counts and learns is kept apart."""
-        store, settings, learned = self.store, self.settings, Learned()
+        store, settings, learned = self.store, self.settings, AttemptFindings()
         tally = learned.tally
         cells = VerdictCells(store, tally)
         search = Search(store, settings, tally, cells, self.look_up_bytes_max, self.look_up_size, self.near_misses)
@@ -69,13 +69,13 @@ class Detector(Judge):
             cells,
             search,
             KnownCopies(self.known, search, cells, tally, settings.verifications_max),
-            SeenTexts(store, self.seen_ms, settings.window_ms, tally),
+            TextMemory(store, self.seen_ms, settings.window_ms, tally),
             PartSearch(store, cells, settings.window_ms, self.common, tally),
             Stretches(store, settings.stretches_max, tally),
             self.with_bank_matches,
         )
 
-    def keep(self, learned: Learned) -> None:
+    def keep(self, learned: AttemptFindings) -> None:
         """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
         with self.lock:
             self.tally.add(learned.tally)
@@ -90,7 +90,7 @@ class Detector(Judge):
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         times = Tally()
 
-        def work() -> tuple[Learned, list[VerdictEvent]]:
+        def work() -> tuple[AttemptFindings, list[VerdictEvent]]:
             attempt = self.attempt()
             try:
                 return attempt.learned, attempt.judge(batch)
@@ -122,7 +122,7 @@ class Detector(Judge):
                 self.tally.add(attempt.tally)
 
     @override
-    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
+    def retraction(self, article_id: str, arrived_at: ArrivalTime, origin: bytes) -> Tombstone:
         return tombstone(article_id, arrived_at, origin, self.clock())
 
     @override

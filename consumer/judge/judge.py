@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from consumer.judge.decision import Neighbour
 from consumer.judge.tally import Cost
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.verdict import BankMention, EndedBefore, Part, SeenBefore, VerdictEvent
 from storage.records import Tombstone, Version
 
@@ -42,7 +42,7 @@ class Judge(Protocol):
         """
         ...
 
-    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
+    def retraction(self, article_id: str, arrived_at: ArrivalTime, origin: bytes) -> Tombstone:
         """Return the tombstone of an article that is retracted now; ``origin`` is as for ``versions.tombstone``.
 
         Called for an article without a body; ``judge`` stores the tombstone.

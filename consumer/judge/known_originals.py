@@ -11,12 +11,12 @@ from threading import RLock
 from typing import NamedTuple
 
 from consumer.judge.candidates import Candidates
-from consumer.judge.decision import Duplicate, State, decide, state_of
+from consumer.judge.decision import Duplicate, VersionState, decide, state_of
 from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 KNOWN_ORIGINALS_MAX = 10_000
 """Originals that one process remembers."""
@@ -118,7 +118,7 @@ class KnownCopies:
     tally: Tally
     verifications_max: int
 
-    def find(self, pending: Sequence[Stored]) -> list[Duplicate]:
+    def find(self, pending: Sequence[StoredVersion]) -> list[Duplicate]:
         """Return the copies among these pending versions, each with the original that it repeats; write nothing.
 
         What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
@@ -130,7 +130,7 @@ class KnownCopies:
         if not hinted:
             return []
         fresh = self.cells.read(sorted(recalled | hinted))
-        kept = {reference for reference, version in fresh.items() if state_of(version) is State.KEPT}
+        kept = {reference for reference, version in fresh.items() if state_of(version) is VersionState.KEPT}
         for reference in recalled - kept:
             self.known.forget(reference)
         copies: list[Duplicate] = []
@@ -143,7 +143,7 @@ class KnownCopies:
             others = [fresh[original] for original in originals if original in kept]
             compared.append(len(others))
             near = self.search.compare(version, others, similarities)
-            states = dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
+            states = dict.fromkeys(kept, VersionState.KEPT) | {reference: VersionState.PENDING}
             copies.extend(decide([version.record], {reference: near}, states).duplicates)
         self.tally.verifications.add(compared)
         self.tally.similarities.add(similarities)

@@ -18,12 +18,12 @@ from typing import Final
 import msgspec
 
 from consumer.judge.comparison import ComparisonBatch
-from consumer.judge.decision import Neighbour, Neighbourhood, State, preference
+from consumer.judge.decision import Neighbour, Neighbourhood, VersionState, preference
 from consumer.judge.events import version_name
 from consumer.judge.settings import JudgeSettings
 from consumer.model.near_miss import NearMiss, encode
 from consumer.model.verdict import Verdict, VerdictEvent
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 _DRAW_BYTES: Final = 8
 _DRAW_NAME: Final = b"near-miss"
@@ -67,7 +67,9 @@ class NearMisses:
         drawn = hashlib.blake2b(record.reference, digest_size=_DRAW_BYTES, person=_DRAW_NAME).digest()
         return int.from_bytes(drawn) < self.share * (1 << 8 * _DRAW_BYTES)
 
-    def missed(self, version: Stored, candidates: Sequence[bytes], matchable: ComparisonBatch) -> list[Neighbour]:
+    def missed(
+        self, version: StoredVersion, candidates: Sequence[bytes], matchable: ComparisonBatch
+    ) -> list[Neighbour]:
         """Return those among the candidates, by reference, that are just too unlike this version."""
         if not candidates or not self.draws(version.record):
             return []
@@ -148,7 +150,7 @@ def near_miss_events(
 def _best(record: Record, missed: Iterable[Neighbour], near: Neighbourhood) -> Neighbour | None:
     """Return what would have been named, as in ``decide``: a kept version, or an earlier one that was pending."""
     return _preferred(
-        other for other in missed if near.state(other) is State.KEPT or other.record.arrival < record.arrival
+        other for other in missed if near.state(other) is VersionState.KEPT or other.record.arrival < record.arrival
     )
 
 

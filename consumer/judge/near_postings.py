@@ -37,7 +37,7 @@ Words = NDArray[np.uint64]
 Numbers = NDArray[np.intp]
 
 
-class Near(NamedTuple):
+class NearPostings(NamedTuple):
     """Versions near by code, as arrays of n: tails of postings, distances in both lanes, numbers of shared keys.
 
     The distance in a lane that did not find a version is ``NOT_FOUND``.
@@ -48,17 +48,17 @@ class Near(NamedTuple):
     minhash: NDArray[np.uint8]
     keys: Numbers
 
-    def take(self, chosen: NDArray[np.bool_] | Numbers) -> "Near":
+    def take(self, chosen: NDArray[np.bool_] | Numbers) -> "NearPostings":
         """Return the chosen versions, by a mask or by indexes."""
-        return Near(self.tails[chosen], self.simhash[chosen], self.minhash[chosen], self.keys[chosen])
+        return NearPostings(self.tails[chosen], self.simhash[chosen], self.minhash[chosen], self.keys[chosen])
 
 
-NOTHING: Final = Near(
+NOTHING: Final = NearPostings(
     np.zeros((0, TAIL_WORDS), np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.intp)
 )
 
 
-def distinct(near: Near) -> Near:
+def distinct(near: NearPostings) -> NearPostings:
     """Merge repeats to the nearest in each lane: a version that shares several keys is found under each of them."""
     if len(near.tails) <= 1:
         return near
@@ -76,9 +76,9 @@ def distinct(near: Near) -> Near:
     return near if len(starts) == len(tails) else merge_repeats(near.take(order), starts)
 
 
-def merge_repeats(near: Near, starts: Numbers) -> Near:
+def merge_repeats(near: NearPostings, starts: Numbers) -> NearPostings:
     """Merge versions that follow each other to the nearest in each lane; ``starts`` are the first of each version."""
-    return Near(
+    return NearPostings(
         near.tails[starts],
         np.minimum.reduceat(near.simhash, starts),
         np.minimum.reduceat(near.minhash, starts),
@@ -94,7 +94,7 @@ def alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool
     return alike
 
 
-def rank(own: Words, near: Near, *, by_sketch: bool) -> Words:
+def rank(own: Words, near: NearPostings, *, by_sketch: bool) -> Words:
     """Return the rank of each version, the nearest with the lowest.
 
     Where the sketch decides, lane 1 comes first, which estimates it; else the fingerprint. Versions with the same title
@@ -155,7 +155,7 @@ class ArticleRows(NamedTuple):
     truncated: bool
 
 
-class Ranked(NamedTuple):
+class RankedVersions(NamedTuple):
     """The references of the versions near an article, best first, and their distances in bits of the fingerprint.
 
     The distance is ``NOT_FOUND`` where only lane 1 found a version.
@@ -165,13 +165,13 @@ class Ranked(NamedTuple):
     distances: tuple[int, ...]
 
 
-def rank_together(articles: Sequence[ArticleRows], settings: JudgeSettings) -> list[Ranked | None]:
+def rank_together(articles: Sequence[ArticleRows], settings: JudgeSettings) -> list[RankedVersions | None]:
     """Return what is near each article and within the window; None for an article that needs a search of its own.
 
     Those are articles with truncated or long rows, with many postings near them, with more versions near than may be
     read, or with several versions of one id.
     """
-    ranked: list[Ranked | None] = [None] * len(articles)
+    ranked: list[RankedVersions | None] = [None] * len(articles)
     small = [place for place, article in enumerate(articles) if _is_small(article)]
     for start in range(0, len(small), ARTICLES_AT_ONCE):
         places = small[start : start + ARTICLES_AT_ONCE]
@@ -186,7 +186,7 @@ def _is_small(article: ArticleRows) -> bool:
     )
 
 
-def _rank(articles: Sequence[ArticleRows], settings: JudgeSettings) -> Iterator[Ranked | None]:
+def _rank(articles: Sequence[ArticleRows], settings: JudgeSettings) -> Iterator[RankedVersions | None]:
     owners, near = _near_by_code(articles, settings)
     own = np.frombuffer(b"".join(article.record.reference for article in articles), ">u8")
     own = own.astype(np.uint64).reshape(len(articles), -1)
@@ -207,10 +207,10 @@ def _rank(articles: Sequence[ArticleRows], settings: JudgeSettings) -> Iterator[
     references = references_of(near.tails[order])
     distances = near.simhash[order].tolist()
     for is_alone, start, end in zip(alone.tolist(), bounds[:-1], bounds[1:], strict=True):
-        yield None if is_alone else Ranked(tuple(references[start:end]), tuple(distances[start:end]))
+        yield None if is_alone else RankedVersions(tuple(references[start:end]), tuple(distances[start:end]))
 
 
-def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> tuple[Numbers, Near]:
+def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> tuple[Numbers, NearPostings]:
     """Return the postings that either lane finds near an article, and the places of these articles."""
     layout = layout_of(articles[0].record)
     codes = [[code_of(article.record, lane) for article in articles] for lane in (LANE_SIMHASH, LANE_MINHASH)]
@@ -223,7 +223,7 @@ def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> t
     simhash[: len(of_blocks)] = by_blocks.distances
     minhash[len(of_blocks) :] = by_bands.distances
     tails = np.concatenate((by_blocks.tails, by_bands.tails))
-    return np.concatenate((of_blocks, of_bands)), Near(tails, simhash, minhash, np.ones(count, np.intp))
+    return np.concatenate((of_blocks, of_bands)), NearPostings(tails, simhash, minhash, np.ones(count, np.intp))
 
 
 def _within(
@@ -237,7 +237,7 @@ def _within(
     return owners[found.places], found
 
 
-def _distinct(owners: Numbers, near: Near) -> tuple[Numbers, Near]:
+def _distinct(owners: Numbers, near: NearPostings) -> tuple[Numbers, NearPostings]:
     """Merge the repeats of a version near the same article; sort by article, then by reference."""
     order = np.lexsort((*near.tails[:, REFERENCE[::-1]].T, owners))
     owners, near = owners[order], near.take(order)

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from consumer.fingerprint import ANCHORS_LOOKED_UP, SAMPLED_ONE_IN, Shares, shares_of_many, unpacked_sample
 from consumer.judge.common_hashes import CommonHashes, anchor_hashes, sample_hashes
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from consumer.model.verdict import PARTS_MAX, Part
 from storage.interface import Store
-from storage.postings import Row, part_keys
-from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, Stored, Version
+from storage.postings import PostingRow, part_keys
+from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, StoredVersion, Version
 
 ROW_POSTINGS_MAX: Final = 4
 """Rows with more postings of earlier articles are ignored: they tell nobody apart."""
@@ -40,7 +40,7 @@ LOOK_UP_BYTES_MAX: Final = 4 << 20
 _SHARE_DIGITS: Final = 2
 
 
-class Candidate(NamedTuple):
+class PartCandidate(NamedTuple):
     """Another version under an anchor of a record."""
 
     reference: bytes
@@ -111,7 +111,7 @@ class PartSearch:
         chosen = {}
         for record in records:
             not_named = near.get(record.reference, ())
-            shared: Counter[Candidate] = Counter()
+            shared: Counter[PartCandidate] = Counter()
             for key in keys_of[record.reference]:
                 # Those of the same batch that arrived later are there already.
                 earlier = [other for other in rows.get(key, ()) if self._is_earlier(other, record)]
@@ -124,7 +124,7 @@ class PartSearch:
                 chosen[record.reference] = [other.reference for other in best[:CANDIDATES_MAX]]
         return chosen
 
-    def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, Row]]:
+    def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, PostingRow]]:
         """Yield the rows of these keys that have more postings than those of the article that looks them up."""
         start = 0
         while start < len(keys):
@@ -138,7 +138,7 @@ class PartSearch:
                     yield key, row
             start += len(rows)
 
-    def _is_earlier(self, other: Candidate, record: Record) -> bool:
+    def _is_earlier(self, other: PartCandidate, record: Record) -> bool:
         arrival = other.time_ms, other.sequence, other.reference
         return (
             other.reference[:ID_HASH_BYTES] != record.id_hash
@@ -147,7 +147,7 @@ class PartSearch:
         )
 
 
-def _candidates_in(rows: Mapping[bytes, Row]) -> dict[bytes, Sequence[Candidate]]:
+def _candidates_in(rows: Mapping[bytes, PostingRow]) -> dict[bytes, Sequence[PartCandidate]]:
     """Unpack rows, all with one call, since nearly all of them are short."""
     if not rows:
         return {}
@@ -156,17 +156,17 @@ def _candidates_in(rows: Mapping[bytes, Row]) -> dict[bytes, Sequence[Candidate]
     values = zip(
         map(bytes, postings["reference"]), postings["time_ms"].tolist(), postings["sequence"].tolist(), strict=True
     )
-    candidates = starmap(Candidate, values)
+    candidates = starmap(PartCandidate, values)
     return {key: list(islice(candidates, len(row.packed) // layout.posting_bytes)) for key, row in rows.items()}
 
 
-def _may_be_named(record: Record, other: Stored) -> bool:
+def _may_be_named(record: Record, other: StoredVersion) -> bool:
     """Return whether a version is no copy itself, and was in force when the record arrived."""
     in_force = other.ends_at is None or other.ends_at > record.arrival
-    return in_force and other.record.sample is not None and state_of(other) is not State.DUPLICATE
+    return in_force and other.record.sample is not None and state_of(other) is not VersionState.DUPLICATE
 
 
-def _parts(record: Record, others: Sequence[Stored], common: CommonHashes) -> tuple[Part, ...]:
+def _parts(record: Record, others: Sequence[StoredVersion], common: CommonHashes) -> tuple[Part, ...]:
     if not others:
         return ()
     samples = [unpacked_sample(other.record.sample or b"") for other in others]
@@ -177,7 +177,7 @@ def _parts(record: Record, others: Sequence[Stored], common: CommonHashes) -> tu
     return tuple(_ranked(others, shares)[:PARTS_MAX])
 
 
-def _ranked(others: Sequence[Stored], shares: Shares) -> list[Part]:
+def _ranked(others: Sequence[StoredVersion], shares: Shares) -> list[Part]:
     greatest = np.maximum(shares.of_this, shares.of_that)
     enough = (greatest >= SHARE_MIN) & (shares.shared * SAMPLED_ONE_IN >= SHARED_CHARS_MIN)
     order = sorted(np.flatnonzero(enough).tolist(), key=lambda place: (-greatest[place], others[place].record.arrival))

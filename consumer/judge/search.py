@@ -17,8 +17,8 @@ from consumer.judge.candidates import (
     find_candidates,
     probe_keys,
 )
-from consumer.judge.comparison import Comparison, ComparisonBatch
-from consumer.judge.decision import EndedNeighbour, Neighbour, Neighbourhood, State, state_of
+from consumer.judge.comparison import ComparisonBatch, PairComparison
+from consumer.judge.decision import EndedNeighbour, Neighbour, Neighbourhood, VersionState, state_of
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.sketch_filter import without_unlike
@@ -26,8 +26,8 @@ from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.postings import KeyedCode, Row, layout_of
-from storage.records import Record, Stored
+from storage.postings import KeyedCode, PostingRow, layout_of
+from storage.records import Record, StoredVersion
 
 LOOK_UP_BYTES_MAX: Final = 32 << 20
 """Bytes of postings that a process looks up at once, and has in memory together. One article may need more."""
@@ -73,7 +73,7 @@ class Search:
     size: LookUpSize = field(default_factory=LookUpSize)
     near_misses: NearMisses | None = None
 
-    def look_up(self, records: Sequence[Record], *, created: Mapping[bytes, Stored]) -> Neighbourhood:
+    def look_up(self, records: Sequence[Record], *, created: Mapping[bytes, StoredVersion]) -> Neighbourhood:
         """Find what is near each record.
 
         A record with candidates is read again, since a later version or a retraction may have ended it by now; others
@@ -92,10 +92,12 @@ class Search:
         """Find what is near each record as if it were not stored; it may be, and be near another one of them."""
         candidates = self.worth_reading(records, self._all_candidates(records))
         references = {reference for of_record in candidates for reference in of_record.read}
-        own = {record.reference: Stored(record, None, None) for record in records}
+        own = {record.reference: StoredVersion(record, None, None) for record in records}
         return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
 
-    def compare(self, version: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
+    def compare(
+        self, version: StoredVersion, others: Sequence[StoredVersion], similarities: list[float]
+    ) -> list[Neighbour]:
         """Return those that are near the version; add the similarity of each pair to ``similarities``."""
         references = [other.record.reference for other in others]
         compared = ComparisonBatch(others).compare(version, references, self.settings)
@@ -150,7 +152,7 @@ class Search:
         tally.suspects.add([of_record.suspects for of_record in candidates])
         return candidates
 
-    def _seek(self, records: Sequence[Record], rows: Mapping[bytes, Row]) -> dict[KeyedCode, Row]:
+    def _seek(self, records: Sequence[Record], rows: Mapping[bytes, PostingRow]) -> dict[KeyedCode, PostingRow]:
         """Read postings with the codes of these records that may lie beyond the cap of rows that were cut."""
         if not any(row.truncated for row in rows.values()):
             return {}
@@ -161,8 +163,8 @@ class Search:
         self,
         records: Sequence[Record],
         candidates: Sequence[Candidates],
-        stored: Mapping[bytes, Stored],
-        own: Mapping[bytes, Stored],
+        stored: Mapping[bytes, StoredVersion],
+        own: Mapping[bytes, StoredVersion],
     ) -> Neighbourhood:
         """Compare each record, as ``own`` has it, with its candidates, as ``stored`` has them."""
         neighbours: dict[bytes, list[Neighbour]] = {}
@@ -172,7 +174,7 @@ class Search:
         ended: dict[bytes, list[EndedNeighbour]] = {}
         # A version may be a candidate of every article of the batch: its state is worked out once.
         matchable = ComparisonBatch(
-            [version for version in stored.values() if state_of(version) is not State.DUPLICATE]
+            [version for version in stored.values() if state_of(version) is not VersionState.DUPLICATE]
         )
         for record, of_record in zip(records, candidates, strict=True):
             if record.reference not in own:
@@ -195,13 +197,13 @@ class Search:
         self.tally.truncated += len(truncated)
         return Neighbourhood(stored, neighbours, truncated, missed, ended)
 
-    def _neighbours(self, pairs: Sequence[tuple[Stored, Comparison]]) -> list[Neighbour]:
+    def _neighbours(self, pairs: Sequence[tuple[StoredVersion, PairComparison]]) -> list[Neighbour]:
         return [
             Neighbour(other.record, comparison.distance, comparison.similarity if self.settings.verify else None)
             for other, comparison in pairs
         ]
 
-    def _ended(self, pairs: Sequence[tuple[Stored, Comparison]]) -> list[EndedNeighbour]:
+    def _ended(self, pairs: Sequence[tuple[StoredVersion, PairComparison]]) -> list[EndedNeighbour]:
         neighbours = self._neighbours(pairs)
         return [
             EndedNeighbour(neighbour, other.ends_at)

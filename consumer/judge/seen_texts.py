@@ -18,24 +18,24 @@ from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 
 CHANGE_ROUNDS_MAX: Final = 1_000
 """How often entries are changed again after a lost compare-and-set before a batch fails."""
 
 
-class Recalled(NamedTuple):
+class RememberedTexts(NamedTuple):
     """The versions of a batch by their text, in order of arrival, and what was remembered of each text."""
 
     records: Mapping[bytes, Sequence[Record]]
-    seen: Mapping[bytes, Seen | None]
+    seen: Mapping[bytes, SeenTimes | None]
 
 
-NOTHING_RECALLED: Final = Recalled({}, {})
+NOTHING_RECALLED: Final = RememberedTexts({}, {})
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTexts:
+class TextMemory:
     """Reads and writes what is remembered of texts, for ``keep_ms`` after each was seen last; 0 for none.
 
     A verdict says that a text was seen before if that was longer ago than ``window_ms``: what is nearer is found by its
@@ -47,7 +47,7 @@ class SeenTexts:
     window_ms: int
     tally: Tally
 
-    def recall(self, batch: Sequence[Record]) -> Recalled:
+    def recall(self, batch: Sequence[Record]) -> RememberedTexts:
         """Read what is remembered of the texts of these versions, replays among them."""
         if not self.keep_ms:
             return NOTHING_RECALLED
@@ -56,9 +56,9 @@ class SeenTexts:
             # All texts without a character, and without keywords in schemes that need them, look the same.
             if record.kind != TextKind.EMPTY:
                 records[record.text_digest].append(record)
-        return Recalled(records, self._read(sorted(records)))
+        return RememberedTexts(records, self._read(sorted(records)))
 
-    def said(self, recalled: Recalled, claimed: Sequence[Record] = ()) -> dict[bytes, SeenBefore]:
+    def said(self, recalled: RememberedTexts, claimed: Sequence[Record] = ()) -> dict[bytes, SeenBefore]:
         """Return what verdicts say of versions whose text was seen earlier than their window, by reference.
 
         The ``claimed`` are versions of other processes that this batch settles.
@@ -78,7 +78,7 @@ class SeenTexts:
                 said |= self._said(recalled._replace(records={digest: [record]}))
         return said
 
-    def note(self, recalled: Recalled) -> None:
+    def note(self, recalled: RememberedTexts) -> None:
         """Remember that the texts of these versions were seen, all versions with one text at once."""
         seen = dict(recalled.seen)
         for _ in range(CHANGE_ROUNDS_MAX):
@@ -95,7 +95,7 @@ class SeenTexts:
             seen = self._read(lost)
         raise StoreError(f"{len(seen)} texts lost a compare-and-set {CHANGE_ROUNDS_MAX} times in a row")
 
-    def _said(self, recalled: Recalled) -> dict[bytes, SeenBefore]:
+    def _said(self, recalled: RememberedTexts) -> dict[bytes, SeenBefore]:
         said = {}
         for digest, records in recalled.records.items():
             seen = recalled.seen[digest]
@@ -106,33 +106,33 @@ class SeenTexts:
                 seen = noted(seen, record, self.keep_ms)
         return said
 
-    def _read(self, digests: Sequence[bytes]) -> dict[bytes, Seen | None]:
+    def _read(self, digests: Sequence[bytes]) -> dict[bytes, SeenTimes | None]:
         return dict(zip(digests, self.store.seen(digests), strict=True)) if digests else {}
 
 
-def living(seen: Seen | None, record: Record, keep_ms: int) -> Seen | None:
+def living(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes | None:
     """Return what is remembered when a version arrives: nothing of a text that was seen last longer ago than that."""
     return None if seen is None or seen.last_ms < record.time_ms - keep_ms else seen
 
 
-def noted(seen: Seen | None, record: Record, keep_ms: int) -> Seen:
+def noted(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes:
     """Return what is remembered of a text once this version has been seen."""
     known = living(seen, record, keep_ms)
     if known is None:
-        return Seen(record.time_ms, record.time_ms, record.sequence, 1)
+        return SeenTimes(record.time_ms, record.time_ms, record.sequence, 1)
     arrival = record.time_ms, record.sequence
     first_ms = min(known.first_ms, record.time_ms)
     if arrival <= (known.last_ms, known.last_sequence):
         return known._replace(first_ms=first_ms)
-    return Seen(first_ms, *arrival, known.times + 1)
+    return SeenTimes(first_ms, *arrival, known.times + 1)
 
 
-def seen_before(seen: Seen) -> SeenBefore:
+def seen_before(seen: SeenTimes) -> SeenBefore:
     """Return what a verdict says."""
     return SeenBefore(first=rfc3339(seen.first_ms), last=rfc3339(seen.last_ms), times=seen.times)
 
 
-def _noted_all(seen: Seen | None, records: Sequence[Record], keep_ms: int) -> Seen | None:
+def _noted_all(seen: SeenTimes | None, records: Sequence[Record], keep_ms: int) -> SeenTimes | None:
     for record in records:
         seen = noted(seen, record, keep_ms)
     return seen

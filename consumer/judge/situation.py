@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from consumer.judge import events
 from consumer.judge.comparison import not_released
-from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, State, decide, state_of
+from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, VersionState, decide, state_of
 from consumer.judge.events import Remarks, ended_before, reference_in
-from consumer.judge.seen_texts import NOTHING_RECALLED, Recalled
+from consumer.judge.seen_texts import NOTHING_RECALLED, RememberedTexts
 from consumer.model.verdict import Part, SeenBefore, VerdictEvent
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 
 class Situation(NamedTuple):
@@ -20,14 +20,14 @@ class Situation(NamedTuple):
     ``seen_before`` and ``parts``.
     """
 
-    pending: Sequence[Stored]
+    pending: Sequence[StoredVersion]
     copies: Sequence[Duplicate]
     near: Neighbourhood
-    recalled: Recalled = NOTHING_RECALLED
+    recalled: RememberedTexts = NOTHING_RECALLED
     seen_before: Mapping[bytes, SeenBefore] = MappingProxyType({})
     parts: Mapping[bytes, tuple[Part, ...]] = MappingProxyType({})
 
-    def stored(self) -> dict[bytes, Stored]:
+    def stored(self) -> dict[bytes, StoredVersion]:
         """Return the pending versions and the neighbours of any, by reference, as they were read last."""
         near = self.near
         others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
@@ -47,7 +47,7 @@ class Situation(NamedTuple):
             duplicate, truncated=truncated, decided_ms=decided_ms, remarks=self._remarks(record)
         )
 
-    def without_repeats(self, decided: "Decided") -> "Situation":
+    def without_repeats(self, decided: "BatchWrites") -> "Situation":
         """Leave out of what verdicts say besides the versions that become duplicates with this batch."""
         if not self.parts and not self.near.ended:
             return self
@@ -74,7 +74,7 @@ class Situation(NamedTuple):
         )
 
 
-class Decided(NamedTuple):
+class BatchWrites(NamedTuple):
     """What to write: known copies, other duplicates and claims, in any order, and then the kept versions."""
 
     copies: Sequence[Duplicate]
@@ -83,19 +83,19 @@ class Decided(NamedTuple):
     kept: Sequence[Record]
 
 
-def decisions_of(found: Situation, stored: Mapping[bytes, Stored], never: frozenset[bytes]) -> Decided:
+def decisions_of(found: Situation, stored: Mapping[bytes, StoredVersion], never: frozenset[bytes]) -> BatchWrites:
     """Decide the versions that are pending by ``stored``."""
     states = {reference: state_of(version) for reference, version in stored.items()}
-    copies = [copy for copy in found.copies if states[copy.record.reference] is State.PENDING]
+    copies = [copy for copy in found.copies if states[copy.record.reference] is VersionState.PENDING]
     # Decided before the others. A crash may have left postings of a copy, but nothing may repeat or claim it.
-    states |= {copy.record.reference: State.DUPLICATE for copy in copies}
+    states |= {copy.record.reference: VersionState.DUPLICATE for copy in copies}
     records = [version.record for version in found.pending if version.record.reference in found.near.neighbours]
     decisions = decide(records, _not_released(found.near.neighbours, stored), states, never)
-    return Decided(copies, *decisions)
+    return BatchWrites(copies, *decisions)
 
 
 def _not_released(
-    neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, Stored]
+    neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, StoredVersion]
 ) -> Mapping[bytes, list[Neighbour]]:
     """Drop pairs that a person has released since the look-up: a version that was pending then may be released now."""
     return {

@@ -21,7 +21,7 @@ _PAIRS_AT_ONCE: Final = 4_096
 """As many pairs of sketches as are compared in one pass: some MiB of arrays."""
 
 
-class Filtered(NamedTuple):
+class FilteredCandidates(NamedTuple):
     """For each article the candidates that may be similar enough.
 
     ``sketches_read`` is the number of sketches that the store knew, ``similarities`` has those to candidates left out.
@@ -47,7 +47,7 @@ def without_unlike(
     candidates: Sequence[Candidates],
     similarity_min: float,
     estimate: SketchSimilarity,
-) -> Filtered:
+) -> FilteredCandidates:
     """Leave out candidates whose sketch is less similar than ``similarity_min``, as verification would.
 
     An article that is not verified by its sketch keeps all; those that may be equal texts by their fingerprint stay.
@@ -56,7 +56,7 @@ def without_unlike(
     by_sketch = [place for place, record in enumerate(records) if record.kind in SKETCHED]
     references = sorted({reference for place in by_sketch for reference in candidates[place].references})
     if not references:
-        return Filtered(candidates, 0, ())
+        return FilteredCandidates(candidates, 0, ())
     by_reference = dict(zip(references, store.sketches(references), strict=True))
     unlike: defaultdict[int, set[bytes]] = defaultdict(set)
     similarities: list[float] = []
@@ -70,7 +70,7 @@ def without_unlike(
         kept[place] = of_record._replace(
             references=tuple(reference for reference in of_record.references if reference not in left_out)
         )
-    return Filtered(kept, sum(map(bool, by_reference.values())), similarities)
+    return FilteredCandidates(kept, sum(map(bool, by_reference.values())), similarities)
 
 
 def _pairs(

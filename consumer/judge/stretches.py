@@ -16,7 +16,7 @@ import msgspec
 from consumer.judge.tally import Tally
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, Version, stretch_reference
+from storage.records import Record, StoredVersion, Tombstone, Version, stretch_reference
 
 
 class NewStretch(NamedTuple):
@@ -28,7 +28,7 @@ class NewStretch(NamedTuple):
 class Replay(NamedTuple):
     """The stretch that a delivery replays; ``is_limited`` says that a new one would be one too many."""
 
-    stored: Stored
+    stored: StoredVersion
     is_limited: bool = False
 
 
@@ -39,7 +39,7 @@ Placement = NewStretch | Replay
 class StoredBatch(NamedTuple):
     """What is stored of each version, in order; ``limited`` are references of stretches that stand in for new ones."""
 
-    stored: list[Stored]
+    stored: list[StoredVersion]
     limited: frozenset[bytes] = frozenset()
 
 
@@ -69,7 +69,9 @@ class Stretches:
             returning = self._place(returning, stored, limited)
         raise StoreError(f"{len(returning)} articles lost a compare-and-set for each stretch that a content may have")
 
-    def _place(self, returning: dict[int, Version], stored: list[Stored], limited: set[bytes]) -> dict[int, Version]:
+    def _place(
+        self, returning: dict[int, Version], stored: list[StoredVersion], limited: set[bytes]
+    ) -> dict[int, Version]:
         """Put what is stored of these into their places; return those for which another process was faster."""
         placements = placements_in(self.store, list(returning.values()), self.stretches_max)
         beginning: dict[int, Version] = {}
@@ -105,7 +107,7 @@ def is_delivery_of(delivery: Record, stored: Record) -> bool:
     return stored.origin == delivery.origin and (delivery.origin is not None or stored.arrival == delivery.arrival)
 
 
-def may_return(delivery: Record, first: Stored) -> bool:
+def may_return(delivery: Record, first: StoredVersion) -> bool:
     """Return whether more has to be read to place a delivery of content whose first stretch exists."""
     return first.ends_at is not None and not is_delivery_of(delivery, first.record)
 
@@ -132,7 +134,7 @@ def placements_in(store: Store, versions: Sequence[Version], stretches_max: int)
 
 
 def placement_of(
-    version: Version, latest: Stored | Tombstone | None, stretches: Sequence[Stored], stretches_max: int
+    version: Version, latest: StoredVersion | Tombstone | None, stretches: Sequence[StoredVersion], stretches_max: int
 ) -> Placement:
     """Decide whether a delivery, under the first reference of its content, replays a stretch or begins one.
 
@@ -156,7 +158,7 @@ def placement_of(
     return Replay(stretches[-1], is_limited=True) if free is None else NewStretch(free)
 
 
-def _is_later(version: Version, entry: Stored | Tombstone) -> bool:
+def _is_later(version: Version, entry: StoredVersion | Tombstone) -> bool:
     """Return whether a delivery arrived later than a version or tombstone of its id.
 
     A record whose arrival is not its own would arrive later each time it is delivered again. In the feed that both
@@ -169,5 +171,5 @@ def _is_later(version: Version, entry: Stored | Tombstone) -> bool:
     return delivery.arrival[:2] > other.arrival[:2]
 
 
-def _about(entry: Stored | Tombstone) -> Record | Tombstone:
-    return entry.record if isinstance(entry, Stored) else entry
+def _about(entry: StoredVersion | Tombstone) -> Record | Tombstone:
+    return entry.record if isinstance(entry, StoredVersion) else entry

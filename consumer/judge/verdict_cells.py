@@ -8,13 +8,13 @@ from consumer.judge.tally import Tally
 from consumer.model.verdict import VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 Settlement = tuple[Record, VerdictEvent]
 """A version and the verdict to settle it with."""
 
 
-class Settled(NamedTuple):
+class SettledVerdicts(NamedTuple):
     """The verdicts that were written, by reference, and the references of versions that another process settled."""
 
     written: dict[bytes, VerdictEvent]
@@ -31,24 +31,24 @@ class VerdictCells:
     store: Store
     tally: Tally
 
-    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> SettledVerdicts:
         """Settle these versions by compare-and-set. A verdict that the store has already counts as written.
 
         The postings of the records in ``removing`` are deleted with the same call.
         """
         if not settlements:
             self.store.remove(removing)
-            return Settled({}, ())
+            return SettledVerdicts({}, ())
         outcome = self.store.settle([(record.reference, event.encoded) for record, event in settlements], removing)
         pairs = zip(settlements, outcome, strict=True)
         written = {record.reference: event for (record, event), done in pairs if done}
         if len(written) == len(settlements):
-            return Settled(written, ())
+            return SettledVerdicts(written, ())
         lost = [record.reference for record, _ in settlements if record.reference not in written]
         self.tally.lost_compare_and_sets += len(lost)
-        return Settled(written, lost)
+        return SettledVerdicts(written, lost)
 
-    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+    def read(self, references: Sequence[bytes]) -> dict[bytes, StoredVersion]:
         """Return the versions under these references with their verdicts; those that are not stored are left out."""
         if not references:
             return {}
@@ -60,7 +60,7 @@ class VerdictCells:
         return {reference: verdict_of(stored) for reference, stored in self.read(references).items()}
 
 
-def verdict_of(stored: Stored) -> VerdictEvent:
+def verdict_of(stored: StoredVersion) -> VerdictEvent:
     """Return the verdict of a version that was settled, here or by another process.
 
     Raises ``StoreError`` where the store has none, and ``UnreadableEvent`` for one that is damaged.

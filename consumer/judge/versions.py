@@ -15,7 +15,7 @@ from storage.records import Record, Tombstone, Version, reference_of
 _ONE_BITS_BYTES = 8
 
 
-class ArrivedAt(NamedTuple):
+class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
     ``stamped_ms`` is the time that its message claims, where that differs. ``feed`` and ``key`` are those of its origin
@@ -40,7 +40,7 @@ class VersionBuilder:
     lane1: bool
 
     def versions(
-        self, articles: Sequence[Article], arrivals: Sequence[ArrivedAt], fingerprints: Fingerprints
+        self, articles: Sequence[Article], arrivals: Sequence[ArrivalTime], fingerprints: Fingerprints
     ) -> list[Version]:
         """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
         block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
@@ -114,7 +114,7 @@ def retraction_reference(article_id: str, origin: bytes) -> bytes:
     return reference_of(article_id, b"retraction\0" + origin)
 
 
-def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms: int) -> Tombstone:
+def tombstone(article_id: str, arrived_at: ArrivalTime, origin: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction.
 
     ``origin`` makes a replay the same tombstone: its feed and position, or the name that its client gave it.

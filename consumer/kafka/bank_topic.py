@@ -24,7 +24,7 @@ from consumer.banks.bank import (
     decode_entry,
     encode_entry,
 )
-from consumer.banks.bank_log import READ_S, BankLog, Change, NewEntries
+from consumer.banks.bank_log import READ_S, BankLog, BankLogChange, NewEntries
 from consumer.kafka.client_settings import KafkaOptions, admin_settings, consumer_settings, producer_settings
 from consumer.kafka.clients import asking, new_consumer, new_producer
 from consumer.kafka.errors import describe, topic_missing
@@ -74,7 +74,7 @@ class BankTopic(BankLog):
         return unread
 
     @override
-    def change(self, change: Change) -> Sequence[Entry]:
+    def change(self, change: BankLogChange) -> Sequence[Entry]:
         try:
             (report,) = init(admin_settings(self._brokers, self._options), [planned_banks(self._topic)], _SHAPE)
         except SinkError as error:

@@ -10,7 +10,7 @@ _FAILED: Final = re.compile(r"FAIL \[[^\]]*#(?P<kind>[a-z]+)-[0-9]+\] \[thrd:(?P
 _QUIET_S: Final = 60.0
 
 
-class Seldom(logging.Filter):
+class ConnectionLogFilter(logging.Filter):
     """Lets a connection failure be logged once a minute, with how often it occurred meanwhile.
 
     Each of the client's threads tries again about ten times a second and logs every failure: a day without brokers
@@ -40,7 +40,7 @@ class Seldom(logging.Filter):
 
 
 client_log: Final = logging.getLogger("dupwatch.kafka")
-client_log.addFilter(Seldom())
+client_log.addFilter(ConnectionLogFilter())
 silent_log: Final = logging.getLogger("dupwatch.silent")
 """For clients that only ask: their answers say what they would log."""
 silent_log.addHandler(logging.NullHandler())

@@ -12,12 +12,12 @@ from typing import Any, Final, Literal
 
 from consumer.model.errors import ConfigError
 
-Section = Literal["client", "consumer", "producer", "secret_files"]
+PropertySection = Literal["client", "consumer", "producer", "secret_files"]
 _MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class RangeLimit:
     """A whole number from ``low`` to ``high``."""
 
     low: int
@@ -25,14 +25,14 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class ChoiceLimit:
     """One of these words, in upper or lower case."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class PatternLimit:
     """A text that matches a whole pattern; ``described`` says which texts do."""
 
     pattern: str
@@ -40,11 +40,11 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PropertyRule:
     """Why a property is refused, or why it has limits."""
 
     why: str
-    limits: Between | OneOf | Matching | None = None
+    limits: RangeLimit | ChoiceLimit | PatternLimit | None = None
 
 
 ALIASES: Final[Mapping[str, str]] = {
@@ -63,24 +63,28 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 """Other names of a property, and the one that dupwatch uses: with both, their order would decide which holds."""
 
-_OFFSETS: Final = Rule("dupwatch commits offsets after the verdicts are acknowledged; anything else loses articles")
-_WAITS: Final = Rule("dupwatch waits for brokers that are down; a limit would end the run or drop the batch")
-_LOADS_CODE: Final = Rule("it loads code into this process")
-_LOG: Final = Rule("dupwatch collects librdkafka's log, and limits repeated lines")
-_ANCIENT: Final = Rule("it makes the client talk to brokers that are too old for dupwatch")
-_OBJECT: Final = Rule("it takes a function or an object, which no configuration file can contain")
-_MOCK: Final = Rule("it replaces the brokers by a cluster in memory, which loses all that is sent")
+_OFFSETS: Final = PropertyRule(
+    "dupwatch commits offsets after the verdicts are acknowledged; anything else loses articles"
+)
+_WAITS: Final = PropertyRule("dupwatch waits for brokers that are down; a limit would end the run or drop the batch")
+_LOADS_CODE: Final = PropertyRule("it loads code into this process")
+_LOG: Final = PropertyRule("dupwatch collects librdkafka's log, and limits repeated lines")
+_ANCIENT: Final = PropertyRule("it makes the client talk to brokers that are too old for dupwatch")
+_OBJECT: Final = PropertyRule("it takes a function or an object, which no configuration file can contain")
+_MOCK: Final = PropertyRule("it replaces the brokers by a cluster in memory, which loses all that is sent")
 _LARGEST: Final = "a record has up to 8 MiB, and headers; one that does not fit would stop the run"
-_MEMORY: Final = Rule("it limits memory: librdkafka holds what it fetches ahead", Between(1, 64 * _MIB))
-_KERBEROS: Final = Rule("librdkafka puts it into a shell command", Matching(r"[\w.@/-]+", "letters, digits, `_.@/-`"))
+_MEMORY: Final = PropertyRule("it limits memory: librdkafka holds what it fetches ahead", RangeLimit(1, 64 * _MIB))
+_KERBEROS: Final = PropertyRule(
+    "librdkafka puts it into a shell command", PatternLimit(r"[\w.@/-]+", "letters, digits, `_.@/-`")
+)
 
-RULES: Final[Mapping[str, Rule]] = {
-    "bootstrap.servers": Rule("dupwatch sets it from source.url and sink.url"),
-    "group.id": Rule("dupwatch sets it from kafka.group"),
-    "group.instance.id": Rule("dupwatch sets it from kafka.instance_id"),
-    "group.protocol": Rule("dupwatch sets it from kafka.group_protocol"),
-    "group.protocol.type": Rule("a member of another type cannot join the group"),
-    "partition.assignment.strategy": Rule(
+RULES: Final[Mapping[str, PropertyRule]] = {
+    "bootstrap.servers": PropertyRule("dupwatch sets it from source.url and sink.url"),
+    "group.id": PropertyRule("dupwatch sets it from kafka.group"),
+    "group.instance.id": PropertyRule("dupwatch sets it from kafka.instance_id"),
+    "group.protocol": PropertyRule("dupwatch sets it from kafka.group_protocol"),
+    "group.protocol.type": PropertyRule("a member of another type cannot join the group"),
+    "partition.assignment.strategy": PropertyRule(
         "dupwatch uses cooperative-sticky, so that a rebalance revokes only partitions that move"
     ),
     "enable.auto.commit": _OFFSETS,
@@ -89,30 +93,32 @@ RULES: Final[Mapping[str, Rule]] = {
     "offset.store.method": _OFFSETS,
     "offset.store.path": _OFFSETS,
     "offset.store.sync.interval.ms": _OFFSETS,
-    "auto.offset.reset": Rule("dupwatch must notice offsets that are out of range; use kafka.start and kafka.on_gap"),
-    "isolation.level": Rule("messages of aborted transactions are not articles; dupwatch reads committed ones"),
-    "enable.partition.eof": Rule("dupwatch sets it: it needs the end of each partition to know its lag"),
-    "topic.blacklist": Rule("source.url names the topics of articles; one listed here would never be read"),
-    "enable.idempotence": Rule("dupwatch sets it: each event is written once and in order"),
-    "acks": Rule("dupwatch waits for all in-sync replicas, or a broker's failure would lose verdicts"),
-    "transactional.id": Rule("dupwatch sets it from kafka.delivery, kafka.group and kafka.instance_id"),
+    "auto.offset.reset": PropertyRule(
+        "dupwatch must notice offsets that are out of range; use kafka.start and kafka.on_gap"
+    ),
+    "isolation.level": PropertyRule("messages of aborted transactions are not articles; dupwatch reads committed ones"),
+    "enable.partition.eof": PropertyRule("dupwatch sets it: it needs the end of each partition to know its lag"),
+    "topic.blacklist": PropertyRule("source.url names the topics of articles; one listed here would never be read"),
+    "enable.idempotence": PropertyRule("dupwatch sets it: each event is written once and in order"),
+    "acks": PropertyRule("dupwatch waits for all in-sync replicas, or a broker's failure would lose verdicts"),
+    "transactional.id": PropertyRule("dupwatch sets it from kafka.delivery, kafka.group and kafka.instance_id"),
     "message.timeout.ms": _WAITS,
     "retries": _WAITS,
-    "enable.gapless.guarantee": Rule("it is experimental, and ends the producer where dupwatch would wait"),
-    "delivery.report.only.error": Rule("dupwatch counts acknowledgements, so it needs every report"),
-    "queuing.strategy": Rule("lifo would send events out of order"),
+    "enable.gapless.guarantee": PropertyRule("it is experimental, and ends the producer where dupwatch would wait"),
+    "delivery.report.only.error": PropertyRule("dupwatch counts acknowledgements, so it needs every report"),
+    "queuing.strategy": PropertyRule("lifo would send events out of order"),
     "plugin.library.paths": _LOADS_CODE,
     "ssl.engine.location": _LOADS_CODE,
     "ssl.engine.id": _LOADS_CODE,
-    "sasl.kerberos.kinit.cmd": Rule(
+    "sasl.kerberos.kinit.cmd": PropertyRule(
         "it runs a shell command; renew the ticket outside, and leave sasl.kerberos.min.time.before.relogin at 0"
     ),
-    "enabled_events": Rule("dupwatch reads events through callbacks, which it would silence"),
+    "enabled_events": PropertyRule("dupwatch reads events through callbacks, which it would silence"),
     "log.queue": _LOG,
     "log.thread.name": _LOG,
     "logger": _LOG,
-    "statistics.interval.ms": Rule("nothing reads the statistics; see /metrics"),
-    "internal.termination.signal": Rule("the signal could end or disturb this process"),
+    "statistics.interval.ms": PropertyRule("nothing reads the statistics; see /metrics"),
+    "internal.termination.signal": PropertyRule("the signal could end or disturb this process"),
     "api.version.request": _ANCIENT,
     "api.version.fallback.ms": _ANCIENT,
     "broker.version.fallback": _ANCIENT,
@@ -121,53 +127,55 @@ RULES: Final[Mapping[str, Rule]] = {
     "default.topic.config": _OBJECT,
     "test.mock.num.brokers": _MOCK,
     "test.mock.broker.rtt": _MOCK,
-    "message.max.bytes": Rule(_LARGEST, Between(10 * _MIB, 1_000_000_000)),
-    "receive.message.max.bytes": Rule(_LARGEST, Between(10 * _MIB + 512, (1 << 31) - 1)),
-    "queue.buffering.max.kbytes": Rule(
-        f"{_LARGEST}; beyond the upper limit, memory is not bounded", Between(16 << 10, 1 << 20)
+    "message.max.bytes": PropertyRule(_LARGEST, RangeLimit(10 * _MIB, 1_000_000_000)),
+    "receive.message.max.bytes": PropertyRule(_LARGEST, RangeLimit(10 * _MIB + 512, (1 << 31) - 1)),
+    "queue.buffering.max.kbytes": PropertyRule(
+        f"{_LARGEST}; beyond the upper limit, memory is not bounded", RangeLimit(16 << 10, 1 << 20)
     ),
-    "queued.max.messages.kbytes": Rule(_MEMORY.why, Between(1, 256 << 10)),
+    "queued.max.messages.kbytes": PropertyRule(_MEMORY.why, RangeLimit(1, 256 << 10)),
     "max.partition.fetch.bytes": _MEMORY,
     "fetch.max.bytes": _MEMORY,
-    "fetch.wait.max.ms": Rule(
-        "an article is delayed that long while fetch.min.bytes are not there", Between(0, 10_000)
+    "fetch.wait.max.ms": PropertyRule(
+        "an article is delayed that long while fetch.min.bytes are not there", RangeLimit(0, 10_000)
     ),
-    "max.in.flight.requests.per.connection": Rule(
-        "an idempotent producer keeps the order of at most five requests", Between(1, 5)
+    "max.in.flight.requests.per.connection": PropertyRule(
+        "an idempotent producer keeps the order of at most five requests", RangeLimit(1, 5)
     ),
-    "max.poll.interval.ms": Rule(
+    "max.poll.interval.ms": PropertyRule(
         "it must be longer than kafka.revoke_s, and a consumer that hangs keeps its partitions that long",
-        Between(10_000, 3_600_000),
+        RangeLimit(10_000, 3_600_000),
     ),
-    "session.timeout.ms": Rule(
-        "brokers refuse other values, and a dead consumer keeps its partitions that long", Between(6_000, 1_800_000)
+    "session.timeout.ms": PropertyRule(
+        "brokers refuse other values, and a dead consumer keeps its partitions that long", RangeLimit(6_000, 1_800_000)
     ),
-    "heartbeat.interval.ms": Rule(
-        "three must fit into a session, or one late heartbeat loses the partitions", Between(100, 60_000)
+    "heartbeat.interval.ms": PropertyRule(
+        "three must fit into a session, or one late heartbeat loses the partitions", RangeLimit(100, 60_000)
     ),
-    "transaction.timeout.ms": Rule(
-        "a batch must be written within it, and readers wait that long after a crash", Between(5_000, 900_000)
+    "transaction.timeout.ms": PropertyRule(
+        "a batch must be written within it, and readers wait that long after a crash", RangeLimit(5_000, 900_000)
     ),
-    "topic.metadata.refresh.interval.ms": Rule("it finds new partitions and moved leaders", Between(1_000, 3_600_000)),
-    "metadata.max.age.ms": Rule(
-        "topics disappear if metadata expires before it is refreshed", Between(10_000, 86_400_000)
+    "topic.metadata.refresh.interval.ms": PropertyRule(
+        "it finds new partitions and moved leaders", RangeLimit(1_000, 3_600_000)
     ),
-    "topic.metadata.propagation.max.ms": Rule(
-        "a starting broker knows no topics for a while, which must not end the run", Between(30_000, 3_600_000)
+    "metadata.max.age.ms": PropertyRule(
+        "topics disappear if metadata expires before it is refreshed", RangeLimit(10_000, 86_400_000)
     ),
-    "metadata.recovery.strategy": Rule(
-        "with none, a consumer never finds brokers that have all moved", OneOf(("rebootstrap",))
+    "topic.metadata.propagation.max.ms": PropertyRule(
+        "a starting broker knows no topics for a while, which must not end the run", RangeLimit(30_000, 3_600_000)
     ),
-    "allow.auto.create.topics": Rule(
-        "an automatically created topic may delete articles and verdicts too early", OneOf(("false",))
+    "metadata.recovery.strategy": PropertyRule(
+        "with none, a consumer never finds brokers that have all moved", ChoiceLimit(("rebootstrap",))
     ),
-    "partitioner": Rule(
+    "allow.auto.create.topics": PropertyRule(
+        "an automatically created topic may delete articles and verdicts too early", ChoiceLimit(("false",))
+    ),
+    "partitioner": PropertyRule(
         "all events of an id must be in one partition, for their order and for compaction",
-        OneOf(("consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random")),
+        ChoiceLimit(("consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random")),
     ),
-    "enable.ssl.certificate.verification": Rule(
+    "enable.ssl.certificate.verification": PropertyRule(
         "without it, anybody on the network could read passwords and change articles; name the authority instead",
-        OneOf(("true",)),
+        ChoiceLimit(("true",)),
     ),
     "sasl.kerberos.principal": _KERBEROS,
     "sasl.kerberos.keytab": _KERBEROS,
@@ -183,7 +191,7 @@ _BEHIND_TOPIC: Final = re.compile(r"topic\.(?!metadata\.|blacklist$)")
 """librdkafka knows topic.acks as another name of acks, and so on."""
 
 
-def checked(given: Mapping[str, Any], section: Section) -> dict[str, Any]:
+def checked(given: Mapping[str, Any], section: PropertySection) -> dict[str, Any]:
     """Return the properties of ``[kafka.SECTION]`` under the names of the table; ``ConfigError`` for a wrong one."""
     from consumer.kafka.clients import refusal  # noqa: PLC0415  # loads librdkafka, which a run over files does not need
 
@@ -218,20 +226,20 @@ def _check_name(written: str, where: str) -> None:
         raise ConfigError(f"{where}: remove topic. from the name ({_PAGE})")
 
 
-def _check_value(rule: Rule, value: object, where: str) -> None:
+def _check_value(rule: PropertyRule, value: object, where: str) -> None:
     # TOML has true, and librdkafka reads "true".
     text = str(value).lower() if isinstance(value, bool) else str(value)
     match rule.limits:
         case None:
             raise ConfigError(f"{where} cannot be set: {rule.why}. Remove it ({_PAGE})")
         # librdkafka reads "010" as octal.
-        case Between(low, high) if not re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text):
+        case RangeLimit(low, high) if not re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text):
             raise ConfigError(f"{where} is {value!r}; write a whole number from {low} to {high}")
-        case Between(low, high) if not low <= int(text) <= high:
+        case RangeLimit(low, high) if not low <= int(text) <= high:
             raise ConfigError(f"{where} is {text}; it must be from {low} to {high}: {rule.why}")
-        case OneOf(words) if text.lower() not in words:
+        case ChoiceLimit(words) if text.lower() not in words:
             raise ConfigError(f"{where} is {text!r}; it must be {' or '.join(words)}: {rule.why}")
-        case Matching(pattern) if not re.fullmatch(pattern, text):
+        case PatternLimit(pattern) if not re.fullmatch(pattern, text):
             raise ConfigError(f"{where} contains characters that are not allowed: {rule.why}")
-        case Between() | OneOf() | Matching():
+        case RangeLimit() | ChoiceLimit() | PatternLimit():
             pass

@@ -72,7 +72,7 @@ def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
     )
 
 
-class Trouble:
+class BrokerHealth:
     """Whether the brokers can be reached. A suspicion is checked, because one of several brokers may fail any time."""
 
     def __init__(self, hooks: Hooks) -> None:

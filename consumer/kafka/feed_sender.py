@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from consumer.decode.rows import json_value
 from consumer.kafka.clients import new_producer
-from consumer.kafka.sink.outgoing import ANY_PARTITION, Outgoing, produce
+from consumer.kafka.sink.outgoing import ANY_PARTITION, OutgoingMessage, produce
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.record import RawBatch, RawRecord
@@ -78,14 +78,14 @@ class FeedSender:
         self._producer.purge()
 
     def _hand_over(self, record: RawRecord) -> None:
-        message = Outgoing(self._topic, self._key(record), json_value(record), [], partition=self._partition)
+        message = OutgoingMessage(self._topic, self._key(record), json_value(record), [], partition=self._partition)
         try:
             produce(self._producer, message, self._delivered, self._make_room)
         except KafkaException as error:
             raise SinkError(f"line {record.line} cannot be sent: {error.args[0].str()}") from error
         self._producer.poll(0)
 
-    def _make_room(self, _: Outgoing) -> None:
+    def _make_room(self, _: OutgoingMessage) -> None:
         self._producer.poll(_ROOM_S)
 
     def _key(self, record: RawRecord) -> bytes | None:

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaExcep
 
 from consumer.kafka.clients import asking, new_admin, new_consumer, waiting_for_brokers
 from consumer.kafka.errors import describe
-from consumer.kafka.offset_metadata import NOTHING, Held, Note, encode_note, note_of
+from consumer.kafka.offset_metadata import NOTHING, HoldReason, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition, partition_name
@@ -52,14 +52,14 @@ _PASSING: Final = frozenset(
 )
 
 
-class Committed(NamedTuple):
+class CommittedOffset(NamedTuple):
     """The committed offset of a group in a partition, and the note beside it."""
 
     offset: int
     note: Note = NOTHING
 
 
-class Group:
+class ConsumerGroup:
     """One group, seen from outside. ``settings`` are of ``admin_settings``.
 
     Calls raise ``SourceError`` where the brokers do not answer in time.
@@ -79,7 +79,7 @@ class Group:
 
     def committed(
         self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
-    ) -> dict[Partition, Committed]:
+    ) -> dict[Partition, CommittedOffset]:
         """Return what the group has committed, without partitions that have nothing.
 
         With ``settled``, wait for open transactions that have offsets: one that was interrupted may still be committed.
@@ -94,12 +94,12 @@ class Group:
         with nullcontext() if settled else waiting_for_brokers(self._brokers):
             found = _answered(lambda: consumer.committed(asked, timeout=_TRY_S), self.name, patience_s)
         return {
-            (place.topic, place.partition): Committed(place.offset, note_of(place.metadata))
+            (place.topic, place.partition): CommittedOffset(place.offset, note_of(place.metadata))
             for place in found
             if place.offset >= 0
         }
 
-    def commit(self, places: Mapping[Partition, Committed]) -> None:
+    def commit(self, places: Mapping[Partition, CommittedOffset]) -> None:
         """Set these offsets and notes in one request; raises ``ConfigError`` where the group has members."""
         wanted = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
 
@@ -121,8 +121,8 @@ class Group:
             self._waiting.close()
 
 
-class Topics:
-    """The partitions of some topics, and whether a group that reads them has members; otherwise as ``Group``."""
+class GroupTopics:
+    """The partitions of some topics, and whether a group that reads them has members. See ``ConsumerGroup``."""
 
     def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
         self._admin = new_admin({**_QUIET, **settings})
@@ -206,7 +206,7 @@ class HeldPartition(NamedTuple):
     partition: Partition
     offset: int
     waiting: int
-    held: Held
+    held: HoldReason
 
     @property
     def name(self) -> str:
@@ -214,7 +214,7 @@ class HeldPartition(NamedTuple):
         return partition_name(self.partition)
 
 
-class Way(NamedTuple):
+class ResumePoint(NamedTuple):
     """How a partition resumes: bad records before ``until`` do not count; messages before ``skip_to`` are not read."""
 
     until: int | None = None
@@ -225,14 +225,14 @@ class Way(NamedTuple):
 class HeldPartitions:
     """The held partitions of one group. Calls raise ``SourceError`` where no broker answers in time."""
 
-    group: Group
-    topics: Topics
+    group: ConsumerGroup
+    topics: GroupTopics
 
     def waiting(self, *, settled: bool = False) -> list[HeldPartition]:
-        """Return the partitions that are held; ``settled`` as in ``Group.committed``."""
+        """Return the partitions that are held; ``settled`` as in ``ConsumerGroup.committed``."""
         return [partition for partition, _ in self._found(settled=settled)]
 
-    def resume(self, names: Sequence[str], way: Way = Way()) -> list[HeldPartition]:  # noqa: B008  # immutable
+    def resume(self, names: Sequence[str], way: ResumePoint = ResumePoint()) -> list[HeldPartition]:  # noqa: B008  # immutable
         """Resume the named partitions, or all that are held; return how they were before.
 
         Raises ``ConfigError`` where the group has consumers, a partition is not held, or an offset makes no sense.
@@ -244,7 +244,7 @@ class HeldPartitions:
             if name not in found:
                 raise ConfigError(f"{name} is not held in the group {self.group.name}; see dupwatch poison list")
         chosen = [found[name] for name in names or found]
-        if way != Way() and len(chosen) != 1:
+        if way != ResumePoint() and len(chosen) != 1:
             raise ConfigError("an offset belongs to one partition: name it, for example articles:0")
         if chosen:
             self.group.commit({waiting.partition: _resumed(waiting, note, way) for waiting, note in chosen})
@@ -257,7 +257,7 @@ class HeldPartitions:
 
 
 def _held(
-    committed: Mapping[Partition, Committed], marks: Mapping[Partition, tuple[int, int]]
+    committed: Mapping[Partition, CommittedOffset], marks: Mapping[Partition, tuple[int, int]]
 ) -> Iterator[tuple[HeldPartition, Note]]:
     for partition, (offset, note) in sorted(committed.items(), key=itemgetter(0)):
         if note.held is not None:
@@ -265,7 +265,7 @@ def _held(
             yield HeldPartition(partition, offset, max(0, high - max(low, offset)), note.held), note
 
 
-def _resumed(held: HeldPartition, note: Note, way: Way) -> Committed:
+def _resumed(held: HeldPartition, note: Note, way: ResumePoint) -> CommittedOffset:
     """Return where a partition resumes; its bad records are counted from zero."""
     end = held.offset + held.waiting
     if way.until is not None and way.until <= held.offset:
@@ -273,4 +273,4 @@ def _resumed(held: HeldPartition, note: Note, way: Way) -> Committed:
     if way.skip_to is not None and not held.offset < way.skip_to <= end:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {end}")
     offset = held.offset if way.skip_to is None else way.skip_to
-    return Committed(offset, msgspec.structs.replace(note, held=None, window=(), free_until=way.until or 0))
+    return CommittedOffset(offset, msgspec.structs.replace(note, held=None, window=(), free_until=way.until or 0))

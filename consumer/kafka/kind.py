@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Final
 
-from consumer.pipeline.feed_kind import FeedKind, SinkSide, SourceSide
+from consumer.pipeline.feed_kind import FeedKind, SinkAdapter, SourceAdapter
 
 _REFUSED: Final = frozenset({"file", "nowhere"})
 """A file is cut back to a checkpoint, which a run over topics does not have; nowhere is for ``dupwatch serve``."""
@@ -27,7 +27,7 @@ KAFKA: Final = FeedKind(
     form="kafka://HOST:PORT/TOPIC",
     form_of_outputs="kafka://HOST:PORT/PREFIX",
     pattern="kafka://.*",
-    source=SourceSide(
+    source=SourceAdapter(
         open=lambda url, opening: _topics().open_source(url, opening),
         refuses=_refuses,
         check=lambda url, opening, *, create: _topics().check_source(url, opening, create=create),
@@ -38,7 +38,7 @@ KAFKA: Final = FeedKind(
         has_ranges=True,
         joins_transactions=True,
     ),
-    sink=SinkSide(
+    sink=SinkAdapter(
         open=lambda url, opening: _topics().open_sink(url, opening),
         letters=lambda url, opening: _topics().open_letters(url, opening),
         check=lambda url, opening, *, create: _topics().check_sink(url, opening, create=create),

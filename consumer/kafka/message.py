@@ -11,7 +11,7 @@ from consumer.model.record import End, Partition, RawRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message(RawRecord):
+class TopicRecord(RawRecord):
     """A record of a topic.
 
     ``leader_epoch`` is committed with the offset, so that a broker can detect that a log was truncated.

@@ -28,7 +28,7 @@ _MIGRATION: Final = "dupwatch migrate: "
 """The beginning of a migration's notes before there were others. Older consumers look for these words."""
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
     """Why a partition is held: ``bad`` of the last ``records`` could not be judged, most often for this ``reason``.
 
     With ``batch_offset``, the client cannot unpack the batch that begins there, and ``reason`` is its error. Then
@@ -70,7 +70,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     highest_ms: Count | None = None
     window: Annotated[tuple[tuple[Count, Count], ...], msgspec.Meta(max_length=WINDOW_COUNTS_MAX)] = ()
-    held: Held | None = None
+    held: HoldReason | None = None
     free_until: Offset = 0
     migrate: Migrating | None = None
 
@@ -78,7 +78,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 NOTHING: Final = Note()
 
 
-class _Marked(Note, frozen=True, kw_only=True, omit_defaults=True):
+class _StoredNote(Note, frozen=True, kw_only=True, omit_defaults=True):
     """A note as it is written: no other metadata begins like this."""
 
     dupwatch: Literal[1]
@@ -89,7 +89,7 @@ class UnreadableNote(ValueError):  # noqa: N818  # named for the note, as the er
 
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
-_DECODER: Final = msgspec.json.Decoder(_Marked)
+_DECODER: Final = msgspec.json.Decoder(_StoredNote)
 
 
 def encode_note(note: Note) -> str:
@@ -138,7 +138,7 @@ class HoldRequest(NamedTuple):
     """A partition to be held: where its part of the batch begins, and why."""
 
     offset: int
-    held: Held
+    held: HoldReason
 
 
 class Ledger:

@@ -23,7 +23,7 @@ from consumer.kafka.client_settings import (
     producer_settings,
 )
 from consumer.kafka.clients import new_consumer, new_producer
-from consumer.kafka.groups import FILLING, Group
+from consumer.kafka.groups import FILLING, ConsumerGroup
 from consumer.kafka.message import offsets_in
 from consumer.kafka.offset_metadata import Ledger, encode_note
 from consumer.kafka.sink.event_headers import (
@@ -32,8 +32,8 @@ from consumer.kafka.sink.event_headers import (
 )
 from consumer.kafka.sink.outbox import AtLeastOnceOutbox
 from consumer.kafka.sink.record_times import RecordTimes
-from consumer.kafka.sink.topic_letters import TopicLetters
-from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.topic_letters import TopicLetterReader
+from consumer.kafka.sink.topic_sink import KafkaSink, MessageRouting
 from consumer.kafka.sink.transactions import TransactionalOutbox
 from consumer.kafka.source.arrivals import LiveArrivals, TopicArrivals
 from consumer.kafka.source.group_source import KafkaSource
@@ -45,7 +45,7 @@ from consumer.model.errors import ConfigError, OutcomeUnknown, SinkError, Source
 from consumer.model.hooks import Hooks
 from consumer.model.record import End
 from consumer.model.verdict import Verdict
-from consumer.pipeline.feed_kind import FeedOpening, OpenedSink, OpenedSource, Outputs, SinkOpening, SourceOpening
+from consumer.pipeline.feed_kind import FeedArguments, OpenedSink, OpenedSource, Outputs, SinkArguments, SourceArguments
 from consumer.pipeline.journal import Journal
 from storage.clock import now_ms
 
@@ -115,7 +115,7 @@ class TransactionalJournal(Journal):
         self._source.done(offsets, notes)
 
 
-def open_source(url: str, opening: SourceOpening) -> OpenedSource[KafkaSource]:
+def open_source(url: str, opening: SourceArguments) -> OpenedSource[KafkaSource]:
     """Open topics as a member of the group. It connects once batches are requested."""
     options, place = opening.own_options(TopicsOptions), parse_kafka(url)
     settings = consumer_settings(place.brokers, options.clients)
@@ -142,7 +142,7 @@ def topic_arrivals(options: TopicsOptions, hooks: Hooks) -> TopicArrivals:
     return TopicArrivals(now_ms, options.ahead_ms_max, hooks)
 
 
-def check_source(url: str, opening: SourceOpening, *, create: bool) -> None:
+def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
     """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
     reading, _ = _checked_settings(opening)
     parse_kafka(url)
@@ -150,10 +150,10 @@ def check_source(url: str, opening: SourceOpening, *, create: bool) -> None:
         new_consumer(reading, silent_log).close()
 
 
-def check_not_filling(url: str, opening: SourceOpening) -> None:
+def check_not_filling(url: str, opening: SourceArguments) -> None:
     """Refuse to start while ``dupwatch migrate`` fills the store: messages that were judged would be judged again."""
     clients, place = opening.own_options(TopicsOptions).clients, parse_kafka(url)
-    with closing(Group(admin_settings(place.brokers, clients), clients.group)) as group:
+    with closing(ConsumerGroup(admin_settings(place.brokers, clients), clients.group)) as group:
         try:
             found = group.committed(group.partitions(place.names, _FILLING_S), patience_s=_FILLING_S)
         except SourceError as error:
@@ -167,7 +167,7 @@ def check_not_filling(url: str, opening: SourceOpening) -> None:
         )
 
 
-def topic_sink(url: str, opening: SinkOpening) -> KafkaSink:
+def topic_sink(url: str, opening: SinkArguments) -> KafkaSink:
     """Open the topics of a prefix, with or without transactions. Its client connects at once."""
     options, brokers = opening.own_options(TopicsOptions), parse_prefix(url).brokers
     settings = producer_settings(brokers, options.clients, transactional=opening.transactional)
@@ -178,19 +178,19 @@ def topic_sink(url: str, opening: SinkOpening) -> KafkaSink:
     )
 
 
-def messages_of(topics: SinkTopics, opening: SinkOpening) -> Messages:
+def messages_of(topics: SinkTopics, opening: SinkArguments) -> MessageRouting:
     """Return which topic gets what, with headers as configured."""
     source = opening.feed if opening.own_options(TopicsOptions).cloud_events else None
-    return Messages(topics, partial(event_headers, source=source), partial(side_headers, source=source))
+    return MessageRouting(topics, partial(event_headers, source=source), partial(side_headers, source=source))
 
 
-def open_sink(url: str, opening: SinkOpening) -> OpenedSink:
+def open_sink(url: str, opening: SinkArguments) -> OpenedSink:
     """Open the topics of a prefix. Dead letters share the client of the verdicts, and so its transactions."""
     sink = topic_sink(url, opening)
     return OpenedSink(sink, sink.dead_letters, sink.outbox if opening.transactional else None)
 
 
-def topics_of(url: str, opening: SinkOpening) -> SinkTopics:
+def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
     """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
     options = opening.own_options(TopicsOptions)
     return SinkTopics(
@@ -202,14 +202,14 @@ def topics_of(url: str, opening: SinkOpening) -> SinkTopics:
     )
 
 
-def open_banks(url: str, opening: SinkOpening) -> BankTopic:
+def open_banks(url: str, opening: SinkArguments) -> BankTopic:
     """Open the topic of banks of a prefix. Asks nobody yet; ConfigError where the URL names several prefixes."""
     address = parse_prefix(url)
     topic = SinkTopics(address.prefix).banks_topic
     return BankTopic(address.brokers, topic, opening.own_options(TopicsOptions).clients)
 
 
-def check_sink(url: str, opening: SinkOpening, *, create: bool) -> None:
+def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
     """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
     _, writing = _checked_settings(opening)
     parse_prefix(url)
@@ -217,7 +217,7 @@ def check_sink(url: str, opening: SinkOpening, *, create: bool) -> None:
         new_producer(writing, silent_log)
 
 
-def check_topics(url: str, opening: SinkOpening) -> None:
+def check_topics(url: str, opening: SinkArguments) -> None:
     """Refuse a sink whose topics are missing, with ConfigError, before the first verdict would wait for them."""
     brokers, clients = parse_prefix(url).brokers, opening.own_options(TopicsOptions).clients
     try:
@@ -231,16 +231,16 @@ def check_topics(url: str, opening: SinkOpening) -> None:
 
 
 @contextmanager
-def open_letters(url: str, opening: SinkOpening) -> Iterator[TopicLetters]:
+def open_letters(url: str, opening: SinkArguments) -> Iterator[TopicLetterReader]:
     """Open the dead letters of a prefix."""
     brokers, prefix = parse_prefix(url)
-    with TopicLetters(
+    with TopicLetterReader(
         brokers, SinkTopics(prefix).dead_letters_topic, opening.own_options(TopicsOptions).clients
     ) as found:
         yield found
 
 
-def _checked_settings(opening: FeedOpening) -> tuple[dict[str, Any], dict[str, Any]]:
+def _checked_settings(opening: FeedArguments) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings of consumer and producer; ConfigError where they, or time limits, break a promise."""
     options = opening.own_options(TopicsOptions)
     reading = consumer_settings(_NOBODY, options.clients)

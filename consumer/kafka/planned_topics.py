@@ -16,7 +16,7 @@ from storage.clock import MS_PER_DAY
 _GIB: Final = 1 << 30
 
 
-def planned(
+def topic_plan(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
 ) -> list[PlannedTopic]:
     """Return every topic of the prefix, and these topics of articles, from which a lost store can be rebuilt."""

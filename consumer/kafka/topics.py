@@ -134,14 +134,14 @@ class FoundTopic(NamedTuple):
     missing: tuple[int, ...] = ()
 
 
-class Misfit(NamedTuple):
+class TopicProblem(NamedTuple):
     """What is wrong with an existing topic, and what to do about it."""
 
     found: str
     remedy: str
 
 
-class Report(NamedTuple):
+class TopicReport(NamedTuple):
     """What ``init`` did about one topic: it was created, or it exists and differs in these ways."""
 
     topic: PlannedTopic
@@ -158,42 +158,42 @@ def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterato
     yield from (f"{misfit.found}; {misfit.remedy}" for misfit in misfits(topic, found))
 
 
-def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
     """Yield what is wrong with an existing topic apart from its shape."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
-        yield Misfit(
+        yield TopicProblem(
             "min.insync.replicas is 1: a message is acknowledged when one broker has it, and lost with that broker",
             "set it to 2",
         )
     policies = set(found.settings.get("cleanup.policy", "delete").split(","))
     if "compact" in policies and not topic.may_compact:
-        yield Misfit(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
+        yield TopicProblem(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
         yield from _kept_too_short(topic, found)
     largest = int(found.settings.get("max.message.bytes", RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
-        yield Misfit(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
+        yield TopicProblem(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
 
 
-def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
     keep_ms = int(found.settings.get("retention.ms", "-1"))
     if keep_ms < 0:
         return
     if topic.settings["retention.ms"] == "-1":
-        yield Misfit(
+        yield TopicProblem(
             f"retention.ms is {keep_ms}: letters keep their records' times, so those of older records would be deleted "
             "at once",
             "set it to -1, and limit the topic with retention.bytes",
         )
     elif keep_ms < KEEP_FLOOR_MS:
-        yield Misfit(
+        yield TopicProblem(
             f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): messages not read within that time are lost",
             f"set it to at least {KEEP_FLOOR_MS} (one day)",
         )
     elif topic.may_compact and dated_by_producers(found):
         # Only the clean feed may be compacted, and only there articles keep their own times.
-        yield Misfit(
+        yield TopicProblem(
             f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, so older ones "
             "would be deleted on arrival",
             f"set {TIME_OF}={BY_BROKER}",
@@ -217,7 +217,7 @@ def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
     )
 
 
-def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[Report]:
+def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[TopicReport]:
     """Create the missing topics, and check the others; ``settings`` are of ``admin_settings``.
 
     Raises ``SinkError`` where the brokers do not answer, or refuse to create a topic.
@@ -229,9 +229,9 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     missing = [topic for topic in topics if topic.name not in found]
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
     return [
-        Report(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
+        TopicReport(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
         if topic.name in found
-        else Report(topic, created=True, differences=[])
+        else TopicReport(topic, created=True, differences=[])
         for topic in topics
     ]
 

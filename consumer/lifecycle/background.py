@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, Self, TypeVar
 
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
-from consumer.model.errors import NotBegun
+from consumer.model.errors import StoppedBeforeStart
 
 log = logging.getLogger("dupwatch")
 
@@ -48,7 +48,7 @@ class Call(Generic[Result]):
             self._over.set()
 
 
-class Following:
+class PeriodicCheck:
     """Calls ``look`` with pauses while the context is open, so that nobody else waits for a file system that hangs.
 
     For one of its own errors ``look`` raises nothing.
@@ -77,18 +77,18 @@ class Following:
                 log.exception("A look at files failed (%s)", self._thread.name)
 
 
-class Starting:
+class StartUpCalls:
     """Makes calls to stores and brokers while a run is built, and reports progress ten times a second meanwhile."""
 
-    def __init__(self, stopping: Stopping, turns: Turns) -> None:
+    def __init__(self, stopping: StopSignal, turns: Turns) -> None:
         self._stopping = stopping
         self._turns = turns
 
     def proceed(self) -> None:
-        """Report progress. Raises ``NotBegun`` if the run was asked to stop: there is no batch to finish."""
+        """Report progress. Raises ``StoppedBeforeStart`` if the run was asked to stop: there is no batch to finish."""
         self._turns.turn()
         if self._stopping.asked():
-            raise NotBegun("the run was asked to stop before it had begun")
+            raise StoppedBeforeStart("the run was asked to stop before it had begun")
 
     def call(self, work: Callable[[], Result]) -> Result:
         """Make a call and raise its errors; if the run is asked to stop, abandon the call."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from typing_extensions import override
 
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned
 
 
@@ -39,7 +39,7 @@ class Interruption(Protocol):
         ...
 
 
-class Uninterrupted(Interruption):
+class NoInterruption(Interruption):
     """Continues with every batch: such a run ends between two of them."""
 
     @override
@@ -52,13 +52,13 @@ class Uninterrupted(Interruption):
     def while_idle(self) -> None: ...
 
 
-UNINTERRUPTED = Uninterrupted()
+UNINTERRUPTED = NoInterruption()
 
 
 class Drain(Interruption):
     """The time that a run has to finish its batch after it was asked to stop. It reports no progress."""
 
-    def __init__(self, stopping: Stopping, drain_s: float) -> None:
+    def __init__(self, stopping: StopSignal, drain_s: float) -> None:
         self._stopping = stopping
         self._drain_s = drain_s
 

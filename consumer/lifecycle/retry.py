@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import override
 
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from storage.backoff import Backoff
 from storage.errors import StoreUnavailable
 
@@ -19,7 +19,7 @@ _PAUSES: Final = Backoff(0.1, 5.0, jitter=0.5)
 _SLICE_S: Final = 0.1
 
 
-class Patience(Protocol):
+class RetryPolicy(Protocol):
     """What a run does while its store, or its schema registry, is out of reach."""
 
     def call(self, work: Callable[[], Result]) -> Result:
@@ -31,7 +31,7 @@ class Patience(Protocol):
         ...
 
 
-class NoPatience(Patience):
+class NoRetry(RetryPolicy):
     """Makes each call once, for interactive runs: the store has retried until its own deadline, so the run ends."""
 
     @override
@@ -39,23 +39,23 @@ class NoPatience(Patience):
         return work()
 
 
-class Awaited(NamedTuple):
+class RetrySubject(NamedTuple):
     """What is waited for: its part of the run, who reports its outages, the error of one, and its name in the log."""
 
-    part: Part
+    part: RunPart
     reporter: str
     error: type[Exception]
     what: str
 
 
-class UntilReachable(Patience):
+class RetryUntilReachable(RetryPolicy):
     """Repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
     ``awaited`` is out of reach when a call raises its error. The outage is reported with the reason each time, and with
     None after success. ``proceed`` is called ten times a second meanwhile, and what it raises ends the wait.
     """
 
-    def __init__(self, proceed: Callable[[], None], hooks: Hooks, awaited: Awaited) -> None:
+    def __init__(self, proceed: Callable[[], None], hooks: Hooks, awaited: RetrySubject) -> None:
         self._proceed = proceed
         self._hooks = hooks
         self._awaited = awaited
@@ -89,8 +89,8 @@ class UntilReachable(Patience):
             time.sleep(min(left_s, _SLICE_S))
 
 
-class UntilStoreReachable(UntilReachable):
+class StoreRetry(RetryUntilReachable):
     """Waits for a store, and reports its outage."""
 
     def __init__(self, proceed: Callable[[], None], hooks: Hooks) -> None:
-        super().__init__(proceed, hooks, Awaited("store", "run", StoreUnavailable, "The store"))
+        super().__init__(proceed, hooks, RetrySubject("store", "run", StoreUnavailable, "The store"))

@@ -19,11 +19,11 @@ _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
 }
 
 
-class _Woken(BaseException):
+class _WakeUp(BaseException):
     """Raised by the signal handler to leave a wait; never leaves this module."""
 
 
-class Stopping:
+class StopSignal:
     """Turns SIGINT and SIGTERM into a stop between two items.
 
     With ``interrupts`` a wait for the next item is left by an exception inside it. Where that could leave a lock held,
@@ -57,7 +57,7 @@ class Stopping:
             try:
                 self._waiting = True
                 item = next(iterator)
-            except (StopIteration, _Woken):
+            except (StopIteration, _WakeUp):
                 return
             finally:
                 self._waiting = False
@@ -71,7 +71,7 @@ class Stopping:
         if self._waiting and self._interrupts:
             # Only once: a second signal may arrive while the exception of the first is still handled.
             self._waiting = False
-            raise _Woken
+            raise _WakeUp
 
 
 def accept_signals() -> None:

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.judge.attempt import Attempt
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
 from consumer.judge.settings import STRETCHES_LIMIT
@@ -31,14 +31,14 @@ from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.loop import distinct_ids
 from consumer.workers.pool import Fingerprinting
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, Version
-from storage.seen import Seen
+from storage.records import Record, StoredVersion, Tombstone, Version
+from storage.seen import SeenTimes
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(slots=True)
-class Adopted:
+class AdoptionCounts:
     """Counts of adopted verdicts; ``flagged_now`` and ``kept_now`` count what the new settings would change."""
 
     kept: int = 0
@@ -46,7 +46,7 @@ class Adopted:
     flagged_now: int = 0
     kept_now: int = 0
 
-    def add(self, other: "Adopted") -> None:
+    def add(self, other: "AdoptionCounts") -> None:
         """Add other counts."""
         self.kept += other.kept
         self.duplicates += other.duplicates
@@ -64,7 +64,7 @@ class AdoptingJudge(Detector):
     """
 
     in_force: Store | None = None
-    adopted: Adopted = field(default_factory=Adopted)
+    adopted: AdoptionCounts = field(default_factory=AdoptionCounts)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -100,14 +100,14 @@ class AdoptingJudge(Detector):
         self.adopted.add(adoption.adopted)
         return answer
 
-    def _judged_in_force(self, versions: Sequence[Version]) -> "_InForce":
+    def _judged_in_force(self, versions: Sequence[Version]) -> "_InForceBatch":
         """Return what the store in force has of these versions."""
         if self.in_force is None or not versions:
-            return _InForce((), {})
+            return _InForceBatch((), {})
         found = self.in_force.read([version.reference for version in versions])
         pairs = zip(versions, found, strict=True)
         first = {version.reference: each for version, each in pairs if each is not None}
-        stored: dict[bytes, Stored | None] = {**first}
+        stored: dict[bytes, StoredVersion | None] = {**first}
         stored |= self._stretches_in_force([version for version in versions if version.reference in first], first)
         judged = [
             _Counterpart(version, version._replace(record=in_stretch(version.record, each.record.stretch or 0)), each)
@@ -115,13 +115,13 @@ class AdoptingJudge(Detector):
             if (each := stored.get(version.reference)) is not None and each.verdict is not None
         ]
         if not self.seen_ms:
-            return _InForce(judged, {})
+            return _InForceBatch(judged, {})
         digests = ((each.stored.record.text_digest, each.adopting.record.text_digest) for each in judged)
-        return _InForce(judged, seen_as(self.in_force, digests))
+        return _InForceBatch(judged, seen_as(self.in_force, digests))
 
     def _stretches_in_force(
-        self, versions: Sequence[Version], first: Mapping[bytes, Stored]
-    ) -> dict[bytes, Stored | None]:
+        self, versions: Sequence[Version], first: Mapping[bytes, StoredVersion]
+    ) -> dict[bytes, StoredVersion | None]:
         """Return the stretches of the store in force that these deliveries belong to, where that is not the first.
 
         None for a delivery that would begin a stretch there: the store in force has not judged it.
@@ -153,7 +153,7 @@ class _Counterpart(NamedTuple):
 
     delivered: Version
     adopting: Version
-    stored: Stored
+    stored: StoredVersion
 
     @property
     def is_its_delivery(self) -> bool:
@@ -161,14 +161,14 @@ class _Counterpart(NamedTuple):
         return is_delivery_of(self.delivered.record, self.stored.record)
 
 
-class _InForce(NamedTuple):
+class _InForceBatch(NamedTuple):
     """What the store in force has of a batch: the versions with a verdict, and what it remembers of texts.
 
     ``seen`` has the texts whose digest is another one now, by that one.
     """
 
     judged: Sequence[_Counterpart]
-    seen: Mapping[bytes, Seen]
+    seen: Mapping[bytes, SeenTimes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +176,9 @@ class _Adoption:
     """One attempt to adopt and judge a batch; ``adopted`` counts for this attempt alone."""
 
     attempt: Attempt
-    adopted: Adopted = field(default_factory=Adopted)
+    adopted: AdoptionCounts = field(default_factory=AdoptionCounts)
 
-    def adopt(self, in_force: _InForce) -> dict[bytes, VerdictEvent]:
+    def adopt(self, in_force: _InForceBatch) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts of the store in force; return their events by the references of what was delivered."""
         returning = self._returning([each for each in in_force.judged if not each.is_its_delivery])
         judged = [each for each in in_force.judged if each.delivered.reference not in returning]
@@ -205,7 +205,7 @@ class _Adoption:
         return frozenset(reference for reference, placement in placements.items() if isinstance(placement, NewStretch))
 
     def _adopt(
-        self, adopting: list[Version], judged: Mapping[bytes, Stored], seen: Mapping[bytes, Seen]
+        self, adopting: list[Version], judged: Mapping[bytes, StoredVersion], seen: Mapping[bytes, SeenTimes]
     ) -> dict[bytes, VerdictEvent]:
         """Store these versions with the verdicts that they have in force; return their events by reference."""
         uncompared = {
@@ -272,13 +272,13 @@ def _arrived_as(record: Record, known: Record) -> Record:
     return arrived if known.feed is None else msgspec.structs.replace(arrived, feed=known.feed, key=known.key)
 
 
-def _was_uncompared(stored: Stored, now: Record) -> bool:
+def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
     """Return whether a version was kept and texts that are equal to it now may have been kept beside it.
 
     Either it has no keys, and nothing was ever compared with it, or its few words were compared in another form, which
     tells texts apart that are equal now.
     """
-    if state_of(stored) is not State.KEPT:
+    if state_of(stored) is not VersionState.KEPT:
         return False
     return not stored.record.keys or (
         stored.record.kind != TextKind.LONG and stored.record.text_digest != now.text_digest

@@ -5,15 +5,15 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
 from consumer.config.config import Config
-from consumer.files.sinks import Nowhere
+from consumer.files.sinks import NullSink
 from consumer.kafka.client_settings import admin_settings, consumer_settings, parse_kafka
-from consumer.kafka.groups import Group, Topics
+from consumer.kafka.groups import ConsumerGroup, GroupTopics
 from consumer.kafka.offset_range import Ranges
 from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.range_source import RangeSource
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.migration.adopting import AdoptingJudge, Takeover
-from consumer.migration.migration import Migration, Moves
+from consumer.migration.migration import Migration, MigrationPlan
 from consumer.migration.offsets import FillJournal
 from consumer.migration.seen_copy import copy_seen
 from consumer.model.errors import ConfigError, StoreMismatch
@@ -22,14 +22,14 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.components import kafka_options
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
+from consumer.wiring.pipeline_factory import Control, JudgingParts, PipelinePorts, build_pipeline
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.kinds import same_store
 
 
 @contextmanager
-def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Stopping) -> Iterator[Migration]:
+def prepared_migration(config: Config, moves: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
     """Build a migration, and release everything it holds afterwards. Group and store of ``config`` are the new ones."""
     _check(config, moves)
     place = parse_kafka(config.source.url)
@@ -39,9 +39,9 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         lexicon = components.lexicon_of(config)
         config = stores.completed_config(config)
         settings = components.judge_settings(config, lexicon)
-        topics = stack.enter_context(closing(Topics(asking, place.names)))
-        old = stack.enter_context(closing(Group(asking, moves.from_group)))
-        new = stack.enter_context(closing(Group(asking, config.kafka.group)))
+        topics = stack.enter_context(closing(GroupTopics(asking, place.names)))
+        old = stack.enter_context(closing(ConsumerGroup(asking, moves.from_group)))
+        new = stack.enter_context(closing(ConsumerGroup(asking, config.kafka.group)))
         in_force = None if moves.from_store is None else stack.enter_context(_in_force(config, moves.from_store))
         # If no broker answers, no store is created.
         topics.marks()
@@ -51,7 +51,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         stack.callback(fingerprinting.close)
         seen_ms, common = config.seen_s * MS_PER_S, components.common_hashes(config)
         judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=in_force)
-        judging = Judging(bound, fingerprinting, judge)
+        judging = JudgingParts(bound, fingerprinting, judge)
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
@@ -59,12 +59,12 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
-            dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
-            route = Route(
+            dead_letters = DeadLetterPolicy(config.source.url, NullSink())
+            route = PipelinePorts(
                 source=source,
                 decode=decode,
                 arrivals=arrivals,
-                sink=Nowhere(),
+                sink=NullSink(),
                 dead_letters=dead_letters,
                 journal=journal,
             )
@@ -91,12 +91,12 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         )
 
 
-def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: Stopping) -> int:
+def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: StopSignal) -> int:
     """Copy what is remembered of texts, where the new consumers are to remember any."""
     return copy_seen(in_force, store, stopping.asked) if in_force is not None and config.seen_s else 0
 
 
-def _check(config: Config, moves: Moves) -> None:
+def _check(config: Config, moves: MigrationPlan) -> None:
     if not feeds.source_side(config).is_shared:
         raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
     if not stores.outlives_run(config):

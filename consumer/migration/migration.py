@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from consumer.judge.tally import Tally
-from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group, Topics
+from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.kafka.offset_metadata import Note
 from consumer.kafka.offset_range import Ranges
 from consumer.kafka.source.range_source import RangeSource
-from consumer.lifecycle.stopping import Stopping
-from consumer.migration.adopting import Adopted, AdoptingJudge
+from consumer.lifecycle.stopping import StopSignal
+from consumer.migration.adopting import AdoptingJudge, AdoptionCounts
 from consumer.migration.offsets import FillJournal, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
@@ -40,7 +40,7 @@ _CHECK_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class MigrationPlan:
     """What is moved: the group in force, its store (None: nothing is taken over), and whether gaps are accepted."""
 
     from_group: str
@@ -48,7 +48,7 @@ class Moves:
     allow_gap: bool = False
 
 
-class CaughtUp(NamedTuple):
+class FillCaughtUp(NamedTuple):
     """The fill has reached the old group, whose consumers may be stopped."""
 
 
@@ -75,15 +75,15 @@ class Migration:
     up to which each partition is filled; ``_done`` and ``_target`` count offsets: filled, and to be filled by now.
     """
 
-    moves: Moves
+    moves: MigrationPlan
     into: str
     has_articles: Callable[[], bool]
-    topics: Topics
-    old: Group
-    new: Group
+    topics: GroupTopics
+    old: ConsumerGroup
+    new: ConsumerGroup
     judge: AdoptingJudge
     hooks: Hooks
-    stopping: Stopping
+    stopping: StopSignal
     topic_names: Sequence[str]
     begin_ms: int
     needed_ms: int
@@ -103,7 +103,7 @@ class Migration:
         return self.judge.tally
 
     @property
-    def adopted(self) -> Adopted:
+    def adopted(self) -> AdoptionCounts:
         """What was taken over."""
         return self.judge.adopted
 
@@ -132,7 +132,7 @@ class Migration:
                 return True
             if time.monotonic() - began_s <= CAUGHT_UP_S and not self.stopping.asked():
                 if not reported:
-                    self.hooks.report(CaughtUp())
+                    self.hooks.report(FillCaughtUp())
                     reported = True
                 self._wait()
         self._save()
@@ -162,7 +162,7 @@ class Migration:
 
     def _check_switched(
         self,
-        committed: Mapping[Partition, Committed],
+        committed: Mapping[Partition, CommittedOffset],
         watermarks: Mapping[Partition, tuple[int, int]],
         *,
         has_articles: bool,
@@ -236,7 +236,7 @@ class Migration:
         if group_offsets(old, watermarks, self.topic_names, self.moves.from_group) != offsets:
             return False
         # The notes go along: partitions that are held stay held, and the highest arrivals stay the same.
-        self.new.commit({key: Committed(offset, _switched(old.get(key))) for key, offset in offsets.items()})
+        self.new.commit({key: CommittedOffset(offset, _switched(old.get(key))) for key, offset in offsets.items()})
         return True
 
     def _adopt_ahead(self, offsets: Mapping[Partition, int]) -> None:
@@ -260,7 +260,7 @@ class Migration:
 
     def _save(self) -> None:
         if self._filled:
-            self.new.commit({key: Committed(offset, FILLING) for key, offset in self._filled.items()})
+            self.new.commit({key: CommittedOffset(offset, FILLING) for key, offset in self._filled.items()})
 
     def _wait(self) -> None:
         until_s = time.monotonic() + _CHECK_EVERY_S
@@ -268,6 +268,6 @@ class Migration:
             time.sleep(0.1)
 
 
-def _switched(old: Committed | None) -> Note:
+def _switched(old: CommittedOffset | None) -> Note:
     """Return the note of a partition after the switch: that of the old group, with the switch in it."""
     return SWITCHED if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED.migrate)

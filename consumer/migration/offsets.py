@@ -6,7 +6,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from consumer.kafka.groups import FILLING, Committed
+from consumer.kafka.groups import FILLING, CommittedOffset
 from consumer.kafka.message import offsets_in
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
@@ -40,7 +40,7 @@ def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | 
 
 
 def group_offsets(
-    old: Mapping[Partition, Committed],
+    old: Mapping[Partition, CommittedOffset],
     watermarks: Mapping[Partition, tuple[int, int]],
     topics: Sequence[str],
     group: str,
@@ -57,7 +57,7 @@ def group_offsets(
     return {partition: old[partition].offset if partition in old else low for partition, (low, _) in watermarks.items()}
 
 
-def filled_offsets(new: Mapping[Partition, Committed], group: str) -> dict[Partition, int]:
+def filled_offsets(new: Mapping[Partition, CommittedOffset], group: str) -> dict[Partition, int]:
     """Return how far the fill has come; empty where it has not begun.
 
     Raises ``ConfigError`` where the offsets are not those of a fill.

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from storage.interface import Store
-from storage.seen import Seen, SeenChange, merged
+from storage.seen import SeenChange, SeenTimes, merged
 
 _PAGE: Final = 1_024
 
@@ -26,7 +26,7 @@ def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
     return copied
 
 
-def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, Seen]:
+def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, SeenTimes]:
     """Return what an old store remembers of texts, by their new digests, of pairs of an old digest and a new one.
 
     Texts that had different digests may be one text now. Raises the store's errors.
@@ -34,7 +34,7 @@ def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, S
     renamed = sorted({(before, after) for before, after in digests if before != after})
     asked = sorted({before for before, _ in renamed})
     remembered = dict(zip(asked, old.seen(asked), strict=True)) if asked else {}
-    found: dict[bytes, Seen] = {}
+    found: dict[bytes, SeenTimes] = {}
     for before, after in renamed:
         seen = remembered[before]
         if seen is not None:
@@ -42,7 +42,7 @@ def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, S
     return found
 
 
-def merge_seen(new: Store, entries: Sequence[tuple[bytes, Seen]]) -> None:
+def merge_seen(new: Store, entries: Sequence[tuple[bytes, SeenTimes]]) -> None:
     """Merge these entries, of different digests, into what a store remembers. Raises the store's errors."""
     left = dict(entries)
     while left:

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
-from storage.records import Record, Stored, Version
+from storage.records import Record, StoredVersion, Version
 
 STAND_INS_MIN: Final = 2
 """A version is left out where so many others stand in for it: one of them may be replaced or retracted later."""
@@ -45,7 +45,7 @@ def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search:
     return [_without_keys(version) if version.reference in out else version for version in versions]
 
 
-def _with_stand_ins(group: Sequence[Record], stored: Sequence[Stored], settings: JudgeSettings) -> set[bytes]:
+def _with_stand_ins(group: Sequence[Record], stored: Sequence[StoredVersion], settings: JudgeSettings) -> set[bytes]:
     """Return those of a group of equal texts for which ``stored`` ones, or earlier ones of the group, stand in."""
     found = sorted((other.record for other in stored), key=lambda record: record.arrival)
     out: set[bytes] = set()
@@ -59,9 +59,13 @@ def _with_stand_ins(group: Sequence[Record], stored: Sequence[Stored], settings:
     return out
 
 
-def _is_equal(other: Stored, record: Record) -> bool:
+def _is_equal(other: StoredVersion, record: Record) -> bool:
     """Return whether a stored version is kept, still in force, and matched by the same texts as the record."""
-    return _matched_by(other.record) == _matched_by(record) and other.ends_at is None and state_of(other) is State.KEPT
+    return (
+        _matched_by(other.record) == _matched_by(record)
+        and other.ends_at is None
+        and state_of(other) is VersionState.KEPT
+    )
 
 
 def _matched_by(record: Record) -> tuple[object, ...]:

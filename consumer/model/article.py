@@ -68,7 +68,7 @@ class TimeFault(StrEnum):
 
 
 @unique
-class Extracted(StrEnum):
+class ExtractionOutcome(StrEnum):
     """What was taken from a web page; the label of a metric.
 
     ``FAST_ARTICLE`` is an article in which the extractor *precise* found nothing, or did not look because of its size.
@@ -96,7 +96,7 @@ class Article(msgspec.Struct, frozen=True):
     lang: str = ""
     published_at: float | None = None
     time_fault: TimeFault | None = None
-    extracted: Extracted | None = None
+    extracted: ExtractionOutcome | None = None
     without_text: bool = False
 
 

@@ -45,7 +45,7 @@ class Abandoned(DupwatchError):  # noqa: N818  # named for the batch: nothing fa
     """A batch was given up and nothing of it committed here; the consumer that owns its partitions reads it again."""
 
 
-class NotBegun(DupwatchError):  # noqa: N818  # nothing failed
+class StoppedBeforeStart(DupwatchError):  # noqa: N818  # nothing failed
     """The run was asked to stop before it began."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 _Occurrence = TypeVar("_Occurrence")
 
-Part = Literal["source", "sink", "store", "database", "banks"]
+RunPart = Literal["source", "sink", "store", "database", "banks"]
 """The database is the console's."""
 
 
@@ -57,6 +57,6 @@ class Outage(NamedTuple):
     least one of them says so. A reporter may report the same several times.
     """
 
-    part: Part
+    part: RunPart
     reporter: str
     why: str | None

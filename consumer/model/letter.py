@@ -20,7 +20,7 @@ class _HasId(msgspec.Struct):
 _ID_DECODER: Final = msgspec.json.Decoder(_HasId)
 
 
-class Origin(NamedTuple):
+class LetterOrigin(NamedTuple):
     """Which record of which topic became a letter."""
 
     topic: str
@@ -44,7 +44,7 @@ class Letter:
     record_time_ms: int | None
     reason: str | None
     detail: str
-    origin: Origin | None
+    origin: LetterOrigin | None
     place: str
     key: bytes | None
     value: bytes | None
@@ -66,7 +66,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class LetterFilter:
     """A condition on letters, of which every part has to hold. Times are in ms, ``until_ms`` is excluded."""
 
     reasons: frozenset[str] = frozenset()
@@ -85,7 +85,7 @@ class Selection:
         return self.name is None or letter.name == self.name
 
 
-class Letters(Protocol):
+class LetterReader(Protocol):
     """Reads dead letters back, wherever they were written. Calls raise ``SourceError`` where they cannot be read."""
 
     def letters(self) -> Iterator[Letter]:

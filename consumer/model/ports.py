@@ -19,7 +19,7 @@ Emit = Literal["duplicates", "all", "none"]
 """Which verdicts a file or a stream gets. Dead letters are always written."""
 
 
-class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OutputSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many bytes of verdicts and dead letters are written: a run that resumes cuts both files back to this.
 
     Part of a checkpoint, which refuses unknown members.
@@ -30,7 +30,7 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgedRecord:
     """A record and the event of its verdict.
 
     ``match_withheld`` says that the bank match of the verdict is not sent, if it has one. ``text_kind`` is the number
@@ -119,7 +119,7 @@ class UnbufferedOutput(Output):
 class Sink(Output, Protocol):
     """Where verdicts go."""
 
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
         ...
 
@@ -127,7 +127,7 @@ class Sink(Output, Protocol):
 class ReleasingSink(Sink, Protocol):
     """Where verdicts go, and the events of releases."""
 
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         """Hand over the event of a release, so that readers of the flags learn that one was undone."""
         ...
 

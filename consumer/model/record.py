@@ -30,7 +30,7 @@ def headers_bytes(headers: Iterable[Header]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableLayout:
     """What the rows of a file of CSV or TSV have in common.
 
     ``columns`` are the names in its header, in order, "" for a column without a name. ``encoding`` is Python's name.
@@ -70,7 +70,7 @@ class RawRecord:
     is_null: bool = False
     headers_lost: int = 0
     line_end: bytes = b""
-    table: Table | None = None
+    table: TableLayout | None = None
 
     def whole(self) -> bytes:
         """Return the bytes to decode. Raises the fault that was found while reading, a ``BadRecord``."""

@@ -11,7 +11,7 @@ from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 
 
-class Refusal(NamedTuple):
+class RecordRefusal(NamedTuple):
     """Why a record cannot be judged; ``limit`` names the limit that it met, "" where it met none."""
 
     reason: str
@@ -60,7 +60,7 @@ class SubmissionAnswered(NamedTuple):
     seconds: float
 
 
-Reply = RecordVerdict | Refusal
+Reply = RecordVerdict | RecordRefusal
 """The verdict on a record, or why there is none."""
 
 

@@ -24,7 +24,7 @@ Outcome = Literal["unique", "duplicate", "retracted"]
 Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Distance = Annotated[int, msgspec.Meta(ge=0)]
 VersionName = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
-Fingerprint = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
+FingerprintHex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
 Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
 
@@ -113,7 +113,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     matches: Annotated[tuple[Match, ...], msgspec.Meta(max_length=MATCHES_MAX)] = ()
     shared_keywords: Annotated[tuple[str, ...], msgspec.Meta(max_length=SHARED_KEYWORDS_MAX)] = ()
-    fingerprint: Fingerprint | None = None
+    fingerprint: FingerprintHex | None = None
     scheme: str | None = None
     truncated: bool = False
     arrived_at: Timestamp

@@ -9,7 +9,7 @@ once, and its records arrive when they are read; so do those that clients send. 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
@@ -24,7 +24,7 @@ class RecordTimeReplaced(NamedTuple):
 class Arrivals(Protocol):
     """The arrivals of one source."""
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the arrival of a record: its time and its sequence. Called once for each article, in order."""
         ...
 
@@ -44,10 +44,10 @@ class FileArrivals:
     identity: bytes
     feed: str
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the time when the run began, and the line."""
         del article
-        return ArrivedAt(self.began_ms, record.line, feed=self.feed, is_its_own=False)
+        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
@@ -64,12 +64,12 @@ class ArchiveArrivals(FileArrivals):
 
     hooks: Hooks
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the time of publication, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
-            return ArrivedAt(time_ms, record.line, feed=self.feed)
+            return ArrivalTime(time_ms, record.line, feed=self.feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivedAt(self.began_ms, record.line, feed=self.feed, is_its_own=False)
+        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_its_own=False)
 
 
 @dataclass(slots=True)
@@ -84,10 +84,10 @@ class StreamArrivals:
         """Note when the run begins."""
         self._began_ms = self._latest_ms = self.clock()
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time, or the latest one if the clock was set back, and the line."""
         del article
-        return ArrivedAt(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_its_own=False)
+        return ArrivalTime(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
@@ -101,12 +101,12 @@ class StreamArrivals:
 class SubmittedArrivals(StreamArrivals):
     """The records of clients, which arrive when they are judged; a retraction is named by its client."""
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""
         del article
         origin = submitted(record).origin
         feed, key = origin and origin.owner, origin and origin.key
-        return ArrivedAt(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
+        return ArrivalTime(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the name of a retraction; nothing else needs a name, since its content names it."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from consumer.model.article import Extracted, TimeFault
+from consumer.model.article import ExtractionOutcome, TimeFault
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
@@ -19,7 +19,7 @@ EnteredStage = Literal["poll", "decode", "emit", "commit"]
 Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
 
 
-class BatchBegun(NamedTuple):
+class BatchStarted(NamedTuple):
     """This batch is about to be judged."""
 
     batch: RawBatch
@@ -40,7 +40,7 @@ class BatchMeasured(NamedTuple):
     keyword_counts: npt.NDArray[np.int64]
     headers_lost: int = 0
     time_faults: Mapping[TimeFault, int] = MappingProxyType({})
-    pages: Mapping[Extracted, int] = MappingProxyType({})
+    pages: Mapping[ExtractionOutcome, int] = MappingProxyType({})
     without_text: int = 0
 
 
@@ -55,7 +55,7 @@ class BatchAbandoned(NamedTuple):
     """A batch was given up. Whoever owns its partitions reads it again."""
 
 
-class StageBegan(NamedTuple):
+class StageStarted(NamedTuple):
     """A stage of a batch begins, in this thread. Only of stages that are done in one piece."""
 
     stage: EnteredStage
@@ -80,7 +80,7 @@ def timed(hooks: Hooks, stage: EnteredStage) -> AbstractContextManager[None]:
 
 @contextmanager
 def _timed(hooks: Hooks, stage: EnteredStage) -> Iterator[None]:
-    hooks.report(StageBegan(stage))
+    hooks.report(StageStarted(stage))
     began_s = time.perf_counter()
     error: BaseException | None = None
     try:

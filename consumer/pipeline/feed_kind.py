@@ -11,14 +11,14 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from consumer.banks.bank_log import BankLog
 from consumer.model.hooks import Hooks
-from consumer.model.letter import Letters
+from consumer.model.letter import LetterReader
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import DeadLetterSink, Emit, ReleasingSink, Source
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.dead_letter_policy import Gate
 from consumer.pipeline.journal import Journal
 from storage.files import FileWriting
-from storage.kind import OnDisk
+from storage.kind import DiskLocation
 
 _Options = TypeVar("_Options")
 _Source_co = TypeVar("_Source_co", bound=Source, covariant=True)
@@ -32,7 +32,7 @@ class Streams(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedOpening:
+class FeedArguments:
     """How a source or a sink of any kind is opened; a kind uses what applies to it.
 
     ``own`` has the options that only one kind understands.
@@ -52,7 +52,7 @@ class FeedOpening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOpening(FeedOpening):
+class SourceArguments(FeedArguments):
     """How a source is opened. It delivers no more batches once ``stopped`` returns true."""
 
     limits: ReadLimits = field(default_factory=ReadLimits)
@@ -60,7 +60,7 @@ class SourceOpening(FeedOpening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkOpening(FeedOpening):
+class SinkArguments(FeedArguments):
     """How a sink is opened.
 
     ``feed`` is what events call the input, ``what`` is what messages call the output. ``emit`` selects the verdicts of
@@ -74,7 +74,7 @@ class SinkOpening(FeedOpening):
     emit: Emit = "all"
     writing: FileWriting = field(default_factory=lambda: FileWriting(durable=True))
     streams: Streams | None = None
-    store: OnDisk | None = None
+    store: DiskLocation | None = None
     proceed: Callable[[], None] = lambda: None
     transactional: bool = False
 
@@ -110,17 +110,17 @@ class OpenedSink(NamedTuple):
     transactions: object | None = None
 
 
-def _no_check(_url: str, _opening: FeedOpening, *, create: bool) -> None:
+def _no_check(_url: str, _opening: FeedArguments, *, create: bool) -> None:
     """Accept any settings."""
     del create
 
 
-def _nothing_there(_url: str, _opening: FeedOpening) -> None:
+def _nothing_there(_url: str, _opening: FeedArguments) -> None:
     """Ask nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceSide:
+class SourceAdapter:
     """How a kind of feed is read.
 
     A run over a ``lasting`` source continues until it is stopped, and waits for what is out of reach; any other ends
@@ -134,10 +134,10 @@ class SourceSide:
     run begins, ``check_there`` asks whether the source may be read.
     """
 
-    open: Callable[[str, SourceOpening], OpenedSource[Source]]
+    open: Callable[[str, SourceArguments], OpenedSource[Source]]
     refuses: Callable[[str], str | None] = lambda _: None
     check: Callable[..., None] = _no_check
-    check_there: Callable[[str, SourceOpening], None] = _nothing_there
+    check_there: Callable[[str, SourceArguments], None] = _nothing_there
     lasting: bool = False
     is_keyed: bool = False
     is_shared: bool = False
@@ -146,20 +146,20 @@ class SourceSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkSide:
+class SinkAdapter:
     """How a kind of feed is written.
 
     ``letters`` opens the dead letters that are in it; it raises ``ConfigError`` where they cannot be read back.
     ``is_followed``: readers are told there about releases and near misses, and may have a clean feed. Releases find
     these readers in topics alone.
     ``has_transactions``: it can commit the positions of a source with what it wrote. ``check`` and ``check_there`` work
-    as in ``SourceSide``.
+    as in ``SourceAdapter``.
     """
 
-    open: Callable[[str, SinkOpening], OpenedSink]
-    letters: Callable[[str, SinkOpening], AbstractContextManager[Letters]]
+    open: Callable[[str, SinkArguments], OpenedSink]
+    letters: Callable[[str, SinkArguments], AbstractContextManager[LetterReader]]
     check: Callable[..., None] = _no_check
-    check_there: Callable[[str, SinkOpening], None] = _nothing_there
+    check_there: Callable[[str, SinkArguments], None] = _nothing_there
     is_followed: bool = False
     has_transactions: bool = False
 
@@ -177,9 +177,9 @@ class FeedKind:
     name: str
     form: str
     pattern: str
-    source: SourceSide | None = None
-    sink: SinkSide | None = None
-    banks: Callable[[str, SinkOpening], BankLog] | None = None
+    source: SourceAdapter | None = None
+    sink: SinkAdapter | None = None
+    banks: Callable[[str, SinkArguments], BankLog] | None = None
     form_of_outputs: str = ""
 
     @property

@@ -21,20 +21,20 @@ from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
-from consumer.lifecycle.retry import NoPatience, Patience
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import NoRetry, RetryPolicy
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
-from consumer.model.ports import Answer, Sink, Source
+from consumer.model.ports import JudgedRecord, Sink, Source
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured, StageEnded, timed
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, BatchStarted, StageEnded, timed
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
-from consumer.pipeline.preparation import Preparation, Prepared
+from consumer.pipeline.preparation import Preparation, PreparedBatch
 from consumer.pipeline.side_by_side import SideBySide
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 from storage.records import Tombstone, Version
@@ -101,10 +101,10 @@ class Pipeline:
     dead_letters: DeadLetterPolicy
     journal: Journal
     hooks: Hooks
-    stopping: Stopping
+    stopping: StopSignal
     expiry: Expiry
     postings_watch: int
-    patience: Patience = field(default_factory=NoPatience)
+    patience: RetryPolicy = field(default_factory=NoRetry)
     interruption: Interruption = UNINTERRUPTED
     side_by_side: SideBySide | None = None
     busy_items: BusyItems | None = None
@@ -130,7 +130,7 @@ class Pipeline:
             self.journal.finish()
             self.dead_letters.gate.at_end()
 
-    def _finish_or_abandon(self, prepared: Prepared, plan_warning: PlanWarning) -> None:
+    def _finish_or_abandon(self, prepared: PreparedBatch, plan_warning: PlanWarning) -> None:
         try:
             cost = self._finish(prepared)
         except Abandoned as why:
@@ -140,10 +140,10 @@ class Pipeline:
         else:
             plan_warning.see(cost.versions, cost.postings_read)
 
-    def _finish(self, prepared: Prepared) -> Cost:
+    def _finish(self, prepared: PreparedBatch) -> Cost:
         """Judge, emit and commit a batch; return what judging took."""
         self.journal.begin(prepared.batch.end)
-        self.hooks.report(BatchBegun(prepared.batch))
+        self.hooks.report(BatchStarted(prepared.batch))
         self.dead_letters.gate.before_judging(prepared.batch, prepared.rejections)
         fingerprints = self._fingerprints(prepared)
         self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
@@ -174,14 +174,14 @@ class Pipeline:
         self._sweep(arrived)
         return cost
 
-    def _fingerprints(self, prepared: Prepared) -> TimedFingerprints:
+    def _fingerprints(self, prepared: PreparedBatch) -> TimedFingerprints:
         """Wait for the fingerprints, without reporting progress: a worker process that hangs has to show."""
         while not prepared.fingerprints.done():
             wait([prepared.fingerprints], _LOOK_S)
             self.interruption.while_idle()
         return prepared.fingerprints.result()
 
-    def _judge(self, prepared: Prepared, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+    def _judge(self, prepared: PreparedBatch, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         if self.side_by_side is None:
             return _in_order(arrived, lambda part: self.patience.call(partial(self.detector.judge, part)))
         partitions = [record.partition for record, _ in prepared.articles]
@@ -191,20 +191,20 @@ class Pipeline:
 
     def _answers(
         self,
-        prepared: Prepared,
+        prepared: PreparedBatch,
         arrived: Sequence[Version | Tombstone],
         events: Sequence[VerdictEvent],
         verdicts: Sequence[Verdict],
-    ) -> list[Answer]:
+    ) -> list[JudgedRecord]:
         withheld = [False] * len(events) if self.busy_items is None else self.busy_items.withheld(verdicts)
         return [
-            Answer(record, event, match_withheld, item.record.kind if isinstance(item, Version) else None)
+            JudgedRecord(record, event, match_withheld, item.record.kind if isinstance(item, Version) else None)
             for (record, _), item, event, match_withheld in zip(
                 prepared.articles, arrived, events, withheld, strict=True
             )
         ]
 
-    def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
+    def _arrive(self, prepared: PreparedBatch, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
         arrivals = [self.arrivals.arrived_at(record, article) for record, article in prepared.articles]
         bodied = [
@@ -232,7 +232,7 @@ class Pipeline:
                 self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
 
-def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
+def _measured(prepared: PreparedBatch, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
     return BatchMeasured(
         records=len(records),

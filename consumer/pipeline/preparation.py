@@ -10,7 +10,7 @@ from queue import Empty, Queue
 from typing import Generic, TypeVar
 
 from consumer.lifecycle.interruption import Interruption
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned, BadRecord
@@ -26,7 +26,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedBatch:
     """A batch that was read and decoded; the fingerprints of its articles with a body may still be computed."""
 
     batch: RawBatch
@@ -47,15 +47,15 @@ class Preparation:
     reject: Callable[[RawRecord, BadRecord], Rejection]
     fingerprinting: Fingerprinting
     hooks: Hooks
-    stopping: Stopping
+    stopping: StopSignal
     interruption: Interruption
 
-    def batches(self) -> Iterator[Prepared]:
+    def batches(self) -> Iterator[PreparedBatch]:
         """Prepare batches until the source ends, or until preparing one is abandoned because the run is to stop."""
         prepared = self._prepared()
         return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
 
-    def _prepared(self) -> Iterator[Prepared]:
+    def _prepared(self) -> Iterator[PreparedBatch]:
         turns = Turns(self.hooks)
         for batch in self._polled():
             try:
@@ -77,7 +77,7 @@ class Preparation:
                 return
             yield batch
 
-    def _prepare(self, batch: RawBatch) -> Prepared:
+    def _prepare(self, batch: RawBatch) -> PreparedBatch:
         articles: list[tuple[RawRecord, Article]] = []
         rejections: list[Rejection] = []
         proceed = self.interruption.while_preparing
@@ -92,7 +92,7 @@ class Preparation:
         fingerprints = self.fingerprinting.submit(
             [article.body or "" for article in bodied], [article.lang for article in bodied]
         )
-        return Prepared(batch, articles, rejections, fingerprints)
+        return PreparedBatch(batch, articles, rejections, fingerprints)
 
 
 class _End(Generic[_Item]):

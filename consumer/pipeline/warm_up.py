@@ -18,7 +18,7 @@ from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
 
@@ -27,7 +27,7 @@ _FASTER: Final = 0.9
 _STEADY_ROUNDS: Final = 6
 
 
-class WarmedUp(NamedTuple):
+class WarmUpResult(NamedTuple):
     """How many rounds there were, and how long the first and the fastest took in seconds."""
 
     rounds: int
@@ -35,7 +35,9 @@ class WarmedUp(NamedTuple):
     fastest_s: float
 
 
-def warm_up(look_up: Callable[[], bool], seconds_max: float, clock: Callable[[], float] = time.monotonic) -> WarmedUp:
+def warm_up(
+    look_up: Callable[[], bool], seconds_max: float, clock: Callable[[], float] = time.monotonic
+) -> WarmUpResult:
     """Repeat a look-up until six in a row were not a tenth faster than any before, or the time is over.
 
     ``look_up`` returns whether it is worth another round.
@@ -50,10 +52,10 @@ def warm_up(look_up: Callable[[], bool], seconds_max: float, clock: Callable[[],
         this_s = clock() - began_s
         steady = steady + 1 if took_s and this_s > _FASTER * min(took_s) else 0
         took_s.append(this_s)
-    return WarmedUp(len(took_s), took_s[0] if took_s else 0.0, min(took_s, default=0.0))
+    return WarmUpResult(len(took_s), took_s[0] if took_s else 0.0, min(took_s, default=0.0))
 
 
-class MadeUpArticles:
+class RandomLookUps:
     """Looks up random fingerprints, as if articles with these had arrived."""
 
     def __init__(self, store: Store, settings: JudgeSettings) -> None:
@@ -71,7 +73,7 @@ class MadeUpArticles:
         """Look up the next articles; return whether rows have a posting each on average. Raises the store's errors."""
         versions = self._builder.versions(
             [Article(id=str(number), body="") for number in range(ROUND_ARTICLES)],
-            [ArrivedAt(0, number) for number in range(ROUND_ARTICLES)],
+            [ArrivalTime(0, number) for number in range(ROUND_ARTICLES)],
             self._fingerprints(),
         )
         records = [version.record for version in versions]

@@ -21,21 +21,21 @@ _SUBJECT_CHARS_MAX: Final = 300
 _DOUBLINGS_MAX: Final = 20
 
 
-class Limit(NamedTuple):
+class AttemptLimit(NamedTuple):
     """How many attempts of a subject may fail before the next one has to wait."""
 
     subject: str
     failures_max: int
 
 
-class Begun(NamedTuple):
+class PendingAttempt(NamedTuple):
     """An attempt that counts as failed until it is taken back; ``waits_until_ms`` is what it set for its subject."""
 
     subject: str
     waits_until_ms: int
 
 
-def begin(connection: Connection, limits: Sequence[Limit], now_ms: int) -> tuple[list[Begun], int]:
+def begin(connection: Connection, limits: Sequence[AttemptLimit], now_ms: int) -> tuple[list[PendingAttempt], int]:
     """Count an attempt for each subject, and return it; where one has to wait, count none, and return for how long.
 
     From the one after ``failures_max`` on the wait is a second, and twice as long each time, up to ``LONGEST_WAIT_MS``.
@@ -48,7 +48,7 @@ def begin(connection: Connection, limits: Sequence[Limit], now_ms: int) -> tuple
     return [_counted(connection, limit, now_ms) for limit in limits], 0
 
 
-def take_back(connection: Connection, attempt: Begun) -> None:
+def take_back(connection: Connection, attempt: PendingAttempt) -> None:
     """Count an attempt no longer, since it did not fail; those that did still count."""
     one_at_a_time(connection, Lock.ATTEMPTS)
     row = SIGN_IN_FAILURES.c
@@ -69,7 +69,7 @@ def _wait_ms(connection: Connection, subject: str, now_ms: int) -> int:
     return 0 if until_ms is None else min(max(until_ms - now_ms, 0), LONGEST_WAIT_MS)
 
 
-def _counted(connection: Connection, limit: Limit, now_ms: int) -> Begun:
+def _counted(connection: Connection, limit: AttemptLimit, now_ms: int) -> PendingAttempt:
     known = connection.execute(select(SIGN_IN_FAILURES.c.failures).where(_is(limit.subject))).scalar()
     failures = (known or 0) + 1
     beyond = failures - limit.failures_max
@@ -79,7 +79,7 @@ def _counted(connection: Connection, limit: Limit, now_ms: int) -> Begun:
         connection.execute(insert(SIGN_IN_FAILURES).values(subject=_held(limit.subject), **values))
     else:
         connection.execute(update(SIGN_IN_FAILURES).where(_is(limit.subject)).values(**values))
-    return Begun(limit.subject, now_ms + wait_ms)
+    return PendingAttempt(limit.subject, now_ms + wait_ms)
 
 
 def _is(subject: str) -> ColumnElement[bool]:

@@ -17,7 +17,7 @@ _LENGTHS: Final = {column.name: column.type.length for column in AUDIT.c if isin
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """Something that was done. ``person`` is "" where nobody was signed in."""
 
     entry_id: int
@@ -47,11 +47,11 @@ class AuditFilters:
 class AuditPage:
     """Some entries, the latest first, and where the next page begins; None where there is none."""
 
-    rows: tuple[Entry, ...]
+    rows: tuple[AuditEntry, ...]
     after: str | None
 
 
-class NewEntry(NamedTuple):
+class NewAuditEntry(NamedTuple):
     """Something that was just done. ``address`` is "" where it did not come with a request."""
 
     at_ms: int
@@ -75,10 +75,10 @@ def note(  # noqa: PLR0913  # what an entry has
     why: str = "",
 ) -> None:
     """Add an entry. What is too long is cut, so that nothing is left out of the log."""
-    note_all(connection, [NewEntry(at_ms, person, address, action, subject, flag_id, why)])
+    note_all(connection, [NewAuditEntry(at_ms, person, address, action, subject, flag_id, why)])
 
 
-def note_all(connection: Connection, entries: Sequence[NewEntry]) -> None:
+def note_all(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
     """Add entries as ``note`` does, all in one statement."""
     rows = [
         {name: _held(name, value) if isinstance(value, str) else value for name, value in entry._asdict().items()}
@@ -104,7 +104,7 @@ def search(connection: Connection, filters: AuditFilters, after: str | None, row
     if cursor is not None:
         query = query.where(AUDIT.c.entry_id < cursor.row_id)
     rows = connection.execute(query.order_by(AUDIT.c.entry_id.desc()).limit(rows_max + 1)).all()
-    entries = tuple(Entry(*row) for row in rows[:rows_max])
+    entries = tuple(AuditEntry(*row) for row in rows[:rows_max])
     more = len(rows) > rows_max
     return AuditPage(entries, encoded(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
 

@@ -16,12 +16,12 @@ from consumer.reviews.outbox.story_events import tell_of_growth
 from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import prefer_again
-from consumer.reviews.story_changes import Change, change_stories
+from consumer.reviews.story_changes import CountChange, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
 from consumer.reviews.word_index.waiting import wait
 
 Decision = Literal["right", "wrong", "skip"]
-Why = Literal["gone", "decided", "final", "released"]
+DecisionRefusal = Literal["gone", "decided", "final", "released"]
 """Why nothing was decided.
 
 There is no such flag, somebody else has decided, one's own decision is final already, or it was released elsewhere.
@@ -33,11 +33,11 @@ AT_ONCE_MAX: Final = 10_000
 """Reviews that one decision may have made."""
 
 
-class Decided(NamedTuple):
+class DecisionResult(NamedTuple):
     """The reviews that were stored, and the flags of which none was, with the reason."""
 
     review_ids: list[int]
-    refused: list[tuple[int, Why]]
+    refused: list[tuple[int, DecisionRefusal]]
 
 
 class _Flag(NamedTuple):
@@ -65,7 +65,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     undo_ms: int,
     reason_id: int | None = None,
     standing_id: int | None = None,
-) -> Decided:
+) -> DecisionResult:
     """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
 
     Of two people who decide about a flag at the same time the second one is refused. ``standing_id`` is the standing
@@ -76,7 +76,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     flags = _flags(connection, wanted)
     decided = [flag.flag_id for flag in flags.values() if flag.state not in UNDECIDED]
     reviews = _last_reviews(connection, decided)
-    refused: list[tuple[int, Why]] = []
+    refused: list[tuple[int, DecisionRefusal]] = []
     changed: list[int] = []
     accepted: list[_Flag] = []
     for flag_id in wanted:
@@ -107,7 +107,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     tell_of_reviews(connection, [*changed, *review_ids], now_ms)
     if standing_id is None:
         tell_of_decided(connection, changes.closing, person_id, now_ms)
-    return Decided(review_ids, refused)
+    return DecisionResult(review_ids, refused)
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
@@ -181,7 +181,7 @@ def _last_reviews(connection: Connection, flag_ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _refusal(flag: _Flag | None, review: _Review | None, person_id: int, now_ms: int) -> Why | None:
+def _refusal(flag: _Flag | None, review: _Review | None, person_id: int, now_ms: int) -> DecisionRefusal | None:
     if flag is None:
         return "gone"
     if flag.state == "released":
@@ -223,12 +223,12 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
     connection.execute(statement, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
     states: Counter[tuple[Kind, State]] = Counter()
-    stories: dict[int, Change] = {}
+    stories: dict[int, CountChange] = {}
     for flag, state in changes:
         states[flag.kind, flag.state] -= 1
         states[flag.kind, state] += 1
         if RULES[flag.kind].is_copy:
-            stories[flag.story_id] = stories.get(flag.story_id, Change()) + _difference(flag.state, state)
+            stories[flag.story_id] = stories.get(flag.story_id, CountChange()) + _difference(flag.state, state)
     add_to_tally(connection, states)
     change_stories(connection, stories)
     reopened = [flag for flag, state in changes if state in UNDECIDED and flag.state not in UNDECIDED]
@@ -253,8 +253,8 @@ def _tell_of_copies(connection: Connection, changes: _StateChanges, now_ms: int)
     prefer_again(connection, changes.members, now_ms)
 
 
-def _difference(before: State, after: State) -> Change:
-    return Change(
+def _difference(before: State, after: State) -> CountChange:
+    return CountChange(
         copies=(after in IN_FORCE) - (before in IN_FORCE), open_copies=(after in UNDECIDED) - (before in UNDECIDED)
     )
 

@@ -13,7 +13,7 @@ from consumer.reviews.tables import NOTES, PEOPLE, REASONS, REVIEWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class DiscussionEntry:
     """A decision or a note. What only decisions have is None in a note."""
 
     kind: Literal["review", "note"]
@@ -43,12 +43,12 @@ class Decider(NamedTuple):
     is_standing: bool
 
 
-def history(connection: Connection, flag_id: int) -> list[Said]:
+def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
     """Return what was decided and said, in order, with what was undone."""
     of_flag = {"of_flag": flag_id}
     reviews, notes = connection.execute(_reviews(), of_flag), connection.execute(_notes(), of_flag)
     said = [
-        Said(
+        DiscussionEntry(
             kind="review",
             said_id=row.review_id,
             at_ms=row.at_ms,
@@ -67,7 +67,9 @@ def history(connection: Connection, flag_id: int) -> list[Said]:
         for row in reviews
     ]
     said += [
-        Said(kind="note", said_id=row.note_id, at_ms=row.at_ms, person_id=row.person_id, person=row.name, text=row.text)
+        DiscussionEntry(
+            kind="note", said_id=row.note_id, at_ms=row.at_ms, person_id=row.person_id, person=row.name, text=row.text
+        )
         for row in notes
     ]
     return sorted(said, key=lambda each: (each.at_ms, each.kind, each.said_id))

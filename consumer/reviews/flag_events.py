@@ -15,12 +15,12 @@ from sqlalchemy import Connection, bindparam, case, select, update
 from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.lineage import Version, known_flags, part_from_released
+from consumer.reviews.lineage import ArticleVersion, known_flags, part_from_released
 from consumer.reviews.new_flags import NewFlag, insert_new
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Change, change_stories, name_roots
+from consumer.reviews.story_changes import CountChange, change_stories, name_roots
 from consumer.reviews.tables import FLAGS, STORIES
 from consumer.text.timestamps import since_1970_ms
 
@@ -30,7 +30,7 @@ _LEAST: Final = -1.0
 _Member = TypeVar("_Member")
 
 
-class Added(NamedTuple):
+class IntakeCounts(NamedTuple):
     """Counts of events taken in: new flags, new releases, events known before, and others.
 
     ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where
@@ -50,7 +50,7 @@ class Added(NamedTuple):
     members: MemberChanges = MemberChanges()
 
 
-class SourcesMissing(NamedTuple):
+class MissingSources(NamedTuple):
     """A flag of which a source is not known; which one, the row tells."""
 
     flag_id: int
@@ -68,11 +68,11 @@ class FlagSources(NamedTuple):
     original_source: str
 
 
-def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
+def add_events(connection: Connection, events: Sequence[Verdict]) -> IntakeCounts:
     """Store events. Those that came before change nothing."""
-    flags: dict[Version, NewFlag] = {}
-    verdicts: dict[Version, Verdict] = {}
-    releases: dict[Version, tuple[NewFlag, int]] = {}
+    flags: dict[ArticleVersion, NewFlag] = {}
+    verdicts: dict[ArticleVersion, Verdict] = {}
+    releases: dict[ArticleVersion, tuple[NewFlag, int]] = {}
     others = 0
     for event in events:
         read = _read(event)
@@ -86,7 +86,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
         else:
             releases.setdefault(new.copy, (new, released_ms))
     if not flags and not releases:
-        return Added(0, 0, 0, others, set(), set(), [], [])
+        return IntakeCounts(0, 0, 0, others, set(), set(), [], [])
     one_at_a_time(connection, Lock.FLAGS)
     # A flag says more than its release does.
     rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
@@ -95,7 +95,7 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
     fresh = [copy for copy in flags if copy in inserted]
     new_ids = list(inserted.values())
     stories = _stories_of(connection, new_ids)
-    return Added(
+    return IntakeCounts(
         flags=len(fresh),
         releases=len(released),
         known=len(events) - others - len(fresh) - len(released),
@@ -108,15 +108,15 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> Added:
     )
 
 
-def sources_missing(connection: Connection, limit: int) -> list[SourcesMissing]:
+def sources_missing(connection: Connection, limit: int) -> list[MissingSources]:
     """Return up to ``limit`` flags of which a source is not known."""
     columns = select(
         FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.original_id, FLAGS.c.original_version
     )
-    found: dict[int, SourcesMissing] = {}
+    found: dict[int, MissingSources] = {}
     for column in (FLAGS.c.source_id, FLAGS.c.original_source_id):
         for row in connection.execute(columns.where(column.is_(None)).limit(limit)):
-            found[row.flag_id] = SourcesMissing(*row)
+            found[row.flag_id] = MissingSources(*row)
     return list(found.values())[:limit]
 
 
@@ -199,7 +199,7 @@ def _time_ms(timestamp: str) -> int:
     return since_1970_ms(datetime.fromisoformat(timestamp))
 
 
-def _release(connection: Connection, wanted: dict[Version, int]) -> tuple[dict[Version, int], set[int]]:
+def _release(connection: Connection, wanted: dict[ArticleVersion, int]) -> tuple[dict[ArticleVersion, int], set[int]]:
     """Mark flags as released. Return those that were not before, and the stories that copies of them joined or left."""
     known = known_flags(connection, list(wanted), "flag")
     new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}
@@ -210,10 +210,10 @@ def _release(connection: Connection, wanted: dict[Version, int]) -> tuple[dict[V
         update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=state, released_ms=bindparam("at_ms")),
         [{"this": flag.flag_id, "at_ms": wanted[copy]} for copy, flag in new.items()],
     )
-    stories: dict[int, Change] = {}
+    stories: dict[int, CountChange] = {}
     states: Counter[tuple[Kind, State]] = Counter()
     for flag in new.values():
-        stories[flag.story_id] = stories.get(flag.story_id, Change()) + Change(
+        stories[flag.story_id] = stories.get(flag.story_id, CountChange()) + CountChange(
             copies=-(flag.state in IN_FORCE), open_copies=-(flag.state in UNDECIDED)
         )
         if flag.state != "wrong":

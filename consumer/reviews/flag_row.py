@@ -22,7 +22,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class PairFigures:
     """The findings of the judge about a pair of articles; each is a column of its own, explained at ``FLAGS``."""
 
     similarity: float | None
@@ -34,11 +34,11 @@ class Figures:
     decided_ms: int
 
 
-FIGURES: Final = tuple(field.name for field in fields(Figures))
+FIGURES: Final = tuple(field.name for field in fields(PairFigures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlagRow(Figures):
+class FlagRow(PairFigures):
     """An entry of the queue, and the story it belongs to. Without an earlier article its original is the article."""
 
     flag_id: int

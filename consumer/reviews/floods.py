@@ -58,13 +58,13 @@ def floods(connection: Connection, limit: int) -> list[Flood]:
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
-def unannounced(connection: Connection, limit: int) -> list[Flood]:
+def unannounced_floods(connection: Connection, limit: int) -> list[Flood]:
     """Return floods whose event was not sent yet, the first one first."""
     query = _columns().where(FLOODS.c.sent_ms.is_(None)).order_by(FLOODS.c.flood_id).limit(limit)
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
-def announced(connection: Connection, flood_id: int, now_ms: int) -> None:
+def mark_announced(connection: Connection, flood_id: int, now_ms: int) -> None:
     """Note that the event of a flood was sent."""
     connection.execute(update(FLOODS).where(FLOODS.c.flood_id == flood_id).values(sent_ms=now_ms))
 

@@ -19,7 +19,7 @@ from consumer.reviews.repairs.in_force import IS_SPLIT, places, split_versions
 from consumer.reviews.story_changes import home, move_flags, name_roots, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
 
-Version = tuple[str, str]
+ArticleVersion = tuple[str, str]
 _COPIES = FLAGS.alias("copies")
 
 
@@ -27,13 +27,13 @@ class Descent(NamedTuple):
     """A version that is to be placed, and the one that it repeats. ``cluster`` is the root as the judge knew it."""
 
     kind: Kind
-    copy: Version
-    original: Version
+    copy: ArticleVersion
+    original: ArticleVersion
     cluster: str | None
     arrived_ms: int
 
 
-class Known(NamedTuple):
+class StoredFlag(NamedTuple):
     """The columns of a stored flag. ``home_id`` is its story by lineage, whichever story shows it."""
 
     flag_id: int
@@ -44,7 +44,9 @@ class Known(NamedTuple):
     distance: int | None
 
 
-def known_flags(connection: Connection, versions: Collection[Version], *kinds: Kind) -> dict[Version, Known]:
+def known_flags(
+    connection: Connection, versions: Collection[ArticleVersion], *kinds: Kind
+) -> dict[ArticleVersion, StoredFlag]:
     """Return the entries of these versions that are of one of these kinds."""
     columns = select(
         FLAGS.c.article_id,
@@ -56,18 +58,18 @@ def known_flags(connection: Connection, versions: Collection[Version], *kinds: K
         FLAGS.c.released_ms,
         FLAGS.c.distance,
     )
-    found: dict[Version, Known] = {}
+    found: dict[ArticleVersion, StoredFlag] = {}
     wanted = set(versions)
     # By article alone: pairs within IN would have SQLite read all flags. An article has few versions.
     for portion in portions({article_id for article_id, _ in wanted}):
         named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(kinds))
         for article_id, version, *known in connection.execute(named):
             if (article_id, version) in wanted:
-                found[article_id, version] = Known(*known)
+                found[article_id, version] = StoredFlag(*known)
     return found
 
 
-def homes_of(connection: Connection, rows: Sequence[Descent]) -> dict[Version, int]:
+def homes_of(connection: Connection, rows: Sequence[Descent]) -> dict[ArticleVersion, int]:
     """Return the story of each row by lineage, made if need be."""
     originals = known_flags(connection, {row.original for row in rows}, *COPIES)
     own = {row.copy: row for row in rows if RULES[row.kind].is_copy}
@@ -84,7 +86,10 @@ def homes_of(connection: Connection, rows: Sequence[Descent]) -> dict[Version, i
 
 
 def _home(
-    row: Descent, originals: Mapping[Version, Known], own: Mapping[Version, Descent], splits: Collection[Version]
+    row: Descent,
+    originals: Mapping[ArticleVersion, StoredFlag],
+    own: Mapping[ArticleVersion, Descent],
+    splits: Collection[ArticleVersion],
 ) -> int | str:
     """Return the story of a row, or its root where that decides."""
     if row.copy in splits and RULES[row.kind].is_copy:
@@ -125,7 +130,7 @@ def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> set[int
     return touched
 
 
-def part_from_released(connection: Connection, released: Sequence[tuple[Version, int]]) -> set[int]:
+def part_from_released(connection: Connection, released: Sequence[tuple[ArticleVersion, int]]) -> set[int]:
     """Let versions whose flags were released be the roots of their copies.
 
     Return the stories that flags have joined or left.
@@ -183,7 +188,7 @@ def _move(connection: Connection, moving: CTE, home_id: int) -> set[int]:
     return moved.stories
 
 
-def _copies_of(version: Version) -> Select[Any]:
+def _copies_of(version: ArticleVersion) -> Select[Any]:
     """Return the query for the copies of a version, without those that are split off."""
     return _columns().where(FLAGS.c.original_id == version[0], FLAGS.c.original_version == version[1], _is_below())
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, update
 
-from consumer.reviews.flag_row import FIGURES, Figures, add_to_tally
+from consumer.reviews.flag_row import FIGURES, PairFigures, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
-from consumer.reviews.lineage import Descent, Known, Version, homes_of, known_flags, take_over_copies
+from consumer.reviews.lineage import ArticleVersion, Descent, StoredFlag, homes_of, known_flags, take_over_copies
 from consumer.reviews.portable import portions
-from consumer.reviews.repairs.in_force import Place, places
+from consumer.reviews.repairs.in_force import StoryPlace, places
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, name_roots
 from consumer.reviews.tables import FLAGS
@@ -19,12 +19,12 @@ from consumer.reviews.word_index.waiting import wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewFlag(Figures):
+class NewFlag(PairFigures):
     """An entry of the queue as its event says. ``cluster`` is the root as the judge knew it."""
 
     kind: Kind
-    copy: Version
-    original: Version
+    copy: ArticleVersion
+    original: ArticleVersion
     cluster: str | None
     source: str | None
     original_source: str | None
@@ -33,7 +33,7 @@ class NewFlag(Figures):
 class InsertOutcome(NamedTuple):
     """The numbers of new flags by their versions, and the stories that flags were moved into or out of."""
 
-    flag_ids: dict[Version, int]
+    flag_ids: dict[ArticleVersion, int]
     moved: set[int]
 
 
@@ -63,7 +63,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     return InsertOutcome(inserted, moved)
 
 
-def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, Place]:
+def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleVersion, StoryPlace]:
     """Return where each row belongs; stories are made if need be."""
     descents = [Descent(row.kind, row.copy, row.original, row.cluster, row.arrived_ms) for row in rows]
     homes = homes_of(connection, descents)
@@ -72,13 +72,18 @@ def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[Version, Pl
 
 
 def _complete(
-    connection: Connection, late: Sequence[NewFlag], known: Mapping[Version, Known], placed: Mapping[Version, Place]
+    connection: Connection,
+    late: Sequence[NewFlag],
+    known: Mapping[ArticleVersion, StoredFlag],
+    placed: Mapping[ArticleVersion, StoryPlace],
 ) -> None:
     """Add what a flag says to the row that its release has made. Such a row counts in no story."""
     if not late:
         return
     columns = ("similarity", "distance", "certainty", "truncated", "decided_ms")
-    values: dict[str, ColumnElement[object]] = {name: bindparam(f"new_{name}") for name in (*columns, *Place._fields)}
+    values: dict[str, ColumnElement[object]] = {
+        name: bindparam(f"new_{name}") for name in (*columns, *StoryPlace._fields)
+    }
     rows = [
         {
             "this": known[row.copy].flag_id,
@@ -94,8 +99,11 @@ def _complete(
 
 
 def _inserted(
-    connection: Connection, new: Sequence[NewFlag], placed: Mapping[Version, Place], sources: Mapping[str, int]
-) -> dict[Version, int]:
+    connection: Connection,
+    new: Sequence[NewFlag],
+    placed: Mapping[ArticleVersion, StoryPlace],
+    sources: Mapping[str, int],
+) -> dict[ArticleVersion, int]:
     values = [
         {
             "kind": row.kind,
@@ -112,13 +120,13 @@ def _inserted(
         for row in new
     ]
     statement = insert(FLAGS).returning(FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.flag_id)
-    found: dict[Version, int] = {}
+    found: dict[ArticleVersion, int] = {}
     for portion in portions(values):
         found |= {(row.article_id, row.version): row.flag_id for row in connection.execute(statement, portion)}
     return found
 
 
-def _count(connection: Connection, new: Sequence[NewFlag], placed: Mapping[Version, Place]) -> None:
+def _count(connection: Connection, new: Sequence[NewFlag], placed: Mapping[ArticleVersion, StoryPlace]) -> None:
     growths: dict[int, Growth] = {}
     for row in new:
         story_id = placed[row.copy].story_id

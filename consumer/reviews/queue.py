@@ -17,22 +17,22 @@ from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_row
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
-from consumer.reviews.queries.scope import ANY, Hits, Range, Scope, Way
+from consumer.reviews.queries.scope import ANY, Hits, Range, RowOrder, Scope
 from consumer.reviews.repairs.in_force import shown_in
-from consumer.reviews.search import Count, Found, found
+from consumer.reviews.search import Count, RowBatch, read_rows
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
-from consumer.reviews.word_index.results import Search, found_by_search, hit_counts, search_hits
+from consumer.reviews.word_index.results import QueueSearch, found_by_search, hit_counts, search_hits
 
 Order = Literal["certainty", "newest", "oldest", "similarity"]
 
-ORDERS: Final[dict[Order, Way]] = {
+ORDERS: Final[dict[Order, RowOrder]] = {
     # The least certain first.
-    "certainty": Way("certainty", is_descending=False),
-    "newest": Way("arrived_ms", is_descending=True),
-    "oldest": Way("arrived_ms", is_descending=False),
+    "certainty": RowOrder("certainty", is_descending=False),
+    "newest": RowOrder("arrived_ms", is_descending=True),
+    "oldest": RowOrder("arrived_ms", is_descending=False),
     # The most similar first.
-    "similarity": Way("certainty", is_descending=True),
+    "similarity": RowOrder("certainty", is_descending=True),
 }
 SOURCES_EXAMINED_MAX: Final = 20_000
 """Names of sources that are searched for one that somebody typed in part."""
@@ -54,11 +54,11 @@ class Filters:
     # The end is not included.
     arrived_from_ms: int | None = None
     arrived_to_ms: int | None = None
-    search: Search | None = None
+    search: QueueSearch | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class QueuePage:
     """Some rows, and where the pages after and before them begin; None where there is none.
 
     ``is_partial``: so many rows were looked at that others have to wait for the next page. ``hits`` is what a search
@@ -73,7 +73,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class QueueCounts:
     """How many flags there are in each state, and how many entries of the other kinds are open."""
 
     open: int
@@ -90,19 +90,19 @@ class Counts:
         return self.open + sum(self.others_open.values())
 
 
-def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> Page:
+def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> QueuePage:
     """Return the page at ``after``, which is ``after`` or ``before`` of another page; the first page without it.
 
     Raises ``BadCursor`` for another text.
     """
     scope = _scope(connection, filters)
     if scope is None:
-        return Page((), None)
+        return QueuePage((), None)
     shown = scoped_page(connection, scope, ORDERS[order], rows_max, None if after is None else decoded(after))
     return replace(shown, hits=scope.hits)
 
 
-def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Page:
+def scoped_page(connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None) -> QueuePage:
     """Return a page of what is in a scope."""
     if cursor is not None and cursor.side == "before":
         rows, more, is_partial = _found(connection, scope, way.reversed(), rows_max, cursor)
@@ -111,12 +111,12 @@ def scoped_page(connection: Connection, scope: Scope, way: Way, rows_max: int, c
             return scoped_page(connection, scope, way, rows_max, None)
         rows.reverse()
         follows = Cursor("after", *way.key(rows[-1])) if rows else cursor._replace(side="after")
-        return Page(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
+        return QueuePage(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
     rows, more, is_partial = _found(connection, scope, way, rows_max, cursor)
     before = None
     if cursor is not None:
         before = encoded(Cursor("before", *way.key(rows[0])) if rows else cursor._replace(side="before"))
-    return Page(tuple(rows), None if more is None else encoded(more), before, is_partial)
+    return QueuePage(tuple(rows), None if more is None else encoded(more), before, is_partial)
 
 
 def open_after(  # a part of the queue, and a place in it
@@ -156,13 +156,13 @@ def open_before(connection: Connection, filters: Filters, order: Order, flag: Fl
     return rows[0].flag_id if rows else None
 
 
-def counts(connection: Connection) -> Counts:
+def counts(connection: Connection) -> QueueCounts:
     """Return how many flags there are in each state."""
     found_ = tally(connection)
     oldest_ms = connection.execute(
         select(func.min(FLAGS.c.arrived_ms)).where(FLAGS.c.state == "open", FLAGS.c.kind == "flag")
     ).scalar()
-    return Counts(
+    return QueueCounts(
         open=found_["flag", "open"],
         skipped=found_["flag", "skipped"],
         right=found_["flag", "right"],
@@ -247,8 +247,8 @@ def _counts(connection: Connection, scope: Scope) -> dict[State, Count]:
     return (search.counts if scope.hits is None else hit_counts)(connection, scope)
 
 
-def _found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Found:
-    return (found if scope.hits is None else found_by_search)(connection, scope, way, rows_max, cursor)
+def _found(connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None) -> RowBatch:
+    return (read_rows if scope.hits is None else found_by_search)(connection, scope, way, rows_max, cursor)
 
 
 def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -> Scope | None:

@@ -10,7 +10,7 @@ from consumer.reviews.portable import insert_or
 from consumer.reviews.tables import READ_FILES
 
 
-class Mark(NamedTuple):
+class FileMark(NamedTuple):
     """A place in a file, behind a line: the lines and bytes before it, and the hex SHA-256 of the last of these bytes.
 
     The digest tells whether a file still has what was read.
@@ -21,18 +21,18 @@ class Mark(NamedTuple):
     sha256: str
 
 
-Marks = tuple[Mark, ...]
+FileMarks = tuple[FileMark, ...]
 """The place up to which a file was read, and some earlier ones, the latest first; none for a file to read anew."""
 
 
-def marks_of(connection: Connection, path_sha256: str) -> Marks:
+def marks_of(connection: Connection, path_sha256: str) -> FileMarks:
     """Return the marks of a file."""
     query = select(READ_FILES.c.marks).where(READ_FILES.c.path_sha256 == path_sha256)
     found = connection.execute(query).scalar()
-    return () if found is None else msgspec.json.decode(found, type=Marks)
+    return () if found is None else msgspec.json.decode(found, type=FileMarks)
 
 
-def move_marks(connection: Connection, path_sha256: str, before: Marks, after: Marks) -> bool:
+def move_marks(connection: Connection, path_sha256: str, before: FileMarks, after: FileMarks) -> bool:
     """Replace the marks of a file, and return True; return False, and change nothing, if they are not ``before``.
 
     On PostgreSQL, wait for another transaction that does the same.
@@ -57,5 +57,5 @@ def forget_marks(connection: Connection, paths_sha256: Sequence[str]) -> None:
     connection.execute(delete(READ_FILES).where(READ_FILES.c.path_sha256.in_(paths_sha256)))
 
 
-def _encoded(marks: Marks) -> str:
+def _encoded(marks: FileMarks) -> str:
     return msgspec.json.encode(marks).decode()

@@ -27,7 +27,7 @@ from sqlalchemy.sql.selectable import FromClause, Subquery
 from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
-from consumer.reviews.queries.scope import KEYS, NUMBERS, Key, Scope, Way
+from consumer.reviews.queries.scope import KEYS, NUMBERS, Key, RowOrder, Scope
 from consumer.reviews.tables import FLAGS
 
 EXAMINED_MAX: Final = 50_000
@@ -62,7 +62,7 @@ def total(counts: Iterable[Count]) -> Count:
     return Count(sum(count.rows for count in several), all(count.is_exact for count in several))
 
 
-class Found(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows in order, where to go on, and whether that is for the rows that were looked at, not for those found."""
 
     rows: list[FlagRow]
@@ -70,7 +70,7 @@ class Found(NamedTuple):
     is_partial: bool
 
 
-def found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Found:
+def read_rows(connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None) -> RowBatch:
     """Return up to ``rows_max`` rows that come after a place."""
     form, other, most, has_cursor = scope.form(), _other(way.by), rows_max + 1, cursor is not None
     values = scope.values() | ({} if cursor is None else way.place(cursor))
@@ -87,7 +87,7 @@ def found(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor:
     # The first place at which a branch had to stop.
     end = max(ends) if way.is_descending else min(ends)
     rows = [row for row in rows if not way.passes(way.key(row), end)]
-    return cut(rows, rows_max, way) if len(rows) > rows_max else Found(rows, Cursor("after", *end), is_partial=True)
+    return cut(rows, rows_max, way) if len(rows) > rows_max else RowBatch(rows, Cursor("after", *end), is_partial=True)
 
 
 def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
@@ -125,7 +125,7 @@ def _counting(scope: Scope, kind: Kind, state: State, key: Key, counted_max: int
     is_filtered = bool(scope.within(other) or _of_story(scope, FLAGS))
     limit = examined_max if is_filtered else counted_max + 1
     (branch,) = branches(
-        replace(scope, kinds=(kind,), states=(state,)), Way(key, is_descending=False), scope.within(key), limit
+        replace(scope, kinds=(kind,), states=(state,)), RowOrder(key, is_descending=False), scope.within(key), limit
     )
     entries = branch.subquery()
     conditions = [*scope.within(other, entries), *_of_story(scope, entries)]
@@ -136,8 +136,8 @@ def _counting(scope: Scope, kind: Kind, state: State, key: Key, counted_max: int
 def count_new(connection: Connection, scope: Scope, after_id: int) -> Count:
     """Return how many rows of a scope came after a flag, among the first rows that did."""
     values = {**scope.values(), "after_id": after_id}
-    found = connection.execute(_counting_new(scope.form(), NEW_EXAMINED_MAX), values).one()
-    return Count(found[0], is_exact=found[1] < NEW_EXAMINED_MAX)
+    read_rows = connection.execute(_counting_new(scope.form(), NEW_EXAMINED_MAX), values).one()
+    return Count(read_rows[0], is_exact=read_rows[1] < NEW_EXAMINED_MAX)
 
 
 @lru_cache(STATEMENTS_MAX)
@@ -158,7 +158,7 @@ def _counting_new(scope: Scope, examined_max: int) -> Select[int, int]:
 Branch = Select[*tuple[Any, ...]]
 
 
-def branches(scope: Scope, way: Way, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
+def branches(scope: Scope, way: RowOrder, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
     """Return a query for each kind and state: the first rows, by an index alone."""
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
@@ -178,16 +178,16 @@ def united(parts: Sequence[Branch]) -> Subquery:
     return union_all(*(select(part.subquery()) for part in parts)).subquery("candidates")
 
 
-def cut(rows: list[FlagRow], rows_max: int, way: Way) -> Found:
+def cut(rows: list[FlagRow], rows_max: int, way: RowOrder) -> RowBatch:
     """Return the first of these rows, and where others follow."""
     if len(rows) <= rows_max:
-        return Found(rows, None, is_partial=False)
+        return RowBatch(rows, None, is_partial=False)
     rows = rows[:rows_max]
-    return Found(rows, Cursor("after", *way.key(rows[-1])), is_partial=False)
+    return RowBatch(rows, Cursor("after", *way.key(rows[-1])), is_partial=False)
 
 
 @lru_cache(STATEMENTS_MAX)
-def _walk(scope: Scope, way: Way, each_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+def _walk(scope: Scope, way: RowOrder, each_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
     """Return the query for rows among the first entries of each kind and state."""
     candidates = united(_entries(scope, way, each_max, has_cursor=has_cursor))
     conditions = [*scope.within(_other(way.by), candidates), *_of_story(scope, candidates)]
@@ -195,14 +195,14 @@ def _walk(scope: Scope, way: Way, each_max: int, limit: int, has_cursor: bool) -
 
 
 @lru_cache(STATEMENTS_MAX)
-def _ends(scope: Scope, way: Way, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+def _ends(scope: Scope, way: RowOrder, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
     """Return the query for the last of these entries of each kind and state that has so many."""
     parts = _entries(scope, way, each_max, has_cursor=has_cursor)
     lasts = united([part.limit(1).offset(each_max - 1) for part in parts])
     return select(lasts.c[way.by], lasts.c.flag_id)
 
 
-def _entries(scope: Scope, way: Way, each_max: int, *, has_cursor: bool) -> list[Branch]:
+def _entries(scope: Scope, way: RowOrder, each_max: int, *, has_cursor: bool) -> list[Branch]:
     return branches(scope, way, [*scope.within(way.by), *(way.beyond() if has_cursor else [])], each_max)
 
 
@@ -213,7 +213,7 @@ def _counting_few(scope: Scope, key: Key, few_max: int) -> Branch:
 
 
 @lru_cache(STATEMENTS_MAX)
-def _of_few(scope: Scope, way: Way, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+def _of_few(scope: Scope, way: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
     """Return the query for rows of those few."""
     few = _few(scope, way.by, few_max)
     conditions = [*scope.within(way.by, few), *_of_story(scope, few), *(way.beyond(few) if has_cursor else [])]
@@ -222,7 +222,7 @@ def _of_few(scope: Scope, way: Way, few_max: int, limit: int, has_cursor: bool) 
 
 def _few(scope: Scope, key: Key, few_max: int) -> Subquery:
     other = _other(key)
-    return united(branches(scope, Way(other, is_descending=False), scope.within(other), few_max + 1))
+    return united(branches(scope, RowOrder(other, is_descending=False), scope.within(other), few_max + 1))
 
 
 def _other(key: Key) -> Key:
@@ -234,7 +234,7 @@ def _of_story(scope: Scope, of: FromClause) -> list[ColumnElement[bool]]:
     return scope.of_sources(of) if scope.story_id is not None else []
 
 
-def _first(candidates: Subquery, conditions: Sequence[ColumnElement[bool]], way: Way, limit: int) -> Branch:
+def _first(candidates: Subquery, conditions: Sequence[ColumnElement[bool]], way: RowOrder, limit: int) -> Branch:
     """Return the query for the first flags among candidates."""
     chosen = select(candidates.c.flag_id).where(*conditions).order_by(*way.ordered(candidates)).limit(limit).subquery()
     return flag_rows().join(chosen, chosen.c.flag_id == FLAGS.c.flag_id).order_by(*way.ordered())

@@ -13,7 +13,7 @@ _WHY_CHARS_MAX: Final = 500
 _WORKER_CHARS_MAX: Final = 64
 
 
-class Due(NamedTuple):
+class DueRelease(NamedTuple):
     """A decision that is final, and whose release is to be sent. ``why`` is its note, or else its reason."""
 
     review_id: int
@@ -22,14 +22,14 @@ class Due(NamedTuple):
     why: str
 
 
-class Backlog(NamedTuple):
+class ReleaseBacklog(NamedTuple):
     """How many releases are due, and since when the first of them."""
 
     due: int
     since_ms: int | None
 
 
-def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
+def claim_due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[DueRelease]:
     """Claim releases that are due for a process, the oldest first, those that it had claimed before included.
 
     After ``lease_ms`` others may claim them.
@@ -45,24 +45,24 @@ def due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: 
     return _dues(connection, list(connection.execute(claimed).scalars()))
 
 
-def coming(connection: Connection, worker: str, now_ms: int, limit: int) -> list[tuple[str, str]]:
+def claimable_releases(connection: Connection, worker: str, now_ms: int, limit: int) -> list[tuple[str, str]]:
     """Return the articles and versions whose releases this process could claim, in the order in which it would."""
     query = _free(select(FLAGS.c.article_id, FLAGS.c.version), worker, now_ms, limit)
     return [(article_id, version) for article_id, version in connection.execute(query)]
 
 
-def sent(connection: Connection, review_id: int, now_ms: int) -> None:
+def mark_sent(connection: Connection, review_id: int, now_ms: int) -> None:
     """Note that a release is in the store and in the sink."""
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(sent_ms=now_ms))
 
 
-def refused(connection: Connection, review_id: int, why: str, now_ms: int) -> None:
+def mark_refused(connection: Connection, review_id: int, why: str, now_ms: int) -> None:
     """Note that a release can never be carried out."""
     values = {"refused": storable(why, _WHY_CHARS_MAX), "claimed_ms": now_ms}
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(values))
 
 
-def backlog(connection: Connection, now_ms: int) -> Backlog:
+def backlog(connection: Connection, now_ms: int) -> ReleaseBacklog:
     """Return how many releases are due, those that somebody is sending included."""
     query = (
         select(REVIEWS.c.final_ms)
@@ -70,7 +70,7 @@ def backlog(connection: Connection, now_ms: int) -> Backlog:
         .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind.in_(RELEASED))
     )
     times = list(connection.execute(query).scalars())
-    return Backlog(len(times), min(times, default=None))
+    return ReleaseBacklog(len(times), min(times, default=None))
 
 
 def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[Any]:
@@ -85,7 +85,7 @@ def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[
     )
 
 
-def _dues(connection: Connection, review_ids: list[int]) -> list[Due]:
+def _dues(connection: Connection, review_ids: list[int]) -> list[DueRelease]:
     reviews = connection.execute(
         select(REVIEWS.c.review_id, REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.note, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
@@ -96,6 +96,6 @@ def _dues(connection: Connection, review_ids: list[int]) -> list[Due]:
     rows = connection.execute(flag_rows().where(FLAGS.c.flag_id.in_([review.flag_id for review in reviews])))
     flags = {flag.flag_id: flag for flag in map(flag_row, rows)}
     return [
-        Due(review.review_id, flags[review.flag_id], review.name, review.note or review.reason or "")
+        DueRelease(review.review_id, flags[review.flag_id], review.name, review.note or review.reason or "")
         for review in reviews
     ]

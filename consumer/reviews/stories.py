@@ -13,15 +13,15 @@ from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.paging import Cursor, decoded
 from consumer.reviews.portable import portions
-from consumer.reviews.queries.scope import Scope, Way
-from consumer.reviews.queue import Page, scoped_page
+from consumer.reviews.queries.scope import RowOrder, Scope
+from consumer.reviews.queue import QueuePage, scoped_page
 from consumer.reviews.repairs.in_force import shown_in
 from consumer.reviews.search import Count
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
 RECENT_MAX: Final = 50_000
 """Flags that are counted for what spreads fastest, and for who copies whom: the latest ones."""
-_BY_ARRIVAL: Final = Way("arrived_ms", is_descending=False)
+_BY_ARRIVAL: Final = RowOrder("arrived_ms", is_descending=False)
 _COPIES: Final = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
 
 
@@ -40,7 +40,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RecentStory:
     """A story, and how many copies it got in a span of time."""
 
     story: Story
@@ -67,7 +67,7 @@ class Bucket:
 
 def story(connection: Connection, story_id: int) -> Story | None:
     """Return a story; of one that is merged or taken over, the one that shows its flags. None where there is none."""
-    found = numbered(connection, story_id)
+    found = story_by_id(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
     head_id = shown_in(connection, story_id)
@@ -76,10 +76,10 @@ def story(connection: Connection, story_id: int) -> Story | None:
     # Its root has turned out to be a copy.
     of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind.in_(COPIES))
     other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
-    return found if other is None else numbered(connection, other)
+    return found if other is None else story_by_id(connection, other)
 
 
-def numbered(connection: Connection, story_id: int) -> Story | None:
+def story_by_id(connection: Connection, story_id: int) -> Story | None:
     """Return the story of a number, also one that shows no flags; None where there is none."""
     row = connection.execute(_by_number(), {"this": story_id}).one_or_none()
     return None if row is None else Story(**row._asdict())
@@ -96,7 +96,7 @@ def story_of_article(connection: Connection, article_id: str) -> Story | None:
     return None
 
 
-def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> Page:
+def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> QueuePage:
     """Return a page of the flags of a story in order of arrival, those that are not in force included.
 
     Raises ``BadCursor``.
@@ -108,8 +108,8 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
 def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
     """Return a flag among the flags of its story that arrived just before and after it, up to so many on each side."""
     scope, here = Scope(kinds=COPIES, story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
-    before = search.found(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
-    return [*reversed(before), flag, *search.found(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
+    before = search.read_rows(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
+    return [*reversed(before), flag, *search.read_rows(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
 
 
 def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucket]:
@@ -141,7 +141,7 @@ def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
     ]
 
 
-def fastest(connection: Connection, since_ms: int, limit: int) -> list[Spread]:
+def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentStory]:
     """Return the stories that got most copies since then, of the latest ``RECENT_MAX`` flags."""
     recent = _recent(since_ms)
     number = func.count().label("number")
@@ -149,7 +149,7 @@ def fastest(connection: Connection, since_ms: int, limit: int) -> list[Spread]:
     top = counted.order_by(number.desc(), recent.c.story_id.desc()).limit(limit).subquery()
     query = _stories().join(top, top.c.story_id == STORIES.c.story_id).add_columns(top.c.number)
     rows = connection.execute(query.order_by(top.c.number.desc(), STORIES.c.story_id.desc()))
-    return [Spread(Story(*row[:-1]), row[-1]) for row in rows]
+    return [RecentStory(Story(*row[:-1]), row[-1]) for row in rows]
 
 
 def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[SourcePair]:
@@ -186,7 +186,7 @@ def root_version() -> ColumnElement[str]:
     return func.coalesce(named.scalar_subquery(), split.scalar_subquery())
 
 
-def rooted(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
+def stories_of_roots(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
     """Return the stories that show the copies of some originals, by the ids of these; those without are left out."""
     found: dict[str, Story] = {}
     for portion in portions(list(root_ids)):

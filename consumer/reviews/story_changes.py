@@ -17,17 +17,17 @@ NO_FLAGS: Final = 0
 _MOVED_AT_ONCE: Final = 5_000
 
 
-class Change(NamedTuple):
+class CountChange(NamedTuple):
     """By how much the counts of a story change."""
 
     copies: int = 0
     open_copies: int = 0
 
-    def __add__(self, other: object) -> "Change":
+    def __add__(self, other: object) -> "CountChange":
         """Return both changes in one."""
-        if not isinstance(other, Change):
+        if not isinstance(other, CountChange):
             return NotImplemented
-        return Change(self.copies + other.copies, self.open_copies + other.open_copies)
+        return CountChange(self.copies + other.copies, self.open_copies + other.open_copies)
 
 
 class Growth(NamedTuple):
@@ -100,18 +100,18 @@ def move_flags(
     for portion in portions(flag_ids, _MOVED_AT_ONCE):
         moved = update(FLAGS).where(FLAGS.c.flag_id.in_(portion))
         connection.execute(moved.values(story_id=story_id, home_id=by_lineage))
-    changes: dict[int, Change] = {story_id: Change()}
+    changes: dict[int, CountChange] = {story_id: CountChange()}
     for (_, former_id, kind, state), number in numbers.items():
         is_copy = RULES[kind].is_copy
-        counted = Change(number * (is_copy and state in IN_FORCE), number * (is_copy and state in UNDECIDED))
-        changes[former_id] = changes.get(former_id, Change()) + Change(-counted.copies, -counted.open_copies)
+        counted = CountChange(number * (is_copy and state in IN_FORCE), number * (is_copy and state in UNDECIDED))
+        changes[former_id] = changes.get(former_id, CountChange()) + CountChange(-counted.copies, -counted.open_copies)
         changes[story_id] += counted
     change_stories(connection, changes)
     measure_stories(connection, changes)
     return MovedFlags({former_home for former_home, *_ in numbers}, set(changes))
 
 
-def change_stories(connection: Connection, changes: Mapping[int, Change]) -> None:
+def change_stories(connection: Connection, changes: Mapping[int, CountChange]) -> None:
     """Change the counts of stories. Whoever does holds ``Lock.FLAGS``."""
     rows = [
         {"this": story_id, "more": change.copies, "more_open": change.open_copies}

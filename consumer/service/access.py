@@ -14,9 +14,9 @@ from starlette.requests import Request
 
 from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED
 from consumer.web.problems import ProblemError, retry_later
-from consumer.web.token import Caller, Refusal, Role
+from consumer.web.token import Caller, Role, TokenRefusal
 
-CallerOf = Callable[[str], Caller | Refusal]
+CallerOf = Callable[[str], Caller | TokenRefusal]
 """Finds out who sends a secret. It is called by the event loop, so it waits for nothing."""
 RoleName = Literal["reader", "writer", "reviewer", "admin"]
 
@@ -26,7 +26,7 @@ _RETRY_S: Final = 5
 """When a client should try again while tokens cannot be checked."""
 
 
-class Entrance:
+class TokenAuthentication:
     """Lets requests in. ``caller_of`` is None where no token is needed."""
 
     def __init__(self, caller_of: CallerOf | None) -> None:
@@ -52,7 +52,7 @@ class Entrance:
             state.refused = "missing"
             raise _unauthorized("Send a token in the header Authorization, behind the word Bearer.", _CHALLENGE)
         found = self._caller_of(secret)
-        if isinstance(found, Refusal):
+        if isinstance(found, TokenRefusal):
             state.refused, state.token = found
             raise _refusal(found)
         state.caller, state.token = found, found.name
@@ -60,20 +60,20 @@ class Entrance:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class RoleRequirement:
     """The dependency of a route that only these roles may ask for. It is called before a body is received."""
 
     roles: tuple[Role, ...]
 
     async def __call__(self, request: Request) -> None:
         """Let the request in. Raises ``ProblemError``."""
-        entrance: Entrance = request.app.state.entrance
+        entrance: TokenAuthentication = request.app.state.entrance
         entrance.let_in(request, self.roles)
 
 
-def allowed(*roles: RoleName) -> Allowed:
+def allowed(*roles: RoleName) -> RoleRequirement:
     """Return the dependency of a route that only these roles may ask for; one of them is enough."""
-    return Allowed(tuple(map(Role, roles)))
+    return RoleRequirement(tuple(map(Role, roles)))
 
 
 def check_roles(request: Request, roles: Sequence[Role]) -> None:
@@ -98,7 +98,7 @@ def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Rol
         for route in router.routes:
             if isinstance(route, APIRoute):
                 for each in route.dependant.dependencies:
-                    if isinstance(each.call, Allowed):
+                    if isinstance(each.call, RoleRequirement):
                         yield from ((route.path, method, each.call.roles) for method in sorted(route.methods or ()))
 
 
@@ -114,7 +114,7 @@ def _secret_of(request: Request) -> str | None:
     return sent[0].partition(" ")[2].strip(" ") if len(sent) == 1 else ""
 
 
-def _refusal(refusal: Refusal) -> ProblemError:
+def _refusal(refusal: TokenRefusal) -> ProblemError:
     if refusal.reason == "unchecked":
         return retry_later(
             UNCHECKED, "The token file cannot be read. Try again after the seconds in Retry-After.", _RETRY_S

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, DeadLetterSink, Rejection, ReleasingSink, UnbufferedOutput
+from consumer.model.ports import DeadLetterSink, JudgedRecord, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.record import RawRecord
-from consumer.model.submission import RecordVerdict, Refusal, Reply, SubmittedRecord, submitted
+from consumer.model.submission import RecordRefusal, RecordVerdict, Reply, SubmittedRecord, submitted
 
 RELEASE_S: Final = 5.0
 """How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
@@ -45,11 +45,11 @@ class AnsweringSink(ReleasingSink):
         self.replies = Replies()
         self._sink = sink
         self._lock = threading.Lock()
-        self._emitted: Sequence[Answer] = ()
+        self._emitted: Sequence[JudgedRecord] = ()
         self._error: SinkError | None = None
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         with self._used():
             self._sink.emit(answers)
             self._emitted = answers
@@ -64,11 +64,11 @@ class AnsweringSink(ReleasingSink):
             self.replies.add(answer.record, RecordVerdict(answer.event, kind))
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         """Send the event of a release, and return once the sink has it."""
         self.release_all([answer])
 
-    def release_all(self, answers: Sequence[Answer]) -> None:
+    def release_all(self, answers: Sequence[JudgedRecord]) -> None:
         """Send the events of releases, and return once the sink has all of them."""
         with self._used(RELEASE_S):
             for answer in answers:
@@ -95,7 +95,7 @@ class AnsweringSink(ReleasingSink):
             self._lock.release()
 
 
-class Refusals(UnbufferedOutput, DeadLetterSink):
+class RefusingSink(UnbufferedOutput, DeadLetterSink):
     """Has whoever has sent a record told that it cannot be judged; nothing is written."""
 
     def __init__(self, replies: Replies) -> None:
@@ -105,4 +105,4 @@ class Refusals(UnbufferedOutput, DeadLetterSink):
     def reject(self, rejections: Sequence[Rejection]) -> None:
         for rejection in rejections:
             letter = rejection.letter
-            self._replies.add(rejection.record, Refusal(letter.reason, letter.detail, rejection.limit))
+            self._replies.add(rejection.record, RecordRefusal(letter.reason, letter.detail, rejection.limit))

@@ -8,7 +8,7 @@ from consumer.banks.bank import Banks, ItemKey
 from consumer.judge.events import version_name
 from consumer.service.bank_messages import ItemArticle, ItemArticles
 from consumer.service.bank_reading import known_item
-from consumer.service.desk import Judging
+from consumer.service.context import LoadedService
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch
 from consumer.text.timestamps import rfc3339
 
@@ -22,7 +22,7 @@ def one_item(banks: Banks, name: str, item: str) -> Banks:
     return banks.only(name, item)
 
 
-def item_articles(judging: Judging, banks: Banks, key: ItemKey) -> bytes:
+def item_articles(judging: LoadedService, banks: Banks, key: ItemKey) -> bytes:
     """Return the articles that repeat the one item of these banks, as JSON. Raises the store's errors."""
     opened = ComparableStore(judging.store, judging.settings, judging.builder, judging.engine)
     found = BankLookUp(opened, judging.clock).find(banks, ARTICLES_MAX)

@@ -9,15 +9,15 @@ from starlette.responses import Response
 from consumer.service import problems
 from consumer.service.access import allowed
 from consumer.service.bank_articles import item_articles, one_item
-from consumer.service.bank_desk import BankDesk
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.bank_reading import bank_item, bank_list, bank_page
 from consumer.service.bank_writing import BankWrites
-from consumer.service.desk import Desk
+from consumer.service.context import ServiceContext
 from consumer.service.openapi import BANK_EXAMPLE, ITEMS_EXAMPLE, PATCH_EXAMPLE, json_answer, json_body, problem_answers
 from consumer.service.reading import article_id_in
-from consumer.service.receiving import Receiving
+from consumer.service.receiving import BodyReceiver
 from consumer.service.routes import ALWAYS, OF_BODIES, json_response
+from consumer.service.service_banks import ServiceBanks
 from consumer.web.problems import BUSY, STORE
 
 PAGE: Final = 100
@@ -46,7 +46,7 @@ After = Annotated[str, Query(description="The id of an item: the page begins wit
 Texts = Annotated[bool, Query(description="Whether items have their texts; then a page may end earlier.")]
 
 
-def bank_reading_routes(banks: BankDesk, desk: Desk) -> APIRouter:
+def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
     """Return the routes that show banks, and which stored articles repeat their items."""
     router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_READER)
 
@@ -107,7 +107,7 @@ def bank_reading_routes(banks: BankDesk, desk: Desk) -> APIRouter:
     return router
 
 
-def bank_changing_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
+def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
     """Return the routes that create, change and remove banks."""
     router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_ADMIN)
 
@@ -138,7 +138,7 @@ def bank_changing_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
     return router
 
 
-def item_routes(receiving: Receiving, writes: BankWrites) -> APIRouter:
+def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
     """Return the routes that add, change and remove the items of banks."""
     router = APIRouter(prefix="/v1/banks/{bank}/items", tags=[_BANKS], dependencies=_OF_ITEMS)
 

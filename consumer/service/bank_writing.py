@@ -19,12 +19,12 @@ from consumer.decode.json_value import check_values
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import DecodeLimits
 from consumer.service.access import check_roles
-from consumer.service.bank_desk import BankDesk
 from consumer.service.bank_messages import ITEMS_MAX, AddedItems, BankSettings, ItemPatch, NewItem, NewItems, Removal
 from consumer.service.bank_reading import bank_summary, item_summary, known_bank, known_item
-from consumer.service.desk import Desk, Judging
+from consumer.service.context import LoadedService, ServiceContext
 from consumer.service.problems import INVALID_REQUEST, OTHER_ACTION, UNKNOWN_ARTICLE, unreadable
-from consumer.service.writing import Action, Changed, owner_of, record
+from consumer.service.service_banks import ServiceBanks
+from consumer.service.writing import Action, ChangeOutcome, owner_of, record
 from consumer.store_tools.inspection import stored_article
 from consumer.text.timestamps import rfc3339
 from consumer.web.audit_log import AuditLog
@@ -49,7 +49,7 @@ Stamp = dict[str, object]
 class BankWrites:
     """Changes banks, and answers with what they are then. Used by one event loop."""
 
-    def __init__(self, desk: Desk, banks: BankDesk, audit_log: AuditLog | None) -> None:
+    def __init__(self, desk: ServiceContext, banks: ServiceBanks, audit_log: AuditLog | None) -> None:
         self._desk = desk
         self._banks = banks
         self._audit_log = audit_log
@@ -134,7 +134,7 @@ class BankWrites:
         return msgspec.json.encode(removal)
 
     async def _record(self, request: Request, action: Action, changes: Sequence[tuple[str, str]]) -> None:
-        await record(self._audit_log, request, [Changed(action, target, state) for target, state in changes])
+        await record(self._audit_log, request, [ChangeOutcome(action, target, state) for target, state in changes])
 
 
 def _stamp(request: Request) -> Stamp:
@@ -175,7 +175,7 @@ def _entry(values: Mapping[str, object], kind: type[_Kind], place: str = "") -> 
         raise ProblemError(INVALID_REQUEST, f"{place}{error}.") from error
 
 
-def _new_items(judging: Judging, name: str, body: bytes, made: Stamp) -> list[BankItem]:
+def _new_items(judging: LoadedService, name: str, body: bytes, made: Stamp) -> list[BankItem]:
     """Return the items that a body adds to a bank, each once. Raises ``ProblemError`` and the store's errors."""
     asked = _decoded(_ITEMS_DECODER, body).items
     if len(asked) > ITEMS_MAX:
@@ -194,7 +194,7 @@ def _new_items(judging: Judging, name: str, body: bytes, made: Stamp) -> list[Ba
     return list(items.values())
 
 
-def _new_item(judging: Judging, name: str, asked: NewItem, made: Stamp, place: str) -> BankItem:
+def _new_item(judging: LoadedService, name: str, asked: NewItem, made: Stamp, place: str) -> BankItem:
     if (asked.text is None) == (asked.article is None):
         raise ProblemError(INVALID_REQUEST, f"{place}give either text, or article, the id of a stored article.")
     text, title, lang = asked.text, "", ""
@@ -217,7 +217,7 @@ def _new_item(judging: Judging, name: str, asked: NewItem, made: Stamp, place: s
     return _entry(values | made, BankItem, place)
 
 
-def _copied(judging: Judging, article_id: str, place: str) -> tuple[str, str, str]:
+def _copied(judging: LoadedService, article_id: str, place: str) -> tuple[str, str, str]:
     """Return the text, the title and the language of a stored article."""
     try:
         record = stored_article(judging.store, _STORE, article_id).stored.record

@@ -17,7 +17,7 @@ from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.model.verdict import MATCHES_MAX
-from consumer.service.desk import Judging
+from consumer.service.context import LoadedService
 from consumer.service.messages import (
     CheckAnswer,
     CheckMatch,
@@ -46,7 +46,7 @@ class Checks:
         self._articles_max = articles_max
         self._report = report
 
-    def answer(self, judging: Judging, body: bytes) -> bytes:
+    def answer(self, judging: LoadedService, body: bytes) -> bytes:
         """Return the answer to a request with this body, as JSON.
 
         Raises ``ProblemError`` where the request is not valid, or none of its articles is, and the store's errors.
@@ -80,7 +80,7 @@ class Checks:
         return articles
 
 
-def _decoded(item: object, judging: Judging) -> Article | Fault:
+def _decoded(item: object, judging: LoadedService) -> Article | Fault:
     """Decode an article, or say why it cannot be."""
     try:
         return _article(item, judging)
@@ -88,7 +88,7 @@ def _decoded(item: object, judging: Judging) -> Article | Fault:
         return fault_of(error.reason, error.detail, error.limit, judging.limits)
 
 
-def _article(item: object, judging: Judging) -> Article:
+def _article(item: object, judging: LoadedService) -> Article:
     """Decode an article as a feed's are, with the same fields, limits and reasons; only the id may be left out."""
     fields, key = judging.fields, None
     if isinstance(item, dict):
@@ -98,7 +98,7 @@ def _article(item: object, judging: Judging) -> Article:
     return decode(b"", fields, judging.limits, judging.body_form, key, lambda _: item)
 
 
-def _checked(judging: Judging, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
+def _checked(judging: LoadedService, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
     versions = unstored_versions(judging.engine, judging.builder, articles, judging.clock())
     found = judging.query(versions)
     return zip((version.record for version in versions), found, strict=True)
@@ -146,7 +146,7 @@ def _match(record: Record, match: Neighbour) -> CheckMatch:
     )
 
 
-def _id_of(item: object, judging: Judging) -> str | None:
+def _id_of(item: object, judging: LoadedService) -> str | None:
     """Return the id as the client wrote it, None where it wrote none that could be one."""
     article_id = field_at(item, judging.fields.id) if isinstance(item, dict) else None
     if isinstance(article_id, int) and not isinstance(article_id, bool):

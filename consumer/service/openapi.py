@@ -33,7 +33,7 @@ from consumer.service.messages import (
     StoreRequest,
 )
 from consumer.web.probes import Readiness
-from consumer.web.problems import CONTENT_TYPE, Kind, Problem, type_of
+from consumer.web.problems import CONTENT_TYPE, Problem, ProblemKind, type_of
 
 _TOKEN: Final = "token"  # noqa: S105  # the name of a scheme
 _REFERENCE: Final = "#/components/schemas/{name}"
@@ -165,7 +165,7 @@ def explained_answer() -> dict[int | str, dict[str, Any]]:
     return json_answer(_EXPLANATION, "Every condition.")
 
 
-def problem_answers(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+def problem_answers(*kinds: ProblemKind) -> dict[int | str, dict[str, Any]]:
     """Return what describes the problems of a route, by status."""
     return {
         status: {

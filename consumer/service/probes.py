@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from consumer.service.access import allowed
-from consumer.service.desk import Desk
+from consumer.service.context import ServiceContext
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
 from consumer.telemetry.health import HangLog
@@ -20,7 +20,7 @@ from consumer.web.probes import Scrapes, readiness_answer
 _OPERATION: Final = "operation"
 
 
-def open_routes(desk: Desk, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
+def open_routes(desk: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
     """Return the routes that orchestrators and Prometheus ask for."""
     router = APIRouter()
     scrapes = Scrapes(metrics.registry)

@@ -16,33 +16,33 @@ from consumer.web.problems import (
     UNKNOWN_HOST,
     ArticleFault,
     Fault,
-    Kind,
     Limit,
     ProblemError,
+    ProblemKind,
     retry_later,
     type_of,
 )
 from consumer.web.requests import LimitMet, LimitName
 
-UNAUTHORIZED: Final = Kind("unauthorized", 401, "No valid token")
-FORBIDDEN: Final = Kind("forbidden", 403, "The token does not allow this")
-NOT_FOUND: Final = Kind("not-found", 404, "No such resource")
-UNKNOWN_ARTICLE: Final = Kind("unknown-article", 404, "No such article")
-NO_BANKS: Final = Kind("no-banks", 404, "No banks are configured")
-UNKNOWN_BANK: Final = Kind("unknown-bank", 404, "No such bank")
-UNKNOWN_ITEM: Final = Kind("unknown-item", 404, "No such item")
-METHOD: Final = Kind("method-not-allowed", 405, "Method not allowed")
-NOT_FLAGGED: Final = Kind("not-flagged", 409, "The article is not flagged")
-OTHER_ACTION: Final = Kind("other-action", 409, "The bank has another action")
-TOO_LARGE: Final = Kind("too-large", 413, "The request is too large")
-MEDIA_TYPE: Final = Kind("media-type", 415, "Unsupported media type")
-INVALID_REQUEST: Final = Kind("invalid-request", 422, "Invalid request")
-INVALID_ARTICLE: Final = Kind("invalid-article", 422, "Invalid article")
-STARTING: Final = Kind("starting", 503, "The service is starting")
-NOT_READY: Final = Kind("not-ready", 503, "Nothing can be stored now")
-BANKS: Final = Kind("banks", 503, "The banks do not answer")
-OUTCOME_UNKNOWN: Final = Kind("outcome-unknown", 503, "Whether the request has had its effect is not known")
-UNCHECKED: Final = Kind("unchecked", 503, "Tokens cannot be checked")
+UNAUTHORIZED: Final = ProblemKind("unauthorized", 401, "No valid token")
+FORBIDDEN: Final = ProblemKind("forbidden", 403, "The token does not allow this")
+NOT_FOUND: Final = ProblemKind("not-found", 404, "No such resource")
+UNKNOWN_ARTICLE: Final = ProblemKind("unknown-article", 404, "No such article")
+NO_BANKS: Final = ProblemKind("no-banks", 404, "No banks are configured")
+UNKNOWN_BANK: Final = ProblemKind("unknown-bank", 404, "No such bank")
+UNKNOWN_ITEM: Final = ProblemKind("unknown-item", 404, "No such item")
+METHOD: Final = ProblemKind("method-not-allowed", 405, "Method not allowed")
+NOT_FLAGGED: Final = ProblemKind("not-flagged", 409, "The article is not flagged")
+OTHER_ACTION: Final = ProblemKind("other-action", 409, "The bank has another action")
+TOO_LARGE: Final = ProblemKind("too-large", 413, "The request is too large")
+MEDIA_TYPE: Final = ProblemKind("media-type", 415, "Unsupported media type")
+INVALID_REQUEST: Final = ProblemKind("invalid-request", 422, "Invalid request")
+INVALID_ARTICLE: Final = ProblemKind("invalid-article", 422, "Invalid article")
+STARTING: Final = ProblemKind("starting", 503, "The service is starting")
+NOT_READY: Final = ProblemKind("not-ready", 503, "Nothing can be stored now")
+BANKS: Final = ProblemKind("banks", 503, "The banks do not answer")
+OUTCOME_UNKNOWN: Final = ProblemKind("outcome-unknown", 503, "Whether the request has had its effect is not known")
+UNCHECKED: Final = ProblemKind("unchecked", 503, "Tokens cannot be checked")
 
 KINDS: Final = (
     MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNKNOWN_ARTICLE, NO_BANKS, UNKNOWN_BANK, UNKNOWN_ITEM, METHOD,

@@ -12,16 +12,16 @@ from consumer.fingerprint import TextKind
 from consumer.judge.events import version_name
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import decode_verdict
-from consumer.service.desk import Judging
+from consumer.service.context import LoadedService
 from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry, StatsAnswer, StoreCounts, WindowEstimate
 from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
 from consumer.store_tools.explanation import compared_article, explained, plain
-from consumer.store_tools.inspection import Link, arrival_of, chain, latest
+from consumer.store_tools.inspection import DuplicateLink, arrival_of, chain, latest
 from consumer.store_tools.store_plan import counted_window, window_size
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ProblemError
 from storage.interface import Store
-from storage.records import Stored, Tombstone, id_hash
+from storage.records import StoredVersion, Tombstone, id_hash
 
 FRESH_S: Final = 10.0
 """For how long what was counted is answered."""
@@ -91,7 +91,7 @@ def unknown(article_id: str) -> ProblemError:
     )
 
 
-def explanation_answer(judging: Judging, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
+def explanation_answer(judging: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
     """Return why two articles are near-duplicates or not, as JSON; each is an id and a version, None for the latest.
 
     Raises ``ProblemError`` where one is not stored.
@@ -103,7 +103,7 @@ def explanation_answer(judging: Judging, a: tuple[str, str | None], b: tuple[str
     return msgspec.json.encode(plain(explained(article_a, article_b, judging.settings, judging.lexicon)))
 
 
-def counted(judging: Judging) -> StatsAnswer:
+def counted(judging: LoadedService) -> StatsAnswer:
     """Count what the store holds. Raises the store's errors."""
     settings = judging.settings
     return StatsAnswer(
@@ -115,7 +115,7 @@ def counted(judging: Judging) -> StatsAnswer:
     )
 
 
-def _entry(entry: Stored | Tombstone) -> HistoryEntry:
+def _entry(entry: StoredVersion | Tombstone) -> HistoryEntry:
     arrival = arrival_of(entry)
     version, arrived_at = version_name(arrival.reference), rfc3339(arrival.time_ms)
     if isinstance(entry, Tombstone):
@@ -135,7 +135,7 @@ def _entry(entry: Stored | Tombstone) -> HistoryEntry:
     )
 
 
-def _link(link: Link) -> ChainLink:
+def _link(link: DuplicateLink) -> ChainLink:
     record = link.stored.record
     outcome = None if link.verdict is None else cast("Literal['unique', 'duplicate']", link.verdict.outcome)
     return ChainLink(
@@ -143,7 +143,7 @@ def _link(link: Link) -> ChainLink:
     )
 
 
-def _window(judging: Judging) -> WindowEstimate:
+def _window(judging: LoadedService) -> WindowEstimate:
     store, settings = judging.store, judging.settings
     exact = None if judging.is_remote else counted_window(store, settings.window_ms, _COUNTED_MAX)
     size = exact or window_size(store, settings.plan, settings.window_ms, _SEED)
@@ -153,7 +153,7 @@ def _window(judging: Judging) -> WindowEstimate:
     return WindowEstimate(size.articles, size.error)
 
 
-def _counts(judging: Judging) -> StoreCounts:
+def _counts(judging: LoadedService) -> StoreCounts:
     stats = judging.store.stats()
     return StoreCounts(
         versions=stats.versions,

@@ -25,7 +25,7 @@ class _Body:
         self.was_cut = False
 
 
-class Receiving:
+class BodyReceiver:
     """Limits a body to ``body_bytes_max`` and ``receive_s``, and all together to ``received_bytes_max``.
 
     Where there would be more, the one that has been arriving for longest gives way: a slow client must not keep out

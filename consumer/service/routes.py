@@ -15,9 +15,9 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.program_version import program_version
 from consumer.service import problems
-from consumer.service.access import Entrance, allowed
+from consumer.service.access import TokenAuthentication, allowed
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk
+from consumer.service.context import ServiceContext
 from consumer.service.messages import VERSION_CHARS_MAX
 from consumer.service.openapi import (
     CHECK_EXAMPLE,
@@ -67,7 +67,7 @@ _ARTICLES_KEY: Final = _key_header(
 )
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
-Version = Annotated[
+VersionParameter = Annotated[
     str | None,
     Query(description="The version, as in events; by default the latest.", max_length=VERSION_CHARS_MAX),
 ]
@@ -76,7 +76,7 @@ _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosni
 """Sent with every answer."""
 
 
-def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
+def reading_routes(desk: ServiceContext, checks: Checks) -> APIRouter:
     """Return the routes that read; none of them stores anything."""
     router = APIRouter(prefix="/v1", dependencies=_READER)
     stats = FreshStats()
@@ -118,8 +118,8 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
         request: Request,
         id: IdInPath,  # noqa: A002  # as in the path
         other: IdInPath,
-        version: Version = None,
-        other_version: Version = None,
+        version: VersionParameter = None,
+        other_version: VersionParameter = None,
     ) -> Response:
         """Compare two stored articles, and show every condition with its figures and how the texts differ."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
@@ -139,7 +139,7 @@ def reading_routes(desk: Desk, checks: Checks) -> APIRouter:
     return router
 
 
-def writing_routes(desk: Desk, writes: Writes) -> APIRouter:
+def writing_routes(desk: ServiceContext, writes: Writes) -> APIRouter:
     """Return the routes that store, retract and release."""
     router = APIRouter(prefix="/v1")
 
@@ -199,7 +199,7 @@ def json_response(data: bytes) -> Response:
     return Response(data, media_type="application/json")
 
 
-def build_app(routers: Sequence[APIRouter], access: Access, entrance: Entrance, hooks: Hooks) -> Front:
+def build_app(routers: Sequence[APIRouter], access: Access, entrance: TokenAuthentication, hooks: Hooks) -> Front:
     """Return the application of these routes, with what every request passes first."""
     # FastAPI's pages of documentation would load scripts from elsewhere.
     app = FastAPI(

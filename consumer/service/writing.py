@@ -21,7 +21,7 @@ from consumer.model.errors import Abandoned, BadRecord, ConfigError, InboxFull, 
 from consumer.model.limits import KEY_CHARS_MAX, DecodeLimits
 from consumer.model.submission import RecordVerdict, Reply, RequestOrigin, Retraction, Submission
 from consumer.model.verdict import VerdictEvent
-from consumer.service.desk import Desk, Judging
+from consumer.service.context import LoadedService, ServiceContext
 from consumer.service.inbox import Inbox
 from consumer.service.messages import FailedArticle, ReleaseRequest
 from consumer.service.problems import (
@@ -37,7 +37,7 @@ from consumer.service.problems import (
     unreadable,
 )
 from consumer.store_tools.releases import Attribution, NotFlagged
-from consumer.web.audit_log import AuditLog, Change
+from consumer.web.audit_log import AuditLog, ChangeRecord
 from consumer.web.problems import BUSY, ArticleFault, Limit, ProblemError, retry_later
 from consumer.web.request_threads import RETRY_S
 from consumer.web.requests import LimitName
@@ -62,7 +62,7 @@ _OF_OWNER: Final = b"owned-key\0%b\0%b"
 _RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
-class Changed(NamedTuple):
+class ChangeOutcome(NamedTuple):
     """What was done to an article, and the outcome of its verdict; or to a bank or an item, and its state then."""
 
     action: Action
@@ -75,7 +75,7 @@ def owner_of(caller: Caller | None) -> str:
     return NO_OWNER if caller is None else caller.owner
 
 
-async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[Changed]) -> None:
+async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[ChangeOutcome]) -> None:
     """Record what a request has changed, once that is stored and before it is answered; nothing without a log.
 
     Raises ``ProblemError`` where it cannot be recorded: the client is told to send the request again.
@@ -84,7 +84,7 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
         return
     caller: Caller | None = request.state.caller
     lines = [
-        Change(
+        ChangeRecord(
             at_ms=now_ms(),
             token=None if caller is None else caller.name,
             owner=owner_of(caller),
@@ -103,7 +103,7 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
         raise outcome_unknown("The change cannot be recorded in the audit log.") from error
 
 
-class Gathered(NamedTuple):
+class PendingArticles(NamedTuple):
     """The articles of a request that are being judged, and the limits that they may have met."""
 
     submission: Submission
@@ -122,7 +122,7 @@ class Writes:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ServiceContext,
         inbox: Inbox,
         section: ServiceSection,
         audit_log: AuditLog | None,
@@ -135,14 +135,14 @@ class Writes:
         self._audit_log = audit_log
         self._report = report
 
-    async def put(self, request: Request, body: bytes) -> Gathered:
+    async def put(self, request: Request, body: bytes) -> PendingArticles:
         """Have the articles of a body judged. Raises ``ProblemError``."""
         keys = request.headers.getlist(KEY_HEADER)
         origin = RequestOrigin(_owner(request.state.caller), _key(keys)) if keys else None
         self._desk.check_ready()
         return await self._desk.ask(request, lambda judging: self._put_articles(judging, body, origin))
 
-    async def answer(self, request: Request, gathered: Gathered) -> bytes:
+    async def answer(self, request: Request, gathered: PendingArticles) -> bytes:
         """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
         replies = await self._replies(gathered.submission)
         events = [reply.event for reply in replies if isinstance(reply, RecordVerdict)]
@@ -170,11 +170,11 @@ class Writes:
         await record(self._audit_log, request, [_changed("articles.release", event)])
         return event.encoded
 
-    def _put_articles(self, judging: Judging, body: bytes, origin: RequestOrigin | None) -> Gathered:
+    def _put_articles(self, judging: LoadedService, body: bytes, origin: RequestOrigin | None) -> PendingArticles:
         articles = _split_articles(body, judging.limits, self._articles_max)
-        return Gathered(self._taken(lambda: self._inbox.put(articles, origin)), judging.limits)
+        return PendingArticles(self._taken(lambda: self._inbox.put(articles, origin)), judging.limits)
 
-    def _put_retraction(self, judging: Judging, article_id: str, origin: RequestOrigin) -> Submission:
+    def _put_retraction(self, judging: LoadedService, article_id: str, origin: RequestOrigin) -> Submission:
         try:
             check_id(article_id, "the id in the path", judging.limits.id_bytes_max)
         except BadRecord as error:
@@ -276,8 +276,8 @@ def _key(keys: Sequence[str]) -> str:
     return sent
 
 
-def _changed(action: Action, event: VerdictEvent) -> Changed:
-    return Changed(action, event.verdict.id, event.verdict.outcome)
+def _changed(action: Action, event: VerdictEvent) -> ChangeOutcome:
+    return ChangeOutcome(action, event.verdict.id, event.verdict.outcome)
 
 
 def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> bytes:
@@ -306,7 +306,7 @@ def _asked(body: bytes) -> ReleaseRequest:
         raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
 
 
-def _released(judging: Judging, article_id: str, asked: ReleaseRequest) -> VerdictEvent:
+def _released(judging: LoadedService, article_id: str, asked: ReleaseRequest) -> VerdictEvent:
     try:
         return judging.release(article_id, asked.version, Attribution(asked.by, asked.reason))
     except NotFlagged as error:

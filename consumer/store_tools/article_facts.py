@@ -5,11 +5,11 @@ from typing import Literal, NamedTuple
 
 from consumer.judge.events import shared_keywords, version_name
 from consumer.model.verdict import Outcome, Released, Verdict, decode_verdict
-from consumer.store_tools.explanation import SharedWith, passages_of
+from consumer.store_tools.explanation import SharedPart, passages_of
 from consumer.store_tools.inspection import (
     CHAIN_MAX,
+    DuplicateLink,
     History,
-    Link,
     arrival_of,
     chain,
     how_it_ended,
@@ -18,10 +18,10 @@ from consumer.store_tools.inspection import (
     version_in,
 )
 from storage.interface import Store
-from storage.records import Arrival, Stored, Tombstone
+from storage.records import Arrival, StoredVersion, Tombstone
 
 
-class HistoryEntry(NamedTuple):
+class ArticleHistoryEntry(NamedTuple):
     """A version or a retraction in the history of an id. What only versions have is empty in a retraction.
 
     ``stretch`` counts how often its text had ended before. ``verdict`` is None while the version is pending.
@@ -56,13 +56,13 @@ class ArticleFacts(NamedTuple):
     """
 
     history: History
-    links: Sequence[Link]
+    links: Sequence[DuplicateLink]
     histories: Sequence[History]
-    passages: Sequence[SharedWith]
+    passages: Sequence[SharedPart]
     body: str | None
 
     @property
-    def entries(self) -> list[HistoryEntry]:
+    def entries(self) -> list[ArticleHistoryEntry]:
         """The history, in order of arrival."""
         return [history_entry(entry) for entry in self.history]
 
@@ -98,7 +98,7 @@ def article_facts(
     )
 
 
-def keywords_of(links: Sequence[Link]) -> tuple[str, ...]:
+def keywords_of(links: Sequence[DuplicateLink]) -> tuple[str, ...]:
     """Return the keywords that a version shares with the article after it in its chain.
 
     Where that is no longer stored, return the version's own keywords.
@@ -108,12 +108,14 @@ def keywords_of(links: Sequence[Link]) -> tuple[str, ...]:
     return shared_keywords(links[0].stored.record, links[min(1, len(links) - 1)].stored.record)
 
 
-def history_entry(entry: Stored | Tombstone) -> HistoryEntry:
+def history_entry(entry: StoredVersion | Tombstone) -> ArticleHistoryEntry:
     """Return a version or a retraction as its history shows it."""
     arrival, origin = arrival_of(entry), origin_of(entry)
     version = version_name(arrival.reference)
     if isinstance(entry, Tombstone):
-        return HistoryEntry("retraction", version, arrival, origin, 0, None, "", None)
+        return ArticleHistoryEntry("retraction", version, arrival, origin, 0, None, "", None)
     verdict = None if entry.verdict is None else decode_verdict(entry.verdict)
     record = entry.record
-    return HistoryEntry("version", version, arrival, origin, record.stretch or 0, entry.ends_at, record.title, verdict)
+    return ArticleHistoryEntry(
+        "version", version, arrival, origin, record.stretch or 0, entry.ends_at, record.title, verdict
+    )

@@ -13,7 +13,7 @@ from consumer.model.bank_match import retroactive_match
 from consumer.model.verdict import BankMention, Released, VerdictEvent, decode_verdict
 from consumer.store_tools.bank_matches import StoredMatch
 from consumer.store_tools.releases import Attribution
-from storage.records import ALLOW, DENY, Stored
+from storage.records import ALLOW, DENY, StoredVersion
 
 
 class AllowedFlag(NamedTuple):
@@ -23,7 +23,7 @@ class AllowedFlag(NamedTuple):
     been sent.
     """
 
-    stored: Stored
+    stored: StoredVersion
     attribution: Attribution
     is_released: bool
 
@@ -31,7 +31,7 @@ class AllowedFlag(NamedTuple):
 class DeniedArticle(NamedTuple):
     """A version that repeats a denied text, the item, which its verdict does not name, and the event about both."""
 
-    stored: Stored
+    stored: StoredVersion
     event: VerdictEvent
     mention: BankMention
     match: bytes

@@ -21,16 +21,16 @@ from typing import Final, NamedTuple, TypeVar
 from consumer.banks.bank import BankItem, Banks, letters_in
 from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
 from consumer.fingerprint import Engine
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
 from storage.postings import part_keys
-from storage.records import DENY, BankMatch, Record, Stored, Version
+from storage.records import DENY, BankMatch, Record, StoredVersion, Version
 
 MATCHES_MAX: Final = 10_000
 """Articles that a look-up returns."""
@@ -54,7 +54,7 @@ _Value = TypeVar("_Value")
 class StoredMatch(NamedTuple):
     """A stored article, and the items that it repeats, the most important first."""
 
-    stored: Stored
+    stored: StoredVersion
     matches: tuple[BankMatch, ...]
 
     @property
@@ -165,13 +165,13 @@ class BankLookUp:
         self.proceed()
         fingerprints = self.opened.engine.fingerprint([item.text for item in items], [item.lang for item in items])
         articles = [Article(f"{_NO_ARTICLE}{item.bank}/{item.item}", item.text) for item in items]
-        arrivals = [ArrivedAt(now_ms, place) for place in range(len(items))]
+        arrivals = [ArrivalTime(now_ms, place) for place in range(len(items))]
         records = [version.record for version in self.opened.builder.versions(articles, arrivals, fingerprints)]
         similar = search.look_up_unstored(records)
         searched = [record for item, record in zip(items, records, strict=True) if _is_searched(banks, item)]
         containing = _containing(self.opened.store, searched, now_ms - self.opened.settings.window_ms)
         others = [reference for reference in containing.references if reference not in similar.stored]
-        read: list[Stored] = []
+        read: list[StoredVersion] = []
         for some in _batches(others, _VERSIONS_AT_ONCE):
             self.proceed()
             read += (stored for stored in self.opened.store.read(some) if stored is not None)
@@ -185,7 +185,7 @@ class BankLookUp:
 class _CandidateVersions(NamedTuple):
     """Versions that may repeat an item; ``parts`` says whether those that contain one were looked for."""
 
-    stored: Sequence[Stored]
+    stored: Sequence[StoredVersion]
     truncated: bool
     parts: bool
 
@@ -227,7 +227,7 @@ class ComparedVersions(NamedTuple):
     are not found. ``limited`` counts those that are alike more items than are compared, or repeat more than are named.
     """
 
-    stored: Sequence[Stored]
+    stored: Sequence[StoredVersion]
     matches: Sequence[tuple[BankMatch, ...]]
     without_text: int
     limited: int
@@ -238,7 +238,7 @@ class ComparedVersions(NamedTuple):
         return (StoredMatch(stored, matches) for stored, matches in pairs if matches)
 
 
-def compare(store: Store, known: KnownTexts, stored: Sequence[Stored]) -> ComparedVersions:
+def compare(store: Store, known: KnownTexts, stored: Sequence[StoredVersion]) -> ComparedVersions:
     """Compare stored versions with known texts, as if they arrived now. Raises the store's errors."""
     if not stored:
         return ComparedVersions((), (), 0, 0)
@@ -258,9 +258,9 @@ def compare(store: Store, known: KnownTexts, stored: Sequence[Stored]) -> Compar
     return ComparedVersions(stored, matches.matches, sum(text is None for text in texts), matches.limited)
 
 
-def _is_current(stored: Stored) -> bool:
+def _is_current(stored: StoredVersion) -> bool:
     """Return whether a version is kept and in force."""
-    return stored.ends_at is None and state_of(stored) is State.KEPT
+    return stored.ends_at is None and state_of(stored) is VersionState.KEPT
 
 
 def _is_searched(banks: Banks, item: BankItem) -> bool:

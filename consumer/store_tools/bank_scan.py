@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from consumer.banks.known_texts import KnownTexts
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.store_tools.bank_matches import ComparedVersions, compare
 from consumer.store_tools.inspection import last_links
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
 _VERSIONS_AT_ONCE = 256
 """Versions that are compared at once, with their texts in memory."""
@@ -55,13 +55,13 @@ def member_counts(store: Store, kept: Collection[bytes]) -> Iterator[Counter[byt
     """
     members: Counter[bytes] = Counter()
     for batch in _batches(store):
-        flags = [stored for stored in batch if stored.ends_at is None and state_of(stored) is State.DUPLICATE]
+        flags = [stored for stored in batch if stored.ends_at is None and state_of(stored) is VersionState.DUPLICATE]
         ends = (link.stored.record.reference for link in last_links(store, flags))
         members.update(reference for reference in ends if reference in kept)
         yield members
 
 
-def _batches(store: Store) -> Iterator[list[Stored]]:
-    versions = (stored for stored in store.scan() if isinstance(stored, Stored))
+def _batches(store: Store) -> Iterator[list[StoredVersion]]:
+    versions = (stored for stored in store.scan() if isinstance(stored, StoredVersion))
     while batch := list(islice(versions, _VERSIONS_AT_ONCE)):
         yield batch

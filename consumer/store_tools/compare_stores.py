@@ -8,11 +8,13 @@ from typing import Final, Literal, NamedTuple
 from consumer.judge.events import original_of
 from consumer.model.verdict import Verdict, decode_verdict
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
-Change = Literal["same", "flagged_now", "not_flagged_now", "other_partner", "partner_came_before", "not_in_force"]
+VerdictChangeKind = Literal[
+    "same", "flagged_now", "not_flagged_now", "other_partner", "partner_came_before", "not_in_force"
+]
 
-CHANGES: Final[dict[Change, str]] = {
+CHANGES: Final[dict[VerdictChangeKind, str]] = {
     "same": "the same",
     "flagged_now": "flagged now, but not before",
     "not_flagged_now": "not flagged now, but before",
@@ -26,39 +28,39 @@ _BATCH: Final = 256
 """Versions that are compared at once."""
 
 
-class Changed(NamedTuple):
+class VerdictChange(NamedTuple):
     """A version, the kind of its change, and its verdicts in both stores."""
 
-    change: Change
+    change: VerdictChangeKind
     now: Verdict
     before: Verdict | None
 
 
-class Report(NamedTuple):
+class StoreComparison(NamedTuple):
     """The number of versions of each kind, and examples of those that changed."""
 
-    counts: Counter[Change]
-    examples: list[Changed]
+    counts: Counter[VerdictChangeKind]
+    examples: list[VerdictChange]
 
 
-def compare_stores(now: Store, before: Store, examples_max: int) -> Report:
+def compare_stores(now: Store, before: Store, examples_max: int) -> StoreComparison:
     """Compare the verdicts in ``now`` with those in ``before``; return at most ``examples_max`` examples of each kind.
 
     A flag in ``before`` whose original is not in ``now`` could not be found again. It is counted separately, and not as
     a change. Raises the stores' errors.
     """
-    counts: Counter[Change] = Counter()
-    examples: list[Changed] = []
+    counts: Counter[VerdictChangeKind] = Counter()
+    examples: list[VerdictChange] = []
     for changed in _compared(now, before):
         counts[changed.change] += 1
         if changed.change not in {"same", "not_in_force"} and counts[changed.change] <= examples_max:
             examples.append(changed)
     order = list(CHANGES)
-    return Report(counts, sorted(examples, key=lambda example: (order.index(example.change), example.now.id)))
+    return StoreComparison(counts, sorted(examples, key=lambda example: (order.index(example.change), example.now.id)))
 
 
-def _compared(now: Store, before: Store) -> Iterator[Changed]:
-    judged = (stored for stored in now.scan() if isinstance(stored, Stored) and stored.verdict is not None)
+def _compared(now: Store, before: Store) -> Iterator[VerdictChange]:
+    judged = (stored for stored in now.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     while batch := list(islice(judged, _BATCH)):
         verdicts = [decode_verdict(stored.verdict or b"") for stored in batch]
         counterparts = before.read([stored.record.reference for stored in batch])
@@ -73,10 +75,10 @@ def _compared(now: Store, before: Store) -> Iterator[Changed]:
         pairs_read = zip(references, now.read(references), strict=True)
         present = {reference for reference, stored in pairs_read if stored is not None}
         for new, old in pairs:
-            yield Changed(_change(new, old, present), new, old)
+            yield VerdictChange(_change(new, old, present), new, old)
 
 
-def _change(new: Verdict, old: Verdict | None, present: set[bytes]) -> Change:
+def _change(new: Verdict, old: Verdict | None, present: set[bytes]) -> VerdictChangeKind:
     if old is None:
         return "not_in_force"
     if new.outcome == old.outcome:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from consumer.fingerprint import Fingerprinter, Lexicon, facts_count, values_by_slot
-from consumer.judge.comparison import Comparison, compare
+from consumer.judge.comparison import PairComparison, compare
 from consumer.judge.events import reference_in, shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Part, Verdict
@@ -16,13 +16,13 @@ from consumer.text.moves import with_moves
 from consumer.text.passages import Passage, passages
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
 
 class ComparedArticle(NamedTuple):
     """One of the two articles, its text None where the store keeps none. An article of a file has no history."""
 
-    stored: Stored
+    stored: StoredVersion
     body: str | None
     history: History
 
@@ -48,7 +48,7 @@ class Explanation(NamedTuple):
 
     a: ComparedArticle
     b: ComparedArticle
-    comparison: Comparison
+    comparison: PairComparison
     judged_by: JudgeSettings
     other_settings: list[str]
     facts: Facts | None
@@ -95,7 +95,7 @@ def plain(explanation: Explanation) -> dict[str, object]:
     }
 
 
-def gap_ms(a: Stored, b: Stored) -> int:
+def gap_ms(a: StoredVersion, b: StoredVersion) -> int:
     """Return the time between two arrivals, in milliseconds."""
     return abs(a.record.time_ms - b.record.time_ms)
 
@@ -163,25 +163,25 @@ def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lex
     return Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
 
 
-class SharedWith(NamedTuple):
+class SharedPart(NamedTuple):
     """A part, and the passages that stand in both articles; None where the store does not have both texts."""
 
     part: Part
     passages: list[Passage] | None
 
 
-def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> list[SharedWith]:
+def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> list[SharedPart]:
     """Return the passages of a text that stand in each of these articles. Raises the store's errors."""
     if body is None:
-        return [SharedWith(part, None) for part in parts]
+        return [SharedPart(part, None) for part in parts]
     others = store.bodies([reference_in(part.id, part.version) for part in parts])
     return [
-        SharedWith(part, None if other is None else passages(body, other))
+        SharedPart(part, None if other is None else passages(body, other))
         for part, other in zip(parts, others, strict=True)
     ]
 
 
-def passages_of(store: Store, stored: Stored, verdict: Verdict | None) -> list[SharedWith]:
+def passages_of(store: Store, stored: StoredVersion, verdict: Verdict | None) -> list[SharedPart]:
     """Return the same for the parts that a stored verdict names."""
     if verdict is None or not isinstance(verdict.parts, tuple):
         return []

@@ -11,7 +11,7 @@ from consumer.judge.binding import is_keyed
 from consumer.judge.events import version_name
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
-from storage.records import Arrival, Record, Stored, Tombstone
+from storage.records import Arrival, Record, StoredVersion, Tombstone
 
 SCHEMA: Final = "dupwatch.export/1"
 _BATCH: Final = 256
@@ -67,16 +67,16 @@ def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
     """Yield every version and tombstone as a line of JSON without line end; texts are included with ``bodies``."""
     everything = store.scan()
     while batch := list(islice(everything, _BATCH)):
-        versions = [stored.record.reference for stored in batch if isinstance(stored, Stored)]
+        versions = [stored.record.reference for stored in batch if isinstance(stored, StoredVersion)]
         texts = dict(zip(versions, store.bodies(versions), strict=True)) if bodies else {}
         for stored in batch:
-            if isinstance(stored, Stored):
+            if isinstance(stored, StoredVersion):
                 yield msgspec.json.encode(_version(stored, texts.get(stored.record.reference)))
             else:
                 yield msgspec.json.encode(_tombstone(stored))
 
 
-def _version(stored: Stored, body: str | None) -> ExportedVersion:
+def _version(stored: StoredVersion, body: str | None) -> ExportedVersion:
     record = stored.record
     return ExportedVersion(
         **_shingle_members(record),

@@ -16,29 +16,29 @@ from consumer.model.verdict import Released, Verdict, decode_verdict, outcome_of
 from consumer.text.timestamps import rfc3339
 from storage.interface import Store
 from storage.postings import PostingArray, all_keys, part_keys, postings_of
-from storage.records import Arrival, Stored, Tombstone, id_hash
+from storage.records import Arrival, StoredVersion, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
 """No burst makes this many links; a longer chain is a circle."""
 _VERIFY_BATCH = 16
 """Versions that are checked at once, with all their rows in memory."""
-History = Sequence[Stored | Tombstone]
+History = Sequence[StoredVersion | Tombstone]
 
 
-class Link(NamedTuple):
+class DuplicateLink(NamedTuple):
     """A version in the chain from a duplicate to the kept version at its end; verdict None while it is pending."""
 
-    stored: Stored
+    stored: StoredVersion
     verdict: Verdict | None
 
 
-def chain(store: Store, start: Stored, links_max: int = CHAIN_MAX) -> list[Link]:
+def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
     """Follow ``duplicate_of`` from a version; return the links from it to the first that names no other."""
-    links: list[Link] = []
-    here: Stored | None = start
+    links: list[DuplicateLink] = []
+    here: StoredVersion | None = start
     while here is not None and len(links) < links_max:
         verdict = None if here.verdict is None else decode_verdict(here.verdict)
-        links.append(Link(here, verdict))
+        links.append(DuplicateLink(here, verdict))
         original = _original(verdict)
         if original is None:
             break
@@ -46,9 +46,9 @@ def chain(store: Store, start: Stored, links_max: int = CHAIN_MAX) -> list[Link]
     return links
 
 
-def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
+def last_links(store: Store, starts: Sequence[StoredVersion]) -> list[DuplicateLink]:
     """Return the last link of the ``chain`` of each version; all chains are read together, step by step."""
-    links = [Link(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
+    links = [DuplicateLink(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
     unfinished = set(range(len(links)))
     for _ in range(CHAIN_MAX):
         originals = {index: _original(links[index].verdict) for index in unfinished}
@@ -61,7 +61,7 @@ def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
             original = None if reference is None else read[reference]
             if original is not None:
                 verdict = None if original.verdict is None else decode_verdict(original.verdict)
-                links[index] = Link(original, verdict)
+                links[index] = DuplicateLink(original, verdict)
                 unfinished.add(index)
     return links
 
@@ -73,13 +73,13 @@ def _original(verdict: Verdict | None) -> bytes | None:
     return original_of(verdict)
 
 
-def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
+def dangling_flags(store: Store, before_ms: int) -> Iterator[StoredVersion]:
     """Yield flags whose chain ends at a version that arrived before ``before_ms`` and is still pending.
 
     This happens when a source loses a message after its article was stored and before its offset was committed: the
     article may never be judged, and the flag names one that was perhaps never passed on.
     """
-    judged = (stored for stored in store.scan() if isinstance(stored, Stored) and stored.verdict is not None)
+    judged = (stored for stored in store.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     while batch := list(islice(judged, _VERIFY_BATCH)):
         for flag, last in zip(batch, last_links(store, batch), strict=True):
             if last.verdict is None and last.stored.record.time_ms < before_ms:
@@ -87,7 +87,7 @@ def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
 
 
 @dataclass(slots=True)
-class Findings:
+class VerificationReport:
     """What ``verify`` found: counts of what is stored, and a sentence for each problem."""
 
     versions: int = 0
@@ -98,7 +98,7 @@ class Findings:
     wrong: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
+def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport]:
     """Check every version, batch by batch; yield the findings so far after each batch.
 
     A kept version must have all its postings, and no near version may be kept as well, unless one of the two is of a
@@ -106,10 +106,10 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
     duplicate must end at a kept version. A pending version is correct: its batch may be in progress, or its message was
     never delivered again.
     """
-    findings = Findings()
+    findings = VerificationReport()
     everything = store.scan()
     while batch := list(islice(everything, _VERIFY_BATCH)):
-        versions = [stored for stored in batch if isinstance(stored, Stored)]
+        versions = [stored for stored in batch if isinstance(stored, StoredVersion)]
         findings.tombstones += len(batch) - len(versions)
         findings.versions += len(versions)
         outcomes = [None if version.verdict is None else outcome_of(version.verdict) for version in versions]
@@ -124,7 +124,7 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
         yield findings
 
 
-def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
+def _broken_chain(store: Store, start: StoredVersion, last: DuplicateLink) -> Iterator[str]:
     name = start.record.id
     if last.verdict is None:
         yield f"{name!r} is a duplicate of {last.stored.record.id!r}, which is pending"
@@ -134,7 +134,7 @@ def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
             yield f"the chain of duplicates from {name!r} is a circle"
 
 
-def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettings) -> Iterator[str]:
+def _wrong_with_kept(store: Store, kept: Sequence[StoredVersion], settings: JudgeSettings) -> Iterator[str]:
     probes = [Probe(version.record, probe_keys(version.record, settings)) for version in kept]
     keys = sorted({key for probe in probes for key in [*probe.keys, *part_keys(probe.record)]})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
@@ -145,7 +145,7 @@ def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettin
             yield f"{record.id!r} is kept and lacks {len(missing)} of its {len(all_keys(record))} postings"
     candidates = find_candidates(probes, rows, settings)
     references = sorted({reference for of_version in candidates for reference in of_version.references})
-    stored: Mapping[bytes, Stored] = {
+    stored: Mapping[bytes, StoredVersion] = {
         other.record.reference: other for other in store.read(references) if other is not None and _kept(other)
     }
     for version, of_version in zip(kept, candidates, strict=True):
@@ -163,11 +163,11 @@ def _holds(row: PostingArray, posting: bytes) -> bool:
     return any(stored.tobytes() == posting for stored in same_version)
 
 
-def _kept(stored: Stored) -> bool:
+def _kept(stored: StoredVersion) -> bool:
     return stored.verdict is not None and outcome_of(stored.verdict) == "unique"
 
 
-def _exempt(a: Stored, b: Stored, settings: JudgeSettings) -> bool:
+def _exempt(a: StoredVersion, b: StoredVersion, settings: JudgeSettings) -> bool:
     """Return whether two near versions may both be kept."""
     if any(settings.never_flags(version.record) for version in (a, b)):
         return True
@@ -179,9 +179,9 @@ def _exempt(a: Stored, b: Stored, settings: JudgeSettings) -> bool:
     return any(verdict.decided_at == last_decided_at and isinstance(verdict.released, Released) for verdict in verdicts)
 
 
-def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
+def latest(history: Sequence[StoredVersion | Tombstone]) -> StoredVersion | None:
     """Return the version of an id that arrived last; None where it has only tombstones."""
-    versions = [stored for stored in history if isinstance(stored, Stored)]
+    versions = [stored for stored in history if isinstance(stored, StoredVersion)]
     return versions[-1] if versions else None
 
 
@@ -196,7 +196,7 @@ def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
 class StoredArticle(NamedTuple):
     """One version of an article, and all versions and retractions of its id in order of arrival."""
 
-    stored: Stored
+    stored: StoredVersion
     history: History
 
 
@@ -209,11 +209,11 @@ def stored_article(store: Store, url: str, article_id: str, version: str | None 
     return StoredArticle(stored, history)
 
 
-def version_in(history: History, version: str | None) -> Stored | None:
+def version_in(history: History, version: str | None) -> StoredVersion | None:
     """Return the named version, or without a name the latest; None where the history does not have it."""
     if version is None:
         return latest(history)
-    versions = (entry for entry in history if isinstance(entry, Stored))
+    versions = (entry for entry in history if isinstance(entry, StoredVersion))
     return next((each for each in versions if version_name(each.record.reference) == version.lower()), None)
 
 
@@ -229,22 +229,22 @@ def not_stored(history: History, url: str, article_id: str, version: str | None)
         return ConfigError(
             f"{version} of {article_id!r} is a retraction and has no text; dupwatch show lists the versions"
         )
-    names = [version_name(entry.record.reference) for entry in history if isinstance(entry, Stored)]
+    names = [version_name(entry.record.reference) for entry in history if isinstance(entry, StoredVersion)]
     return ConfigError(f"{article_id!r} has no version {version} in {url}; its versions: {', '.join(names) or 'none'}")
 
 
-def arrival_of(entry: Stored | Tombstone) -> Arrival:
+def arrival_of(entry: StoredVersion | Tombstone) -> Arrival:
     """Return the arrival of a version or a retraction."""
-    return entry.record.arrival if isinstance(entry, Stored) else entry.arrival
+    return entry.record.arrival if isinstance(entry, StoredVersion) else entry.arrival
 
 
-def origin_of(entry: Stored | Tombstone) -> str | None:
+def origin_of(entry: StoredVersion | Tombstone) -> str | None:
     """Return where a version or a retraction came from; None if that is not stored."""
-    origin = entry.record.origin if isinstance(entry, Stored) else entry.origin
+    origin = entry.record.origin if isinstance(entry, StoredVersion) else entry.origin
     return None if origin is None else str(origin)
 
 
-def how_it_ended(version: Stored, history: History) -> str | None:
+def how_it_ended(version: StoredVersion, history: History) -> str | None:
     """Return how and when a version ceased to be in force; None if it is still in force."""
     if version.ends_at is None:
         return None

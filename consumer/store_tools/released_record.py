@@ -20,13 +20,13 @@ from consumer.model.record import RawRecord, partition_named
 from consumer.model.verdict import Released, UnreadableEvent, Verdict, decode_verdict
 from consumer.store_tools.releases import FlaggedVersion
 from storage.clock import MS_PER_S
-from storage.records import Origin, Stored
+from storage.records import Origin, StoredVersion
 
 _EARLIER_MS: Final = 600_000
 """A flag is sent after it was decided, but the clock that dates its topic may be behind by this much."""
 
 
-class NoWayBack(NamedTuple):
+class ReturnObstacle(NamedTuple):
     """Why an article cannot go back to the clean feed, in a clause; ``is_passing``: it may be possible later."""
 
     why: str
@@ -42,7 +42,7 @@ class RecordId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
+class RecordOrigins:
     """Where the flags of some versions say that their records are; ``is_complete``: there are no other such flags."""
 
     places: Mapping[bytes, Sequence[RecordId]]
@@ -61,9 +61,9 @@ class RecordSearch:
     flags_topic: str
     flags_since: Callable[[int], Iterator[RawRecord]]
     record_at: Callable[[RecordId], RawRecord | None]
-    is_version: Callable[[RawRecord, Stored], bool]
+    is_version: Callable[[RawRecord, StoredVersion], bool]
 
-    def origins_of(self, versions: Sequence[Stored]) -> Origins:
+    def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins:
         """Return the first place that the flags of each version name; the topic is read once for all of them.
 
         Versions with an origin are left out. What has no flag is looked for up to the end. Raises ``SourceError``.
@@ -74,7 +74,7 @@ class RecordSearch:
             if stored.verdict is not None and stored.ends_at is None and stored.record.origin is None
         ]
         if not sought:
-            return Origins({}, is_complete=True)
+            return RecordOrigins({}, is_complete=True)
         since_ms = min(_sent_from_ms(decode_verdict(stored.verdict or b"")) for stored in sought)
         wanted = {_named(stored): stored.record.reference for stored in sought}
         keys = {key for key, _ in wanted}
@@ -90,27 +90,29 @@ class RecordSearch:
                 places[reference].append(origin)
             missing.discard(reference)
             if not missing:
-                return Origins(places, is_complete=False)
-        return Origins(places, is_complete=True)
+                return RecordOrigins(places, is_complete=False)
+        return RecordOrigins(places, is_complete=True)
 
-    def record_of(self, flagged: FlaggedVersion, known: Origins | None = None) -> RawRecord | NoWayBack:
+    def record_of(self, flagged: FlaggedVersion, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
         """Return the record of this version, to be sent again; ``known`` is what was found of it before."""
         stored = flagged.stored
         if stored.ends_at is not None:
-            return NoWayBack("a later version or a retraction has arrived since, and the topic keeps the last one")
+            return ReturnObstacle("a later version or a retraction has arrived since, and the topic keeps the last one")
         if stored.record.origin is not None:
             record_id = _record_id(stored.record.origin)
-            return NoWayBack("it did not come from a topic") if record_id is None else self._record(record_id, stored)
-        found: RawRecord | NoWayBack | None = None
+            return (
+                ReturnObstacle("it did not come from a topic") if record_id is None else self._record(record_id, stored)
+            )
+        found: RawRecord | ReturnObstacle | None = None
         try:
             for record_id in self._places(flagged, known):
                 if isinstance(found := self._record(record_id, stored), RawRecord):
                     return found
         except SourceError as error:
-            return NoWayBack(str(error), is_passing=True)
-        return found or NoWayBack(f"no flag of it in {self.flags_topic} says where its record is")
+            return ReturnObstacle(str(error), is_passing=True)
+        return found or ReturnObstacle(f"no flag of it in {self.flags_topic} says where its record is")
 
-    def _places(self, flagged: FlaggedVersion, known: Origins | None) -> Iterator[RecordId]:
+    def _places(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordId]:
         """Yield where the flags of this version say that its record is: what is known first. Raises ``SourceError``."""
         stored = flagged.stored
         key, name = stored.record.id.encode(), _named(stored)
@@ -127,21 +129,21 @@ class RecordSearch:
                 seen.add(origin)
                 yield origin
 
-    def _record(self, record_id: RecordId, stored: Stored) -> RawRecord | NoWayBack:
+    def _record(self, record_id: RecordId, stored: StoredVersion) -> RawRecord | ReturnObstacle:
         """Return a record, if it is still there and is this version."""
         where = f"{record_id.topic} [{record_id.partition}] offset {record_id.offset}"
         try:
             record = self.record_at(record_id)
         except SourceError as error:
-            return NoWayBack(f"its record at {where} cannot be read: {error}", is_passing=True)
+            return ReturnObstacle(f"its record at {where} cannot be read: {error}", is_passing=True)
         if record is None:
-            return NoWayBack(f"its record at {where} no longer exists")
+            return ReturnObstacle(f"its record at {where} no longer exists")
         if not self.is_version(record, stored):
-            return NoWayBack(f"the record at {where} is not this version, as decoded with these settings")
+            return ReturnObstacle(f"the record at {where} is not this version, as decoded with these settings")
         return record
 
 
-def _named(stored: Stored) -> tuple[bytes | None, str]:
+def _named(stored: StoredVersion) -> tuple[bytes | None, str]:
     """Return what a flag of this version has as its key and as the version."""
     return stored.record.id.encode(), version_name(stored.record.reference)
 

@@ -21,7 +21,7 @@ from consumer.model.verdict import (
 from consumer.store_tools.inspection import latest
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Release, Stored, id_hash
+from storage.records import Release, StoredVersion, id_hash
 
 
 class NotFlagged(ConfigError):  # noqa: N818  # named for the version
@@ -54,7 +54,7 @@ class Attribution:
 class FlaggedVersion(NamedTuple):
     """A version that is flagged, or released already, as it was read; ``verdict`` is its verdict, decoded."""
 
-    stored: Stored
+    stored: StoredVersion
     verdict: Verdict
 
     @property
@@ -110,7 +110,7 @@ def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
     return _flagged(stored)
 
 
-def planned(flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
+def preview_release(flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
     """Return the event that ``release`` would write now; the stored one of a version that is released already."""
     stored, verdict = flagged
     if stored.verdict is not None and stored.released_from is not None:
@@ -131,7 +131,7 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
     errors; some versions may be released then. A store that can writes everything at once.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
-    planned_events = [planned(*reversal, clock) for reversal in reversals]
+    planned_events = [preview_release(*reversal, clock) for reversal in reversals]
 
     def write() -> list[bytes]:
         store.add(records)
@@ -175,7 +175,7 @@ def _reference(article_id: str, version: str) -> bytes | ConfigError:
     )
 
 
-def _read_flagged(stored: Stored | None, article_id: str, version: str) -> FlaggedVersion | ConfigError:
+def _read_flagged(stored: StoredVersion | None, article_id: str, version: str) -> FlaggedVersion | ConfigError:
     if stored is None:
         return ConfigError(
             f"the version {version} of {article_id!r} is not in the store: it never arrived, or its window has ended"
@@ -186,7 +186,7 @@ def _read_flagged(stored: Stored | None, article_id: str, version: str) -> Flagg
         return error
 
 
-def _flagged(stored: Stored) -> FlaggedVersion:
+def _flagged(stored: StoredVersion) -> FlaggedVersion:
     """Decode the verdict of a version. Raises ``NotFlagged`` where there is no flag to undo."""
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:

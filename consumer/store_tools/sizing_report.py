@@ -19,7 +19,7 @@ _HOUR_S: Final = 3_600
 _GB_SHOWN_FROM: Final = 100
 
 
-class Figure(NamedTuple):
+class SizingFigure(NamedTuple):
     """A figure: a key and a value for programs, a name and a text for people, and where it comes from."""
 
     key: str
@@ -29,11 +29,11 @@ class Figure(NamedTuple):
     source: str
 
 
-class Group(NamedTuple):
+class FigureGroup(NamedTuple):
     """Figures under a heading."""
 
     title: str
-    figures: tuple[Figure, ...]
+    figures: tuple[SizingFigure, ...]
 
 
 class Sources(NamedTuple):
@@ -48,108 +48,110 @@ class Sources(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def groups(found: Sizing, sources: Sources, topics: tuple[TopicSize, ...]) -> Iterator[Group]:
+def groups(found: Sizing, sources: Sources, topics: tuple[TopicSize, ...]) -> Iterator[FigureGroup]:
     """Yield everything that was found out about a feed."""
-    yield Group("Feed", tuple(_feed(found, sources)))
-    yield Group("Articles", tuple(_articles(found, sources)))
-    yield Group("Plan", tuple(_plan(found)))
-    yield Group("Machines", tuple(_machines(found, sources)))
-    yield Group("Memory", tuple(_memory(found)))
-    yield Group("Disks", tuple(_disks(found)))
-    yield Group("Topics on the brokers' disks", tuple(_topics(found, topics)))
+    yield FigureGroup("Feed", tuple(_feed(found, sources)))
+    yield FigureGroup("Articles", tuple(_articles(found, sources)))
+    yield FigureGroup("Plan", tuple(_plan(found)))
+    yield FigureGroup("Machines", tuple(_machines(found, sources)))
+    yield FigureGroup("Memory", tuple(_memory(found)))
+    yield FigureGroup("Disks", tuple(_disks(found)))
+    yield FigureGroup("Topics on the brokers' disks", tuple(_topics(found, topics)))
 
 
-def _feed(found: Sizing, sources: Sources) -> Iterator[Figure]:
+def _feed(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     feed = found.feed
     slack_s = feed.lifetime_s - feed.window_s
-    yield Figure("articles_a_day", feed.articles_a_day, "articles a day", f"{feed.articles_a_day:,}", GIVEN)
-    yield Figure("copies", feed.copies, "copies among them", f"{100 * feed.copies:g} %", sources.copies)
-    yield Figure("window_s", feed.window_s, "window", span(feed.window_s), sources.window)
-    yield Figure("slack_s", slack_s, "slack", span(slack_s), "store.slack_s")
-    yield Figure("peak", feed.peak, "peak", f"{feed.peak:g} times the average", sources.peak)
-    yield Figure("peak_a_s", feed.peak_a_s, "articles a second then", f"{feed.peak_a_s:,.0f}", COMPUTED)
-    yield Figure("in_window", feed.in_window, "kept ones in the window", f"{feed.in_window:,}", COMPUTED)
-    yield Figure("stored", found.stored, "articles in the store", f"{found.stored:,.0f}", COMPUTED)
+    yield SizingFigure("articles_a_day", feed.articles_a_day, "articles a day", f"{feed.articles_a_day:,}", GIVEN)
+    yield SizingFigure("copies", feed.copies, "copies among them", f"{100 * feed.copies:g} %", sources.copies)
+    yield SizingFigure("window_s", feed.window_s, "window", span(feed.window_s), sources.window)
+    yield SizingFigure("slack_s", slack_s, "slack", span(slack_s), "store.slack_s")
+    yield SizingFigure("peak", feed.peak, "peak", f"{feed.peak:g} times the average", sources.peak)
+    yield SizingFigure("peak_a_s", feed.peak_a_s, "articles a second then", f"{feed.peak_a_s:,.0f}", COMPUTED)
+    yield SizingFigure("in_window", feed.in_window, "kept ones in the window", f"{feed.in_window:,}", COMPUTED)
+    yield SizingFigure("stored", found.stored, "articles in the store", f"{found.stored:,.0f}", COMPUTED)
 
 
-def _articles(found: Sizing, sources: Sources) -> Iterator[Figure]:
+def _articles(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     texts, source = found.texts, sources.texts
-    yield Figure("language", texts.language, "language", texts.language, source)
-    yield Figure("chars", texts.chars, "characters", f"{texts.chars:,.0f}", source if texts.sample else sources.chars)
+    yield SizingFigure("language", texts.language, "language", texts.language, source)
+    yield SizingFigure(
+        "chars", texts.chars, "characters", f"{texts.chars:,.0f}", source if texts.sample else sources.chars
+    )
     text = f"{texts.text_bytes:,.0f} bytes ({texts.char_bytes:.2f} a character)"
-    yield Figure("text_bytes", texts.text_bytes, "text in UTF-8", text, source)
+    yield SizingFigure("text_bytes", texts.text_bytes, "text in UTF-8", text, source)
     packed = f"{texts.packed_bytes:,.0f} bytes" if found.keep_bodies else "not kept (store.keep_bodies)"
-    yield Figure("packed_bytes", texts.packed_bytes, "text in the store", packed, source)
-    yield Figure("keywords", texts.keywords, "keywords in its record", f"{texts.keywords:.0f}", source)
-    yield Figure("record_bytes", found.record_bytes, "record", f"{found.record_bytes:,.0f} bytes", source)
-    yield Figure("verdict_bytes", found.verdict_bytes, "verdict", f"{found.verdict_bytes:,.0f} bytes", source)
-    yield Figure("message_bytes", texts.message_bytes, "message", f"{texts.message_bytes:,.0f} bytes", source)
+    yield SizingFigure("packed_bytes", texts.packed_bytes, "text in the store", packed, source)
+    yield SizingFigure("keywords", texts.keywords, "keywords in its record", f"{texts.keywords:.0f}", source)
+    yield SizingFigure("record_bytes", found.record_bytes, "record", f"{found.record_bytes:,.0f} bytes", source)
+    yield SizingFigure("verdict_bytes", found.verdict_bytes, "verdict", f"{found.verdict_bytes:,.0f} bytes", source)
+    yield SizingFigure("message_bytes", texts.message_bytes, "message", f"{texts.message_bytes:,.0f} bytes", source)
 
 
-def _plan(found: Sizing) -> Iterator[Figure]:
+def _plan(found: Sizing) -> Iterator[SizingFigure]:
     plan = found.plan
-    yield Figure("plan", plan.plan.name, "plan", f"{plan.plan.name}: {plan.reason}", DOCUMENTED)
-    yield Figure("rows_read", plan.rows, "an article reads", counted(plan.rows, "row"), COMPUTED)
+    yield SizingFigure("plan", plan.plan.name, "plan", f"{plan.plan.name}: {plan.reason}", DOCUMENTED)
+    yield SizingFigure("rows_read", plan.rows, "an article reads", counted(plan.rows, "row"), COMPUTED)
     postings = counted(plan.postings, "posting")
-    yield Figure("postings_written", plan.postings, "and writes, if it is kept", postings, COMPUTED)
+    yield SizingFigure("postings_written", plan.postings, "and writes, if it is kept", postings, COMPUTED)
     if found.remote:
         pack = "daily" if found.pays_to_pack else "never"
-        yield Figure("store_pack", pack, "dupwatch store pack", pack, COMPUTED)
+        yield SizingFigure("store_pack", pack, "dupwatch store pack", pack, COMPUTED)
 
 
-def _machines(found: Sizing, sources: Sources) -> Iterator[Figure]:
+def _machines(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     speed = found.speed
     rate = speed.consumer_a_s
-    yield Figure("consumer_a_s", rate, "one consumer judges", f"{rate:,.0f} articles a second", sources.speed)
-    yield Figure(
+    yield SizingFigure("consumer_a_s", rate, "one consumer judges", f"{rate:,.0f} articles a second", sources.speed)
+    yield SizingFigure(
         "fingerprint_us", speed.fingerprint_us, "  fingerprint", f"{speed.fingerprint_us:,.0f} µs", sources.speed
     )
     judge_source = DOCUMENTED if found.remote else sources.speed
-    yield Figure("judge_us", speed.judge_us, "  judging", f"{speed.judge_us:,.0f} µs", judge_source)
+    yield SizingFigure("judge_us", speed.judge_us, "  judging", f"{speed.judge_us:,.0f} µs", judge_source)
     spare = f"{found.consumers}, of which one spare"
-    yield Figure("consumers", found.consumers, "consumers", spare, COMPUTED)
+    yield SizingFigure("consumers", found.consumers, "consumers", spare, COMPUTED)
     cores = f"{found.cores_at_peak:,.1f}"
-    yield Figure("cores_at_peak", found.cores_at_peak, "cores busy at the peak", cores, COMPUTED)
+    yield SizingFigure("cores_at_peak", found.cores_at_peak, "cores busy at the peak", cores, COMPUTED)
     if found.remote:
-        yield Figure("gateways", found.gateways, "Thrift gateways", f"{found.gateways}, of one core", COMPUTED)
+        yield SizingFigure("gateways", found.gateways, "Thrift gateways", f"{found.gateways}, of one core", COMPUTED)
         size = f"{found.region_servers}, of {sizing.SERVER_CORES} cores"
-        yield Figure("region_servers", found.region_servers, "region servers", size, COMPUTED)
+        yield SizingFigure("region_servers", found.region_servers, "region servers", size, COMPUTED)
     else:
         room = f"up to {found.store_a_s:,.0f} articles a second"
-        yield Figure("store_a_s", found.store_a_s, "one LMDB store", room, sources.speed)
-    yield Figure("brokers", found.brokers, "Kafka brokers", f"{found.brokers}", COMPUTED)
+        yield SizingFigure("store_a_s", found.store_a_s, "one LMDB store", room, sources.speed)
+    yield SizingFigure("brokers", found.brokers, "Kafka brokers", f"{found.brokers}", COMPUTED)
 
 
-def _memory(found: Sizing) -> Iterator[Figure]:
-    yield Figure("consumer_mb", sizing.CONSUMER_MB, "each consumer", f"{sizing.CONSUMER_MB} MB", ASSUMED)
+def _memory(found: Sizing) -> Iterator[SizingFigure]:
+    yield SizingFigure("consumer_mb", sizing.CONSUMER_MB, "each consumer", f"{sizing.CONSUMER_MB} MB", ASSUMED)
     if found.remote:
-        yield Figure("gateway_mb", sizing.GATEWAY_MB, "each gateway", f"{sizing.GATEWAY_MB:,} MB", ASSUMED)
-        yield Figure("server_gb", sizing.SERVER_GB, "each region server", f"{sizing.SERVER_GB} GB", ASSUMED)
+        yield SizingFigure("gateway_mb", sizing.GATEWAY_MB, "each gateway", f"{sizing.GATEWAY_MB:,} MB", ASSUMED)
+        yield SizingFigure("server_gb", sizing.SERVER_GB, "each region server", f"{sizing.SERVER_GB} GB", ASSUMED)
     else:
         memory = gigabytes(found.memory_mb * 1e6)
-        yield Figure("memory_bytes", found.memory_mb * 1e6, "machine of the store", memory, COMPUTED)
-    yield Figure("broker_gb", sizing.BROKER_GB, "each broker", f"{sizing.BROKER_GB} GB", ASSUMED)
+        yield SizingFigure("memory_bytes", found.memory_mb * 1e6, "machine of the store", memory, COMPUTED)
+    yield SizingFigure("broker_gb", sizing.BROKER_GB, "each broker", f"{sizing.BROKER_GB} GB", ASSUMED)
 
 
-def _disks(found: Sizing) -> Iterator[Figure]:
-    yield Figure("store_bytes", found.store_bytes, "store", gigabytes(found.store_bytes), COMPUTED)
+def _disks(found: Sizing) -> Iterator[SizingFigure]:
+    yield SizingFigure("store_bytes", found.store_bytes, "store", gigabytes(found.store_bytes), COMPUTED)
     postings = gigabytes(found.postings_bytes)
-    yield Figure("postings_bytes", found.postings_bytes, "  of that postings", postings, COMPUTED)
+    yield SizingFigure("postings_bytes", found.postings_bytes, "  of that postings", postings, COMPUTED)
     if found.remote:
         factor = f"{sizing.REPLICAS} replicas, {sizing.HEADROOM:g} for compactions"
-        yield Figure("regions", found.regions, "regions of each table", f"{found.regions}", COMPUTED)
+        yield SizingFigure("regions", found.regions, "regions of each table", f"{found.regions}", COMPUTED)
     else:
         factor = f"filled up to {100 * sizing.DISK_MAX:.0f} %"
-    yield Figure("disk_bytes", found.disk_bytes, "disks", f"{gigabytes(found.disk_bytes)} ({factor})", COMPUTED)
+    yield SizingFigure("disk_bytes", found.disk_bytes, "disks", f"{gigabytes(found.disk_bytes)} ({factor})", COMPUTED)
 
 
-def _topics(found: Sizing, topics: tuple[TopicSize, ...]) -> Iterator[Figure]:
-    yield Figure("partitions", found.partitions, "partitions of each", f"{found.partitions}", COMPUTED)
+def _topics(found: Sizing, topics: tuple[TopicSize, ...]) -> Iterator[SizingFigure]:
+    yield SizingFigure("partitions", found.partitions, "partitions of each", f"{found.partitions}", COMPUTED)
     for topic in topics:
         size_bytes = topic.size_bytes * sizing.REPLICAS
         kept = f"{gigabytes(size_bytes)} in {topic.days:g} days"
         only = "" if topic.is_on else f", only with {topic.setting}"
-        yield Figure(f"{topic.name}_topic_bytes", size_bytes, topic.name, f"{kept}{only}", COMPUTED)
+        yield SizingFigure(f"{topic.name}_topic_bytes", size_bytes, topic.name, f"{kept}{only}", COMPUTED)
 
 
 def assumptions(found: Sizing, sources: Sources) -> Iterator[str]:

@@ -13,7 +13,7 @@ from consumer.judge.plan_choice import LookUpCost, LookUpSettings, PlanChoice, c
 from consumer.model.verdict import outcome_of
 from consumer.text.counts import counted
 from storage.interface import PostingStore, StoreUpkeep
-from storage.records import Planned, Stored
+from storage.records import CapacityPlan, StoredVersion
 
 ARTICLES_MAX: Final = 10**12
 _ROWS: Final = {16: 256}
@@ -46,9 +46,9 @@ class StorePlan:
     configured: str
 
     @property
-    def planned(self) -> Planned:
+    def planned(self) -> CapacityPlan:
         """What the store is to be made for."""
-        return Planned(self.articles, self.plan.name)
+        return CapacityPlan(self.articles, self.plan.name)
 
 
 def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -> StorePlan:
@@ -123,7 +123,7 @@ def counted_window(store: StoreUpkeep, window_ms: int, read_max: int) -> WindowS
     for place, entry in enumerate(store.scan()):
         if place >= read_max:
             return None
-        if not isinstance(entry, Stored):
+        if not isinstance(entry, StoredVersion):
             continue
         newest_ms = max(newest_ms, entry.record.time_ms)
         if entry.ends_at is None and entry.verdict is not None and outcome_of(entry.verdict) == "unique":

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from consumer.fingerprint import Engine
 from consumer.judge.judge import QueryResult
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.store_tools.bank_matches import ComparableStore
-from consumer.store_tools.explanation import SharedWith, shared_passages
+from consumer.store_tools.explanation import SharedPart, shared_passages
 from storage.interface import Store
 from storage.records import Record, Version
 
@@ -33,7 +33,7 @@ class QueriedText(NamedTuple):
 
     record: Record
     found: QueryResult
-    passages: list[SharedWith]
+    passages: list[SharedPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +62,4 @@ def unstored_versions(
     fingerprints = engine.fingerprint(
         [article.body or "" for article in articles], [article.lang for article in articles]
     )
-    return builder.versions(articles, [ArrivedAt(arrived_ms, place) for place in range(len(articles))], fingerprints)
+    return builder.versions(articles, [ArrivalTime(arrived_ms, place) for place in range(len(articles))], fingerprints)

@@ -126,7 +126,7 @@ def assumed_sizes(chars: int, language: Language) -> TextSizes:
     )
 
 
-class StoredArticle(NamedTuple):
+class SampledArticle(NamedTuple):
     """A version as a store holds it, for measuring: its record, verdict and body."""
 
     record: Record
@@ -135,7 +135,7 @@ class StoredArticle(NamedTuple):
     is_flagged: bool
 
 
-def measured_sizes(articles: Iterable[StoredArticle], message_bytes: float) -> TextSizes:
+def measured_sizes(articles: Iterable[SampledArticle], message_bytes: float) -> TextSizes:
     """Return the sizes of articles that were judged; ``message_bytes`` is the mean of their records in the feed.
 
     Raises ``ValueError`` if there are none.
@@ -168,7 +168,7 @@ def _shared_page_bytes(entry_bytes: float) -> float:
     return PAGE_BYTES * _BRANCHES / (fit * _FILLED)
 
 
-def _measured(article: StoredArticle, message_bytes: float) -> TextSizes:
+def _measured(article: SampledArticle, message_bytes: float) -> TextSizes:
     record, packed = article.record, float(len(pack_body(article.body)))
     without_keys = encode_record(msgspec.structs.replace(record, keys=()))
     return TextSizes(

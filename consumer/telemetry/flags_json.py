@@ -10,7 +10,7 @@ import msgspec
 from consumer.model.verdict import Part, SeenBefore, Verdict
 from consumer.telemetry.latest_flags import Flag, FlagArticle, LatestFlags
 from consumer.text.visible import cut, safe_url
-from consumer.web.page import PLAIN, Page, Request, Response
+from consumer.web.page import PLAIN, PageRequest, PageResponse, ServedPage
 
 SCHEMA: Final = "dupwatch.flags/1"
 _JSON: Final = "application/json"
@@ -78,16 +78,18 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
     returning: tuple[ReturnedJson, ...] = ()
 
 
-def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, Page]:
+def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, ServedPage]:
     """Return the pages by path; ``/flags.json`` only if any flags are held.
 
     ``console_url`` is the address of the console, None where none is configured.
     """
     has_json = latest.flags_max > 0
-    where = Page(lambda _: Response(HTTPStatus.OK, PLAIN, _where_text(console_url, has_json=has_json).encode()))
+    where = ServedPage(
+        lambda _: PageResponse(HTTPStatus.OK, PLAIN, _where_text(console_url, has_json=has_json).encode())
+    )
     pages = {"/": where, "/flags": where, "/flags/": where}
     if has_json:
-        pages["/flags.json"] = Page(partial(_json, latest, console_url), has_articles=True)
+        pages["/flags.json"] = ServedPage(partial(_json, latest, console_url), has_articles=True)
     return pages
 
 
@@ -100,7 +102,7 @@ def _where_text(console_url: str | None, *, has_json: bool) -> str:
     return f"{console}{latest}\n"
 
 
-def _json(latest_flags: LatestFlags, console_url: str | None, request: Request) -> Response:
+def _json(latest_flags: LatestFlags, console_url: str | None, request: PageRequest) -> PageResponse:
     latest = latest_flags.latest()
     flags = latest.flags[: _number(request.query.get("limit", ""))]
     body = FlagsJson(
@@ -111,7 +113,7 @@ def _json(latest_flags: LatestFlags, console_url: str | None, request: Request) 
         flags=tuple(_flag(flag, console_url) for flag in flags),
         returning=tuple(ReturnedJson(*returned) for returned in latest.returning),
     )
-    return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
+    return PageResponse(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
 
 
 def _number(text: str) -> int | None:

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalanced
-from consumer.lifecycle.stopping import Stopping
+from consumer.kafka.source.rebalances import PartitionsRebalanced
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.model.record import partition_name
 from consumer.text.redaction import redacted
 
@@ -82,7 +82,7 @@ class Health:
         self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
-        self._outages: dict[Part, dict[str, str]] = {}
+        self._outages: dict[RunPart, dict[str, str]] = {}
         self._stopping = False
         self._held: dict[str, str] = {}
 
@@ -121,7 +121,7 @@ class Health:
         hooks.on(ThreadRested, self._rested)
         hooks.on(WorkerTurned, self._worker_turned)
         hooks.on(ClientTurned, lambda _: self._turned(_CLIENT))
-        hooks.on(Rebalanced, self._rebalanced)
+        hooks.on(PartitionsRebalanced, self._rebalanced)
         hooks.on(PartitionsHeld, self._note_held)
         hooks.on(Outage, self._note_outage)
 
@@ -146,7 +146,7 @@ class Health:
             if self._judge in self._turned_s:
                 self._turned_s[self._judge] = self._clock()
 
-    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+    def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
         """Note an assignment, which may be of no partition."""
         with self._lock:
             self._assigned = rebalanced.partitions
@@ -177,7 +177,7 @@ def _stack(thread: int | None) -> str:
     return "the thread has ended\n" if frame is None else "".join(traceback.format_stack(frame))
 
 
-def enforce(stopping: Stopping, ending: Callable[[], None], limit_s: float) -> None:
+def enforce(stopping: StopSignal, ending: Callable[[], None], limit_s: float) -> None:
     """Call ``ending`` when the run is asked to stop, and end the process if it still runs ``limit_s`` later.
 
     Ending it at any moment is safe: what was not committed is read again. Runs on a daemon thread.

@@ -9,24 +9,24 @@ from prometheus_client.exposition import choose_encoder
 from consumer.lifecycle.turns import MAIN
 from consumer.telemetry.health import HangingThread, Health, main_stack
 from consumer.telemetry.metrics import Metrics
-from consumer.web.page import PLAIN, Page, Request, Response
+from consumer.web.page import PLAIN, PageRequest, PageResponse, ServedPage
 
 
-def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:
+def health_pages(health: Health, metrics: Metrics) -> dict[str, ServedPage]:
     """Return the pages by path. The two probes need no password, but without one they show no details."""
     return {
-        "/healthz": Page(lambda request: _alive(health, request), is_open=True, kind="probe"),
-        "/readyz": Page(lambda request: _ready(health, request), is_open=True, kind="probe"),
-        "/metrics": Page(lambda request: _measured(metrics, request), kind="metrics"),
+        "/healthz": ServedPage(lambda request: _alive(health, request), is_open=True, kind="probe"),
+        "/readyz": ServedPage(lambda request: _ready(health, request), is_open=True, kind="probe"),
+        "/metrics": ServedPage(lambda request: _measured(metrics, request), kind="metrics"),
     }
 
 
-def _alive(health: Health, request: Request) -> Response:
+def _alive(health: Health, request: PageRequest) -> PageResponse:
     hanging = health.hanging_threads()
     if not hanging:
-        return Response(HTTPStatus.OK, PLAIN, b"ok\n")
+        return PageResponse(HTTPStatus.OK, PLAIN, b"ok\n")
     text = _stacks(hanging) if request.trusted else "stuck\n"
-    return Response(HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text.encode())
+    return PageResponse(HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text.encode())
 
 
 def _stacks(hanging: Sequence[HangingThread]) -> str:
@@ -39,16 +39,16 @@ def _stacks(hanging: Sequence[HangingThread]) -> str:
     return "\n".join(lines)
 
 
-def _ready(health: Health, request: Request) -> Response:
+def _ready(health: Health, request: PageRequest) -> PageResponse:
     reasons = health.why_not_ready()
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
     body: dict[str, object] = {"ready": not reasons}
     if request.trusted:
         # Held partitions are not a reason to be unready: another consumer would hold them too.
         body |= {"reasons": reasons, "held": health.held_partitions()}
-    return Response(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
+    return PageResponse(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
 
 
-def _measured(metrics: Metrics, request: Request) -> Response:
+def _measured(metrics: Metrics, request: PageRequest) -> PageResponse:
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    return Response(HTTPStatus.OK, content_type, encode(metrics.registry))
+    return PageResponse(HTTPStatus.OK, content_type, encode(metrics.registry))

@@ -19,7 +19,7 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 log = logging.getLogger("dupwatch")
 
@@ -55,7 +55,7 @@ class Flag(NamedTuple):
     released: bool
 
 
-class Returned(NamedTuple):
+class ReturnedText(NamedTuple):
     """A text that came back: the latest article with it, when it came first and last, and at least how often."""
 
     id: str
@@ -64,7 +64,7 @@ class Returned(NamedTuple):
     times: int
 
 
-class Latest(NamedTuple):
+class LatestSnapshot(NamedTuple):
     """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles.
 
     ``returning`` are the texts that came back most often, flagged or not.
@@ -74,7 +74,7 @@ class Latest(NamedTuple):
     seen: int
     began_at: str
     trouble: str | None
-    returning: tuple[Returned, ...] = ()
+    returning: tuple[ReturnedText, ...] = ()
 
 
 class ReturningTexts:
@@ -84,7 +84,7 @@ class ReturningTexts:
     """
 
     def __init__(self) -> None:
-        self._texts: dict[tuple[str, str | None], Returned] = {}
+        self._texts: dict[tuple[str, str | None], ReturnedText] = {}
 
     def note(self, verdicts: Iterable[Verdict]) -> None:
         """Note those of the verdicts that say that their text was seen before."""
@@ -92,7 +92,7 @@ class ReturningTexts:
             seen = verdict.seen_before
             if isinstance(seen, SeenBefore):
                 # With this article the text came once more.
-                returned = Returned(verdict.id, seen.first, verdict.arrived_at, seen.times + 1)
+                returned = ReturnedText(verdict.id, seen.first, verdict.arrived_at, seen.times + 1)
                 key = seen.first, verdict.fingerprint
                 known = self._texts.get(key)
                 if known is None or returned.times >= known.times:
@@ -100,7 +100,7 @@ class ReturningTexts:
         if len(self._texts) > 2 * _RETURNING_MAX:
             self._texts = dict(nlargest(_RETURNING_MAX, self._texts.items(), key=lambda item: item[1].times))
 
-    def most(self) -> tuple[Returned, ...]:
+    def most(self) -> tuple[ReturnedText, ...]:
         """Return those that came most often, the most frequent first."""
         return tuple(nlargest(RETURNING_SHOWN, self._texts.values(), key=attrgetter("times")))
 
@@ -120,7 +120,7 @@ class LatestFlags:
         self._seen = 0
         self._returning = ReturningTexts()
         # Only the reading thread writes this, whole.
-        self._stored: Mapping[bytes, Stored] = {}
+        self._stored: Mapping[bytes, StoredVersion] = {}
         self._trouble: str | None = "The store has not been read yet."
         self._asked = 0
         self._answered = 0
@@ -159,7 +159,7 @@ class LatestFlags:
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
 
-    def latest(self, wait_s: float = WAIT_S) -> Latest:
+    def latest(self, wait_s: float = WAIT_S) -> LatestSnapshot:
         """Return the current flags, with articles read within the last second, or within ``wait_s`` from now."""
         with self._changed:
             if self._thread is not None and not self._is_fresh():
@@ -170,7 +170,7 @@ class LatestFlags:
             trouble = self._trouble
             if trouble is None and self._asked > self._answered:
                 trouble = "The store has not answered yet."
-            return Latest(
+            return LatestSnapshot(
                 tuple(self._flag(reference, verdict) for reference, verdict in flags),
                 self._seen,
                 self._began_at,

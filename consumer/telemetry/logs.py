@@ -44,7 +44,7 @@ def set_up(form: Format = "auto", level: Level | None = None, *, is_service: boo
     """Set up logging. Without a level, a service logs at info, a command at warning; a service writes nothing else."""
     is_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = _StandardError(
-        JsonLines() if is_json else Text(), for_people=not is_json or (form == "auto" and not is_service)
+        JsonFormatter() if is_json else TextFormatter(), for_people=not is_json or (form == "auto" and not is_service)
     )
     root = logging.getLogger()
     for previous in [found for found in root.handlers if isinstance(found, _StandardError)]:
@@ -62,7 +62,7 @@ def tells_people() -> bool:
     return all(handler.for_people for handler in ours)
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A record as one line: ``time``, ``level``, ``logger``, ``thread``, ``message``, its own fields, ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -86,7 +86,7 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """A record as text for people; further lines of a message are indented and begin with a bar."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -33,7 +33,7 @@ from opentelemetry.util.types import AttributeValue
 
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, StageBegan, StageEnded
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchStarted, StageEnded, StageStarted
 from consumer.telemetry.trace_context import TraceContext, TracedFeed, contexts
 from consumer.web.requests import RequestEnded
 
@@ -72,13 +72,13 @@ class BatchSpans:
 
     def listen(self, hooks: Hooks) -> None:
         """Make spans of what is reported from now on."""
-        hooks.on(BatchBegun, self._begun)
-        hooks.on(StageBegan, self._stage_began)
+        hooks.on(BatchStarted, self._begun)
+        hooks.on(StageStarted, self._stage_began)
         hooks.on(StageEnded, self._stage_ended)
         hooks.on(BatchCommitted, self._committed)
         hooks.on(BatchAbandoned, self._abandoned)
 
-    def _begun(self, begun: BatchBegun) -> None:
+    def _begun(self, begun: BatchStarted) -> None:
         records = begun.batch.records
         self._end("another batch was begun")
         decoded = self._decoded.popleft() if self._decoded else None
@@ -96,7 +96,7 @@ class BatchSpans:
             child = self._tracer.start_span(DECODE, set_span_in_context(span), start_time=decoded[0])
             child.end(decoded[1])
 
-    def _stage_began(self, began: StageBegan) -> None:
+    def _stage_began(self, began: StageStarted) -> None:
         """Begin a child span. Waiting for records belongs to no batch, decoding to one that has not begun."""
         if began.stage == DECODE:
             self._decoding_ns = time.time_ns()

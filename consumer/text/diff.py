@@ -74,7 +74,7 @@ class _Block(NamedTuple):
     size: int
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Two texts as strings with a character for each token, so that runs are compared at the speed of memory."""
 
     a: str
@@ -110,15 +110,15 @@ def difference(a: str, b: str) -> list[Stretch]:
     if len(distinct) > _TOKENS_MAX:
         # There are more distinct words than characters to represent them, so each character becomes a token.
         left, right = list(a), list(b)
-        pair = Pair(a, b)
+        pair = TextPair(a, b)
     else:
         codes = dict(zip(distinct, map(chr, range(len(distinct))), strict=True))
-        pair = Pair("".join(map(codes.__getitem__, left)), "".join(map(codes.__getitem__, right)))
+        pair = TextPair("".join(map(codes.__getitem__, left)), "".join(map(codes.__getitem__, right)))
     blocks, skipped = _align(pair)
     return list(_stretches(left, right, blocks, skipped))
 
 
-def _align(pair: Pair) -> tuple[list[_Block], set[_Range]]:
+def _align(pair: TextPair) -> tuple[list[_Block], set[_Range]]:
     """Return the equal blocks in order, and the gaps between them that were not compared."""
     blocks: list[_Block] = []
     whole = _trimmed(pair, _Range(0, len(pair.a), 0, len(pair.b)), blocks)
@@ -140,7 +140,7 @@ def _align(pair: Pair) -> tuple[list[_Block], set[_Range]]:
     return sorted(blocks), skipped
 
 
-def _trimmed(pair: Pair, wide: _Range, blocks: list[_Block]) -> _Range:
+def _trimmed(pair: TextPair, wide: _Range, blocks: list[_Block]) -> _Range:
     """Return the range without the equal tokens at its ends, which are added to ``blocks``."""
     a0, a1, b0, b1 = wide
     first = pair.prefix(a0, b0, min(a1 - a0, b1 - b0))
@@ -151,7 +151,7 @@ def _trimmed(pair: Pair, wide: _Range, blocks: list[_Block]) -> _Range:
     return _Range(a0, a1 - last, b0, b1 - last)
 
 
-def _few_edits(pair: Pair, wide: _Range) -> list[_Block] | None:
+def _few_edits(pair: TextPair, wide: _Range) -> list[_Block] | None:
     """Return the alignment with the fewest insertions and deletions; None where it has more than ``EDITS_MAX``."""
     a0, a1, b0, b1 = wide
     reached = {1: 0}
@@ -193,7 +193,7 @@ def _walked_back(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
     return blocks
 
 
-def _between_anchors(pair: Pair, wide: _Range, size: int, blocks: list[_Block]) -> Iterator[_Range]:
+def _between_anchors(pair: TextPair, wide: _Range, size: int, blocks: list[_Block]) -> Iterator[_Range]:
     """Yield the gaps between matching runs of ``size`` tokens; the matches are added to ``blocks``."""
     if wide.cells <= _ANCHORS_FROM_CELLS or min(wide.a1 - wide.a0, wide.b1 - wide.b0) < size:
         yield wide
@@ -209,7 +209,7 @@ def _between_anchors(pair: Pair, wide: _Range, size: int, blocks: list[_Block]) 
     yield _trimmed(pair, _Range(a, wide.a1, b, wide.b1), blocks)
 
 
-def _anchors(pair: Pair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
+def _anchors(pair: TextPair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
     """Yield where runs of ``size`` tokens begin that occur once in each text, in ascending order in both."""
     sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED
     at_a = _single_runs(pair.a[wide.a0 : wide.a1], size, sampled)
@@ -261,7 +261,7 @@ def _rising(values: Sequence[int]) -> list[int]:
     return chosen[::-1]
 
 
-def _exact(pair: Pair, gap: _Range) -> list[_Block]:
+def _exact(pair: TextPair, gap: _Range) -> list[_Block]:
     """Return the longest common subsequence of a gap."""
     a, b = pair.a[gap.a0 : gap.a1], pair.b[gap.b0 : gap.b1]
     if not a or not b:

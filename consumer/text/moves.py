@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from consumer.text.diff import Kind, Pair, Stretch
+from consumer.text.diff import Kind, Stretch, TextPair
 from consumer.text.passages import run_hashes
 
 MOVED_WIDTH_MIN: Final = 40
@@ -29,7 +29,7 @@ _PLACES_MAX: Final = 4
 """Places of a run in B that are compared."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Characters from ``start`` to ``end``."""
 
     start: int
@@ -37,8 +37,8 @@ class Span(NamedTuple):
 
 
 class _Match(NamedTuple):
-    a: Span
-    b: Span
+    a: TextSpan
+    b: TextSpan
 
 
 def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
@@ -48,7 +48,7 @@ def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
     stretches still cover both texts, in order.
     """
     changed = [*_changed(stretches)]
-    pair = Pair("".join(stretch.a for stretch in stretches), "".join(stretch.b for stretch in stretches))
+    pair = TextPair("".join(stretch.a for stretch in stretches), "".join(stretch.b for stretch in stretches))
     matches = _matches(pair, [a for a, _ in changed], [b for _, b in changed])
     if not matches:
         return list(stretches)
@@ -56,7 +56,7 @@ def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
     return list(_joined(part for stretch in stretches for part in _divided(stretch, spans_a, spans_b)))
 
 
-def _changed(stretches: Sequence[Stretch]) -> Iterator[tuple[Span, Span]]:
+def _changed(stretches: Sequence[Stretch]) -> Iterator[tuple[TextSpan, TextSpan]]:
     """Yield what changed on both sides, together with the islands of equal text in it."""
     first: Stretch | None = None
     last: Stretch | None = None
@@ -74,11 +74,11 @@ def _is_island(stretch: Stretch) -> bool:
     return stretch.kind == "equal" and len(stretch.a) <= ISLAND_WIDTH_MAX and _width(stretch.a) <= ISLAND_WIDTH_MAX
 
 
-def _span_between(first: Stretch, last: Stretch) -> tuple[Span, Span]:
-    return Span(first.at_a, last.at_a + len(last.a)), Span(first.at_b, last.at_b + len(last.b))
+def _span_between(first: Stretch, last: Stretch) -> tuple[TextSpan, TextSpan]:
+    return TextSpan(first.at_a, last.at_a + len(last.a)), TextSpan(first.at_b, last.at_b + len(last.b))
 
 
-def _matches(pair: Pair, changed_a: Sequence[Span], changed_b: Sequence[Span]) -> list[_Match]:
+def _matches(pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[TextSpan]) -> list[_Match]:
     """Return the passages of A that are also in B, in what changed of both."""
     starts_a, starts_b = _run_starts(changed_a), _run_starts(changed_b)
     if not len(starts_a) or not len(starts_b):
@@ -91,35 +91,35 @@ def _matches(pair: Pair, changed_a: Sequence[Span], changed_b: Sequence[Span]) -
     firsts = np.searchsorted(hashes_b, hashes_a, "left")
     ends = np.minimum(np.searchsorted(hashes_b, hashes_a, "right"), firsts + _PLACES_MAX)
     known = (firsts < ends).nonzero()[0]
-    taken = _Taken(pair, changed_a, changed_b)
+    taken = _MatchSet(pair, changed_a, changed_b)
     for start, first, end in zip(starts_a[known].tolist(), firsts[known].tolist(), ends[known].tolist(), strict=True):
         taken.take(start, starts_b[first:end].tolist())
     return taken.matches
 
 
-def _run_starts(spans: Sequence[Span]) -> NDArray[np.intp]:
+def _run_starts(spans: Sequence[TextSpan]) -> NDArray[np.intp]:
     """Return where runs begin that lie within a span."""
     starts = [np.arange(span.start, max(span.end - _RUN_CHARS + 1, span.start), dtype=np.intp) for span in spans]
     return np.concatenate(starts) if starts else np.zeros(0, np.intp)
 
 
-class _Taken:
+class _MatchSet:
     """The matches that were found so far, of which no two overlap on either side."""
 
-    def __init__(self, pair: Pair, changed_a: Sequence[Span], changed_b: Sequence[Span]) -> None:
+    def __init__(self, pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[TextSpan]) -> None:
         self.matches: list[_Match] = []
         self._pair = pair
         self._changed_a = changed_a
         self._changed_b = changed_b
         self._looked_to = 0
-        self._spans_b: list[Span] = []
+        self._spans_b: list[TextSpan] = []
 
     def take(self, at_a: int, places_b: Sequence[int]) -> None:
         """Add the longest match around a run, if it is long enough. Runs have to come in the order of A."""
         if at_a < self._looked_to:
             return
         room_a = _around(self._changed_a, at_a)
-        room_a = Span(max(room_a.start, self.matches[-1].a.end if self.matches else 0), room_a.end)
+        room_a = TextSpan(max(room_a.start, self.matches[-1].a.end if self.matches else 0), room_a.end)
         found = [match for at_b in places_b if (match := self._grown(at_a, at_b, room_a)) is not None]
         if not found:
             return
@@ -132,25 +132,25 @@ class _Taken:
             insort(self._spans_b, match.b)
             self._looked_to = match.a.end
 
-    def _grown(self, at_a: int, at_b: int, room_a: Span) -> _Match | None:
+    def _grown(self, at_a: int, at_b: int, room_a: TextSpan) -> _Match | None:
         """Return the longest match around a place of each text; None where that of B is taken."""
         room_b = _around(self._changed_b, at_b)
-        index = bisect_left(self._spans_b, Span(at_b + 1, at_b + 1))
+        index = bisect_left(self._spans_b, TextSpan(at_b + 1, at_b + 1))
         start = max(room_b.start, self._spans_b[index - 1].end if index else 0)
         end = min(room_b.end, self._spans_b[index].start if index < len(self._spans_b) else room_b.end)
         if not start <= at_b < end:
             return None
         before = self._pair.suffix(at_a, at_b, min(at_a - room_a.start, at_b - start))
         after = self._pair.prefix(at_a, at_b, min(room_a.end - at_a, end - at_b))
-        return _Match(Span(at_a - before, at_a + after), Span(at_b - before, at_b + after))
+        return _Match(TextSpan(at_a - before, at_a + after), TextSpan(at_b - before, at_b + after))
 
 
-def _around(spans: Sequence[Span], at: int) -> Span:
+def _around(spans: Sequence[TextSpan], at: int) -> TextSpan:
     """Return the span that a place is in."""
-    return spans[bisect_left(spans, Span(at + 1, at + 1)) - 1]
+    return spans[bisect_left(spans, TextSpan(at + 1, at + 1)) - 1]
 
 
-def _of_whole_words(pair: Pair, match: _Match) -> _Match:
+def _of_whole_words(pair: TextPair, match: _Match) -> _Match:
     """Return a match without the parts of words at its ends, and without spaces there."""
     (a, a_end), (b, _) = match
     first, last = 0, a_end - a
@@ -162,7 +162,7 @@ def _of_whole_words(pair: Pair, match: _Match) -> _Match:
         first += 1
     while last > first and pair.a[a + last - 1].isspace():
         last -= 1
-    return _Match(Span(a + first, a + last), Span(b + first, b + last))
+    return _Match(TextSpan(a + first, a + last), TextSpan(b + first, b + last))
 
 
 def _is_cut(text: str, at: int) -> bool:
@@ -182,7 +182,7 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else sum(_WIDE if _is_wide(char) else 1 for char in text)
 
 
-def _divided(stretch: Stretch, spans_a: Sequence[Span], spans_b: Sequence[Span]) -> Iterator[Stretch]:
+def _divided(stretch: Stretch, spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan]) -> Iterator[Stretch]:
     """Yield a stretch in parts that moved, or did not."""
     kind, at_a, a, at_b, b = stretch
     edges_a, edges_b = _edges(spans_a, at_a, len(a)), _edges(spans_b, at_b, len(b))
@@ -203,7 +203,7 @@ def _divided(stretch: Stretch, spans_a: Sequence[Span], spans_b: Sequence[Span])
             yield Stretch("moved" if moved else kind, at_a + len(a), "", at_b + start, b[start:end])
 
 
-def _equal_part(spans_a: Sequence[Span], spans_b: Sequence[Span], part: Stretch) -> Iterator[Stretch]:
+def _equal_part(spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan], part: Stretch) -> Iterator[Stretch]:
     """Yield equal text of which either side is, or is not, a part of a passage that moved."""
     moved_a, moved_b = _is_in(spans_a, part.at_a), _is_in(spans_b, part.at_b)
     if not moved_a and not moved_b:
@@ -213,9 +213,9 @@ def _equal_part(spans_a: Sequence[Span], spans_b: Sequence[Span], part: Stretch)
     yield Stretch("moved" if moved_b else "changed", part.at_a + len(part.a), "", part.at_b, part.b)
 
 
-def _edges(spans: Sequence[Span], at: int, size: int) -> list[int]:
+def _edges(spans: Sequence[TextSpan], at: int, size: int) -> list[int]:
     """Return where a text of ``size`` characters from a place on is divided by spans, and its ends if it is at all."""
-    first = max(bisect_left(spans, Span(at, at)) - 1, 0)
+    first = max(bisect_left(spans, TextSpan(at, at)) - 1, 0)
     edges = {0, size}
     touched = False
     for span in spans[first:]:
@@ -232,8 +232,8 @@ def _parts(edges: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
     yield from pairwise(edges)
 
 
-def _is_in(spans: Sequence[Span], at: int) -> bool:
-    index = bisect_left(spans, Span(at + 1, at + 1)) - 1
+def _is_in(spans: Sequence[TextSpan], at: int) -> bool:
+    index = bisect_left(spans, TextSpan(at + 1, at + 1)) - 1
     return index >= 0 and at < spans[index].end
 
 
@@ -287,7 +287,7 @@ def _taken_off(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end: Litera
     if not a or not b or not a[end][0] == b[end][0] == "changed":
         return ""
     texts = [side[end][1][:: -1 if end else 1] for side in (a, b)]
-    size = Pair(*texts).prefix(0, 0, min(map(len, texts)))
+    size = TextPair(*texts).prefix(0, 0, min(map(len, texts)))
     while size and any(_is_cut(text, size) for text in texts):
         size -= 1
     for side, text in zip((a, b), texts, strict=True):

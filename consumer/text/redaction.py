@@ -43,7 +43,7 @@ _SEPARATOR: Final = re.compile("[=:]")
 _PEM_LINE_CHARS_MIN: Final = 16
 
 
-class _Known:
+class _SecretSet:
     """The secrets that this process has read, and a pattern that matches any of them."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class _Known:
         return text if pattern is None else pattern.sub(HIDDEN, text)
 
 
-_known: Final = _Known()
+_known: Final = _SecretSet()
 
 
 def is_secret(name: str) -> bool:

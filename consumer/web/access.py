@@ -22,7 +22,7 @@ _HOST_PATTERN: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?
 _URL_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
-class Address(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where a server listens; port 0 is any free port."""
 
     host: str
@@ -100,16 +100,16 @@ def host_named(sent: Sequence[str], target: str) -> str | None:
     return host if url is None else _host_in(url[1])
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> ListenAddress:
     """Parse ``HOST:PORT``, ``[IPV6]:PORT`` or ``PORT``. Raises ``ConfigError`` for anything else."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if colon else HOST
     if not host or not (port.isascii() and port.isdigit()) or int(port) > _PORT_MAX:
         raise ConfigError(f"{text!r} is not an address: write HOST:PORT, for example {HOST}:9464")
-    return Address(host, int(port))
+    return ListenAddress(host, int(port))
 
 
-def check_exposure(address: Address, access: Access, *, is_open: bool) -> None:
+def check_exposure(address: ListenAddress, access: Access, *, is_open: bool) -> None:
     """Raise ``ConfigError`` if other machines could read the pages and the configuration does not allow it."""
     if is_open or access.asks or is_loopback(address):
         return
@@ -132,7 +132,7 @@ def read_password(path: str, setting: str = "http.password_file") -> str:
     return password
 
 
-def is_loopback(address: Address) -> bool:
+def is_loopback(address: ListenAddress) -> bool:
     """Return whether only this machine can reach the address."""
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)

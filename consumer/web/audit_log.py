@@ -29,7 +29,7 @@ LOCK_S: Final = 5.0
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Who changed what, when and from where. None where there is no such thing, on the command line for example."""
 
     at_ms: int
@@ -50,7 +50,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The id of the request, which its answer and the log have too."""
 
 
-def line_of(change: Change) -> bytes:
+def line_of(change: ChangeRecord) -> bytes:
     r"""Return the line of a change, with its line end; at most ``LINE_BYTES_MAX`` bytes.
 
     Control and format characters are written as ``\uXXXX``, so that no reader sees a line end or an escape sequence in
@@ -99,7 +99,7 @@ class AuditLog:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[ChangeRecord]) -> None:
         """Append a line for each change: all of them, or none. Raises ``SinkError``.
 
         When it returns, the lines are in the file; if it is durable, they outlast a power loss. So append after a

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.lifecycle.background import Following
+from consumer.lifecycle.background import PeriodicCheck
 from consumer.model.errors import ConfigError
 from consumer.web.token_file import Signature, signature_of
 
@@ -58,13 +58,13 @@ class CertificateLoaded(NamedTuple):
     ends: datetime
 
 
-class CertificateKept(NamedTuple):
+class CertificateReloadFailed(NamedTuple):
     """The files cannot be used, so the certificate before is shown still; reported at every attempt."""
 
     why: str
 
 
-class _Loaded(NamedTuple):
+class _LoadedCertificate(NamedTuple):
     """A context with a certificate, until when it is valid, and what the files were when they were read."""
 
     context: ssl.SSLContext
@@ -89,9 +89,9 @@ class ServedCertificate:
         self.context.sni_callback = self._hand_over
         self._report(CertificateLoaded(self._loaded.ends))
 
-    def followed(self) -> Following:
+    def followed(self) -> PeriodicCheck:
         """Return what looks at the files in a thread of its own while it is entered."""
-        return Following("certificate", self.look)
+        return PeriodicCheck("certificate", self.look)
 
     def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._loaded.context
@@ -114,7 +114,7 @@ class ServedCertificate:
             )
 
     def _keep(self, why: str) -> None:
-        self._report(CertificateKept(why))
+        self._report(CertificateReloadFailed(why))
         if why != self._why:
             log.warning("%s. The certificate before is shown, which is valid until %s", why, self._loaded.ends)
         self._why = why
@@ -135,7 +135,7 @@ def validities(pem: bytes) -> list[Validity]:
     return [_validity(ssl.PEM_cert_to_DER_cert(found.decode("ascii"))) for found in _PEM.findall(pem)]
 
 
-def _load(files: CertificateFiles) -> _Loaded:
+def _load(files: CertificateFiles) -> _LoadedCertificate:
     """Load a certificate and its key. Raises ``ConfigError``."""
     try:
         # Before they are read: what changes meanwhile is read again.
@@ -144,7 +144,7 @@ def _load(files: CertificateFiles) -> _Loaded:
         ends = min(validity.ends for validity in validities(Path(files.certificate).read_bytes()))
     except (OSError, ValueError) as error:
         raise _unusable(files, error) from error
-    return _Loaded(context, ends, signature)
+    return _LoadedCertificate(context, ends, signature)
 
 
 def _context(files: CertificateFiles) -> ssl.SSLContext:

@@ -16,7 +16,7 @@ from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
 from consumer.web.access import Access, BadHost, host_named
 from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
-from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitMet, RequestBegan, RequestEnded
+from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitMet, RequestEnded, RequestStarted
 
 log = logging.getLogger("dupwatch")
 
@@ -33,7 +33,7 @@ ProblemAnswer = Callable[[Request, ProblemError], Response]
 """Makes the answer to a request that ends with a problem."""
 
 
-class CutOff(Exception):  # noqa: N818  # named for the answer
+class AnswerCutOff(Exception):  # noqa: N818  # named for the answer
     """An answer ends before it is whole, so that its connection is closed. Why was logged where it is known."""
 
 
@@ -75,7 +75,7 @@ class Front:
                 MutableHeaders(scope=message).update({_ID_HEADER: named, **self._headers})
             await send(message)
 
-        self._hooks.report(RequestBegan())
+        self._hooks.report(RequestStarted())
         try:
             problem = self._problem(request)
             answer = self._app if problem is None else self._problem_answer(request, problem)
@@ -83,7 +83,7 @@ class Front:
         except ClientDisconnect:
             # There is nobody to answer.
             status = CLIENT_LEFT
-        except CutOff:
+        except AnswerCutOff:
             # The server closes the connection of an answer that lacks its end.
             pass
         except Exception:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.model.errors import ConfigError
-from consumer.web.token import SECRET, Caller, Refusal, Token, current_time, digest_of
+from consumer.web.token import SECRET, Caller, Token, TokenRefusal, current_time, digest_of
 from consumer.web.token_file import Signature, Tokens, load, signature_of
 
 log = logging.getLogger("dupwatch")
@@ -18,7 +18,7 @@ TRUST_S: Final = 60.0
 refused."""
 
 
-class TokensRead(NamedTuple):
+class TokensLoaded(NamedTuple):
     """The token file was read, at the start or after a change."""
 
     tokens: int
@@ -33,10 +33,10 @@ class TokensUnreadable(NamedTuple):
 class SecretRefused(NamedTuple):
     """A request was not let in."""
 
-    refusal: Refusal
+    refusal: TokenRefusal
 
 
-class _Read(NamedTuple):
+class _TokenTable(NamedTuple):
     """What was read: tokens by the hash of their secret, and what the file was then."""
 
     tokens: Mapping[str, Token]
@@ -75,10 +75,10 @@ class KnownTokens:
         except OSError as error:
             raise ConfigError(_unreadable(path, error)) from error
 
-    def caller(self, secret: str) -> Caller | Refusal:
+    def caller(self, secret: str) -> Caller | TokenRefusal:
         """Return who sends this secret, or why it is refused."""
         found = self._found(secret)
-        if isinstance(found, Refusal):
+        if isinstance(found, TokenRefusal):
             self._report(SecretRefused(found))
         return found
 
@@ -102,19 +102,19 @@ class KnownTokens:
     def _is_trusted(self) -> bool:
         return self._clock_s() - self._seen_s < TRUST_S
 
-    def _found(self, secret: str) -> Caller | Refusal:
+    def _found(self, secret: str) -> Caller | TokenRefusal:
         if not self._is_trusted:
-            return Refusal("unchecked")
+            return TokenRefusal("unchecked")
         # What cannot be a secret is not hashed, however long it is.
         token = self._read.tokens.get(digest_of(secret)) if SECRET.fullmatch(secret) else None
         if token is None:
-            return Refusal("unknown")
+            return TokenRefusal("unknown")
         state = token.state(self._now())
-        return token.caller if state == "valid" else Refusal(state, token.name)
+        return token.caller if state == "valid" else TokenRefusal(state, token.name)
 
-    def _taken(self, tokens: Tokens, signature: Signature) -> _Read:
-        self._report(TokensRead(len(tokens)))
-        return _Read({token.sha256: token for token in tokens}, signature)
+    def _taken(self, tokens: Tokens, signature: Signature) -> _TokenTable:
+        self._report(TokensLoaded(len(tokens)))
+        return _TokenTable({token.sha256: token for token in tokens}, signature)
 
     def _keep(self, why: str) -> None:
         """Keep what is known, for a while."""

@@ -1,4 +1,4 @@
-"""The pages of a consumer: functions from a ``Request`` to a ``Response``, and the site that finds them.
+"""The pages of a consumer: functions from a ``PageRequest`` to a ``PageResponse``, and the site that finds them.
 
 The site checks who asks, too. Nothing here knows about connections.
 """
@@ -15,12 +15,12 @@ from consumer.web.access import Access, BadHost, host_named
 
 log = logging.getLogger("dupwatch")
 
-Kind = Literal["probe", "metrics", "page"]
+PageKind = Literal["probe", "metrics", "page"]
 PLAIN: Final = "text/plain; charset=utf-8"
 _QUERY_FIELDS_MAX: Final = 10
 
 
-class Request(NamedTuple):
+class PageRequest(NamedTuple):
     """A request for a page. ``trusted`` is False if credentials are required and were not given."""
 
     path: str
@@ -29,7 +29,7 @@ class Request(NamedTuple):
     trusted: bool
 
 
-class Response(NamedTuple):
+class PageResponse(NamedTuple):
     """The answer of a page. ``headers`` override those that every answer has."""
 
     status: HTTPStatus
@@ -39,25 +39,25 @@ class Response(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     """A function that answers, and who may ask: ``is_open`` needs no credentials, ``has_articles`` a known host name.
 
     Each ``kind`` of page has its own limit on concurrent requests.
     """
 
-    answer: Callable[[Request], Response]
+    answer: Callable[[PageRequest], PageResponse]
     is_open: bool = False
     has_articles: bool = False
-    kind: Kind = "page"
+    kind: PageKind = "page"
 
 
-UNAUTHORISED: Final = Response(
+UNAUTHORISED: Final = PageResponse(
     HTTPStatus.UNAUTHORIZED,
     PLAIN,
     b"This page requires a user name and a password.\n",
     {"WWW-Authenticate": 'Basic realm="dupwatch", charset="UTF-8"'},
 )
-UNKNOWN_NAME: Final = Response(
+UNKNOWN_NAME: Final = PageResponse(
     HTTPStatus.MISDIRECTED_REQUEST,
     PLAIN,
     b"This host name is not allowed. Use an IP address, localhost or a name in http.names, or set http.user and a "
@@ -73,23 +73,23 @@ class Site:
     that a page could not answer, and for wrong credentials.
     """
 
-    pages: Mapping[str, Page]
+    pages: Mapping[str, ServedPage]
     failed: Callable[[], None]
     access: Access
     is_local: bool
 
-    def page_at(self, target: str) -> Page | None:
+    def page_at(self, target: str) -> ServedPage | None:
         """Return the page for the target of a request, which may end with a query; None if there is none."""
         path = target.partition("?")[0]
         return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
 
-    def answer(self, page: Page | None, target: str, headers: Message, client: str) -> Response:
+    def answer(self, page: ServedPage | None, target: str, headers: Message, client: str) -> PageResponse:
         """Answer a request for what ``page_at`` returned; ``client`` is an address, for the log. Never raises."""
         path, _, query = target.partition("?")
         try:
             host = host_named(headers.get_all("Host", []), target)
         except BadHost as error:
-            return Response(HTTPStatus.BAD_REQUEST, PLAIN, f"{error}\n".encode())
+            return PageResponse(HTTPStatus.BAD_REQUEST, PLAIN, f"{error}\n".encode())
         authorization = headers.get("Authorization")
         trusted = self.access.lets_in(authorization)
         if authorization and not trusted:
@@ -100,15 +100,15 @@ class Site:
             return UNAUTHORISED
         if page is None:
             known = "".join(f"{path}\n" for path in sorted(self.pages) if path == "/" or not path.endswith("/"))
-            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
+            return PageResponse(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
         if not self.access.answers(host, has_articles=page.has_articles, is_local=self.is_local):
             return UNKNOWN_NAME
         try:
-            return page.answer(Request(path, _fields(query), headers, trusted))
+            return page.answer(PageRequest(path, _fields(query), headers, trusted))
         except Exception:
             log.exception("A health page failed")
             self.failed()
-            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"The page failed; see the log.\n")
+            return PageResponse(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"The page failed; see the log.\n")
 
 
 def _fields(query: str) -> dict[str, str]:

@@ -126,7 +126,7 @@ class PageLimit:
         self._cut()
 
 
-class Head:
+class RequestHead:
     """The request line and headers of a client, up to a limit."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401  # as the handler has it

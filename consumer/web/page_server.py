@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from consumer.model.errors import ConfigError
-from consumer.web.access import Access, Address, is_loopback
-from consumer.web.page import PLAIN, Kind, Page, Site
-from consumer.web.page_connections import Head, PageConnection, PageLimit
+from consumer.web.access import Access, ListenAddress, is_loopback
+from consumer.web.page import PLAIN, PageKind, ServedPage, Site
+from consumer.web.page_connections import PageConnection, PageLimit, RequestHead
 
 log = logging.getLogger("dupwatch")
 
@@ -27,7 +27,7 @@ ARRIVING_MAX: Final = 128
 """Connections that have not sent their whole request; beyond this the client with the most loses its oldest."""
 GRACE_S: Final = 0.25
 """How long a connection may take to send its request before another may replace it."""
-REQUESTS_MAX: Final[Mapping[Kind, int]] = {"probe": 8, "metrics": 4, "page": 16}
+REQUESTS_MAX: Final[Mapping[PageKind, int]] = {"probe": 8, "metrics": 4, "page": 16}
 """Requests of each kind answered at once. Further pages are refused; further probes and scrapes cut the slowest one."""
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
@@ -62,8 +62,8 @@ class PageServer:
 
     def __init__(
         self,
-        address: Address,
-        pages: Mapping[str, Page],
+        address: ListenAddress,
+        pages: Mapping[str, ServedPage],
         failed: Callable[[], None],
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
@@ -82,10 +82,10 @@ class PageServer:
         self._thread.start()
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ListenAddress:
         """The address it listens on."""
         host, port = self._server.server_address[:2]
-        return Address(str(host), int(port))
+        return ListenAddress(str(host), int(port))
 
     @property
     def url(self) -> str:
@@ -115,7 +115,7 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = _BACKLOG
 
-    def __init__(self, address: Address, site: Site, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, address: ListenAddress, site: Site, tls: ssl.SSLContext | None) -> None:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
         self.address_family = found[0][0]
         self.site = site
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = Head(self.rfile)  # type: ignore[assignment]  # only lines are read from it
+        self.rfile = RequestHead(self.rfile)  # type: ignore[assignment]  # only lines are read from it
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         site = self.server.site
         page = site.page_at(self.path)
-        kind: Kind = "page" if page is None else page.kind
+        kind: PageKind = "page" if page is None else page.kind
         if not self._place.move_to(self.server.answering[kind], cuts=kind != "page"):
             if not self._place.was_cut:
                 log.warning("Refused a request to the health pages: %d are being answered already", REQUESTS_MAX[kind])

@@ -16,7 +16,7 @@ CONTENT_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:dupwatch:problem:"
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """A type of problem: the end of its URN, its status and its title."""
 
     name: str
@@ -24,13 +24,13 @@ class Kind(NamedTuple):
     title: str
 
 
-MALFORMED: Final = Kind("malformed", 400, "Not an HTTP request")
-TOO_SLOW: Final = Kind("too-slow", 408, "The request took too long to arrive")
-UNKNOWN_HOST: Final = Kind("unknown-host", 421, "Unknown host name")
-HEAD_TOO_LARGE: Final = Kind("head-too-large", 431, "The head of the request is too large")
-DEFECT: Final = Kind("defect", 500, "A defect of the service")
-BUSY: Final = Kind("busy", 503, "The service is busy")
-STORE: Final = Kind("store", 503, "The store does not answer")
+MALFORMED: Final = ProblemKind("malformed", 400, "Not an HTTP request")
+TOO_SLOW: Final = ProblemKind("too-slow", 408, "The request took too long to arrive")
+UNKNOWN_HOST: Final = ProblemKind("unknown-host", 421, "Unknown host name")
+HEAD_TOO_LARGE: Final = ProblemKind("head-too-large", 431, "The head of the request is too large")
+DEFECT: Final = ProblemKind("defect", 500, "A defect of the service")
+BUSY: Final = ProblemKind("busy", 503, "The service is busy")
+STORE: Final = ProblemKind("store", 503, "The store does not answer")
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class ProblemError(Exception):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ProblemKind,
         detail: str,
         *,
         limit: Limit | None = None,
@@ -106,12 +106,12 @@ class ProblemError(Exception):
         )
 
 
-def type_of(kind: Kind) -> str:
+def type_of(kind: ProblemKind) -> str:
     """Return the URN of a type of problem."""
     return f"{TYPE_PREFIX}{kind.name}"
 
 
-def retry_later(kind: Kind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
+def retry_later(kind: ProblemKind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
     """Return a problem that is gone if the request is repeated after some seconds."""
     return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
 

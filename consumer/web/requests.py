@@ -187,7 +187,7 @@ CONSOLE: Final = HttpInterface(
 )
 
 
-class RequestBegan(NamedTuple):
+class RequestStarted(NamedTuple):
     """The head of a request has arrived."""
 
 

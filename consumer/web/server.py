@@ -16,7 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
 from consumer.model.errors import ConfigError
-from consumer.web.access import HOST, Address, is_loopback, parse_address
+from consumer.web.access import HOST, ListenAddress, is_loopback, parse_address
 from consumer.web.connections import Connection, ConnectionLimits, Connections
 from consumer.web.requests import HEAD_BYTES_MAX
 
@@ -146,7 +146,7 @@ def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.
 
 def url_of(listening: socket.socket, *, is_secure: bool) -> str:
     """Return the URL of what is served on a socket."""
-    return Address(*listening.getsockname()[:2]).url(is_secure=is_secure)
+    return ListenAddress(*listening.getsockname()[:2]).url(is_secure=is_secure)
 
 
 def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:

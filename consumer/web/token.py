@@ -48,7 +48,7 @@ class Caller(NamedTuple):
 RefusalReason = Literal["unknown", "expired", "revoked", "unchecked"]
 
 
-class Refusal(NamedTuple):
+class TokenRefusal(NamedTuple):
     """Why a secret is refused, and the name of its token if it has one.
 
     ``unchecked``: the token file has been unreadable for so long that what is remembered of it no longer counts.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, Literal, NamedTuple
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 AddressKind = Literal[
     "private",
@@ -77,7 +77,7 @@ class RefusedAddress(NamedTuple):
     kind: AddressKind
 
 
-def address_kind(address: Address) -> AddressKind | None:
+def address_kind(address: IpAddress) -> AddressKind | None:
     """Return what the block of an address is for; None for a global address."""
     for block, kind in BLOCKS:
         if address.version == block.version and address in block:

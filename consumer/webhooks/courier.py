@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 from consumer.lifecycle.background import Call
 from consumer.model.errors import DupwatchError
 from consumer.webhooks.addresses import refused_address
-from consumer.webhooks.deadline import Deadline, Overdue
+from consumer.webhooks.deadline import AttemptDeadline, DeadlinePassed
 from consumer.webhooks.endpoint import Endpoint, UrlError, endpoint_of
-from consumer.webhooks.exchange import NoReply, Reply, exchange
+from consumer.webhooks.exchange import NoReply, WebhookReply, exchange
 from consumer.webhooks.retrying import retry_after_s
 from consumer.webhooks.signing import signed_headers
 
@@ -30,7 +30,7 @@ Result = Literal["accepted", "rejected", "unreachable", "refused_address"]
 Cause = Literal["status", "redirect", "url", "address", "name", "connection", "tls", "time", "answer"]
 
 
-class Message(NamedTuple):
+class WebhookMessage(NamedTuple):
     """A message. ``message_id`` is the same in every attempt, so that a receiver knows what it has already."""
 
     message_id: str
@@ -38,7 +38,7 @@ class Message(NamedTuple):
     secrets: Sequence[str]
 
 
-class Outcome(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """What became of an attempt. ``status`` is that of HTTP; ``cause`` and ``detail`` say why it failed."""
 
     result: Result
@@ -63,7 +63,7 @@ class RefusedEndpoint(DupwatchError):  # noqa: N818  # named for the endpoint
 
 
 def cause_of(why: str) -> tuple[str, str]:
-    """Return the cause and the detail that ``Outcome.why`` has."""
+    """Return the cause and the detail that ``AttemptOutcome.why`` has."""
     cause, _, detail = why.partition(" ")
     return cause, detail
 
@@ -95,27 +95,27 @@ class Courier:
 
     def check(self, url: str) -> None:
         """Raise ``RefusedEndpoint`` where nothing would be sent to a URL. A name may have no address yet."""
-        with suppress(OSError, Overdue):
-            self._checked(url, Deadline(self._attempt_s))
+        with suppress(OSError, DeadlinePassed):
+            self._checked(url, AttemptDeadline(self._attempt_s))
 
-    def send(self, url: str, message: Message, at_s: float) -> Outcome:
+    def send(self, url: str, message: WebhookMessage, at_s: float) -> AttemptOutcome:
         """Make one attempt at this time, in seconds since 1970, and return what became of it."""
-        deadline = Deadline(self._attempt_s)
+        deadline = AttemptDeadline(self._attempt_s)
         try:
             endpoint, addresses = self._checked(url, deadline)
         except RefusedEndpoint as error:
-            return Outcome("refused_address", cause=error.cause, detail=error.detail)
-        except (OSError, Overdue) as error:
+            return AttemptOutcome("refused_address", cause=error.cause, detail=error.detail)
+        except (OSError, DeadlinePassed) as error:
             return _failure(error, "name")
         headers = signed_headers(message.message_id, int(at_s), message.body, message.secrets)
         tls = self._context() if endpoint.is_tls else None
         try:
             reply = exchange(endpoint, addresses, (headers, message.body), tls, deadline)
-        except (OSError, Overdue, NoReply) as error:
+        except (OSError, DeadlinePassed, NoReply) as error:
             return _failure(error, "connection")
         return _outcome(reply, at_s)
 
-    def try_out(self, url: str, message: Message, at_s: float) -> Outcome | None:
+    def try_out(self, url: str, message: WebhookMessage, at_s: float) -> AttemptOutcome | None:
         """Make one attempt while a person waits for it; None where another one is being made for somebody."""
         if not self._trying.acquire(blocking=False):
             return None
@@ -124,10 +124,10 @@ class Courier:
         finally:
             self._trying.release()
 
-    def _checked(self, url: str, deadline: Deadline) -> tuple[Endpoint, Sequence[str]]:
+    def _checked(self, url: str, deadline: AttemptDeadline) -> tuple[Endpoint, Sequence[str]]:
         """Return where to send, and its addresses. They are looked up once: another look could give others.
 
-        Raises ``RefusedEndpoint``, ``OSError`` and ``Overdue``.
+        Raises ``RefusedEndpoint``, ``OSError`` and ``DeadlinePassed``.
         """
         try:
             endpoint = endpoint_of(url, allows_http=self._allows_http)
@@ -139,11 +139,11 @@ class Courier:
             raise RefusedEndpoint("address", f"{refused.address} {refused.kind}")
         return endpoint, addresses
 
-    def _addresses(self, endpoint: Endpoint, deadline: Deadline) -> Sequence[str]:
+    def _addresses(self, endpoint: Endpoint, deadline: AttemptDeadline) -> Sequence[str]:
         """Look a name up. The system's resolver cannot be stopped, so a thread is left behind where it takes long."""
         call = Call(partial(self._resolve, endpoint.host, endpoint.port))
         if not call.ended(deadline.left_s()):
-            raise Overdue
+            raise DeadlinePassed
         try:
             return call.result()
         except UnicodeError as error:
@@ -157,23 +157,23 @@ class Courier:
             return self._tls
 
 
-def _outcome(reply: Reply, at_s: float) -> Outcome:
+def _outcome(reply: WebhookReply, at_s: float) -> AttemptOutcome:
     if reply.is_accepted:
-        return Outcome("accepted", reply.status)
+        return AttemptOutcome("accepted", reply.status)
     excerpt = reply.body.decode(errors="replace")[:_EXCERPT_CHARS_MAX]
     if reply.status in _REDIRECTS:
-        return Outcome("rejected", reply.status, "redirect", reply.header(b"location")[:_EXCERPT_CHARS_MAX])
+        return AttemptOutcome("rejected", reply.status, "redirect", reply.header(b"location")[:_EXCERPT_CHARS_MAX])
     pause_s = retry_after_s(reply.header(b"retry-after"), at_s)
-    return Outcome("rejected", reply.status, "status", excerpt, pause_s)
+    return AttemptOutcome("rejected", reply.status, "status", excerpt, pause_s)
 
 
-def _failure(error: OSError | Overdue | NoReply, cause: Cause) -> Outcome:
+def _failure(error: OSError | DeadlinePassed | NoReply, cause: Cause) -> AttemptOutcome:
     """Return the outcome of an attempt that got no answer, for this cause unless the error says a closer one."""
-    if isinstance(error, TimeoutError | Overdue):
-        return Outcome("unreachable", cause="time")
+    if isinstance(error, TimeoutError | DeadlinePassed):
+        return AttemptOutcome("unreachable", cause="time")
     if isinstance(error, NoReply):
-        return Outcome("unreachable", cause="answer", detail=str(error)[:_EXCERPT_CHARS_MAX])
+        return AttemptOutcome("unreachable", cause="answer", detail=str(error)[:_EXCERPT_CHARS_MAX])
     if isinstance(error, ssl.SSLError):
         cause = "tls"
     reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.strerror or str(error)
-    return Outcome("unreachable", cause=cause, detail=str(reason)[:_EXCERPT_CHARS_MAX])
+    return AttemptOutcome("unreachable", cause=cause, detail=str(reason)[:_EXCERPT_CHARS_MAX])

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import h11
 
-from consumer.webhooks.deadline import Deadline, Overdue
+from consumer.webhooks.deadline import AttemptDeadline, DeadlinePassed
 from consumer.webhooks.endpoint import Endpoint
 
 ANSWER_BYTES_MAX: Final = 4_096
@@ -20,7 +20,7 @@ ANSWER_BYTES_MAX: Final = 4_096
 _PIECE_BYTES: Final = 1_024
 
 
-class Reply(NamedTuple):
+class WebhookReply(NamedTuple):
     """The answer of a receiver. ``body`` is its beginning; that of one which accepted is not read."""
 
     status: int
@@ -46,11 +46,11 @@ def exchange(
     addresses: Sequence[str],
     message: tuple[Sequence[tuple[str, str]], bytes],
     tls: ssl.SSLContext | None,
-    deadline: Deadline,
-) -> Reply:
+    deadline: AttemptDeadline,
+) -> WebhookReply:
     """Send a message, its headers and its body, to the first of these addresses that takes a connection.
 
-    The name of the endpoint is what a certificate has to prove. Raises ``OSError``, ``NoReply`` and ``Overdue``.
+    The name of the endpoint is what a certificate has to prove. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``.
     """
     with closing(_connected(addresses, endpoint.port, deadline)) as plain:
         connection = plain
@@ -63,12 +63,12 @@ def exchange(
                 # A receiver may refuse a message before it has read all of it.
                 with suppress(BrokenPipeError, ConnectionResetError):
                     _send(connection, _request(protocol, endpoint, *message), deadline)
-                return _reply(_Incoming(connection, protocol, deadline))
+                return _reply(_IncomingAnswer(connection, protocol, deadline))
             except h11.ProtocolError as error:
                 raise NoReply(str(error)) from error
 
 
-def _connected(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.socket:
+def _connected(addresses: Sequence[str], port: int, deadline: AttemptDeadline) -> socket.socket:
     """Return a connection. Each address but the last gets its share of the time, since one may swallow everything."""
     for number, address in enumerate(addresses):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -99,24 +99,24 @@ def _request(protocol: h11.Connection, endpoint: Endpoint, headers: Sequence[tup
     return b"".join(protocol.send(event) or b"" for event in events)
 
 
-def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
+def _send(connection: socket.socket, data: bytes, deadline: AttemptDeadline) -> None:
     left = memoryview(data)
     while left:
         connection.settimeout(deadline.left_s())
         left = left[connection.send(left) :]
 
 
-class _Incoming:
+class _IncomingAnswer:
     """An answer as it comes in, up to ``ANSWER_BYTES_MAX``."""
 
-    def __init__(self, connection: socket.socket, protocol: h11.Connection, deadline: Deadline) -> None:
+    def __init__(self, connection: socket.socket, protocol: h11.Connection, deadline: AttemptDeadline) -> None:
         self._connection = connection
         self._protocol = protocol
         self._deadline = deadline
         self._bytes_left = ANSWER_BYTES_MAX
 
     def event(self) -> object:
-        """Return the next event of the protocol. Raises ``OSError``, ``NoReply`` and ``Overdue``."""
+        """Return the next event of the protocol. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``."""
         while (event := self._protocol.next_event()) is h11.NEED_DATA:
             if not self._bytes_left:
                 raise NoReply(f"it has more than {ANSWER_BYTES_MAX} bytes")
@@ -127,23 +127,23 @@ class _Incoming:
         return event
 
 
-def _reply(incoming: _Incoming) -> Reply:
+def _reply(incoming: _IncomingAnswer) -> WebhookReply:
     """Return the answer, with what its body begins with unless it accepts."""
     event = incoming.event()
     while isinstance(event, h11.InformationalResponse):
         event = incoming.event()
     if not isinstance(event, h11.Response):
         raise NoReply("the connection was closed before an answer")
-    head = Reply(event.status_code, list(event.headers), b"")
+    head = WebhookReply(event.status_code, list(event.headers), b"")
     return head if head.is_accepted else head._replace(body=_beginning(incoming))
 
 
-def _beginning(incoming: _Incoming) -> bytes:
+def _beginning(incoming: _IncomingAnswer) -> bytes:
     body = bytearray()
     try:
         while isinstance(event := incoming.event(), h11.Data):
             body += event.data
-    except (OSError, Overdue, NoReply, h11.ProtocolError):
+    except (OSError, DeadlinePassed, NoReply, h11.ProtocolError):
         # The status is known, and the rest would not change it.
         return bytes(body)
     return bytes(body)

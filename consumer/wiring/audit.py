@@ -8,7 +8,7 @@ from pathlib import Path
 
 from consumer.config.config import Config
 from consumer.model.errors import SinkError
-from consumer.web.audit_log import AuditLog, Change
+from consumer.web.audit_log import AuditLog, ChangeRecord
 from consumer.wiring.components import file_writing
 from storage.clock import now_ms
 
@@ -38,7 +38,9 @@ def record_changes(audit_log: AuditLog | None, action: str, names: Sequence[str]
     """Record the same change of several things in the audit log, if there is one. Raises ``SinkError``."""
     if audit_log is not None and names:
         at_ms, owner = now_ms(), current_user()
-        audit_log.append([Change(at_ms=at_ms, owner=owner, action=action, id=name, result=result) for name in names])
+        audit_log.append(
+            [ChangeRecord(at_ms=at_ms, owner=owner, action=action, id=name, result=result) for name in names]
+        )
 
 
 def current_user() -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from consumer.banks.bank import BankError, Banks, BanksUnreachable
 from consumer.banks.bank_log import BankLog, news
 from consumer.banks.busy_items import BusyItems, BusyLimit
-from consumer.banks.known_texts import PART_LETTERS_MIN, BanksRead, BanksUnreadable, KnownTexts
+from consumer.banks.known_texts import PART_LETTERS_MIN, BanksLoaded, BanksUnreadable, KnownTexts
 from consumer.config.config import Config
 from consumer.feeds.kinds import banks_at
 from consumer.files.bank_cache import BankCache, CacheIdentity
@@ -21,7 +21,7 @@ from consumer.fingerprint.compiled import REVISION
 from consumer.fingerprint.known_shingles import SHINGLES_KEPT
 from consumer.judge.attempt import BankMatcher
 from consumer.judge.binding import Binding
-from consumer.lifecycle.background import Call, Following, Starting
+from consumer.lifecycle.background import Call, PeriodicCheck, StartUpCalls
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage
 from consumer.wiring import components
@@ -70,7 +70,7 @@ class BankReader:
                 self._known.change(found.entries)
         if found.invalid:
             log.warning("Invalid entries of banks were left out: %d. dupwatch bank writes valid ones.", found.invalid)
-        self._hooks.report(BanksRead(len(self._known), found.invalid))
+        self._hooks.report(BanksLoaded(len(self._known), found.invalid))
         self._read_s = self._clock_s()
 
     def look(self) -> None:
@@ -144,7 +144,7 @@ def read_banks(config: Config) -> Banks:
 
 @contextmanager
 def followed_banks(
-    config: Config, bound: Binding, lexicon: Lexicon, hooks: Hooks, starting: Starting | None = None
+    config: Config, bound: Binding, lexicon: Lexicon, hooks: Hooks, starting: StartUpCalls | None = None
 ) -> Iterator[KnownTexts | None]:
     """Read the configured banks, and follow them while the context is open; None where there are none.
 
@@ -162,7 +162,7 @@ def followed_banks(
             reader.read()
         else:
             _read_when_reachable(reader, starting)
-        with Following("banks", reader.look), Following("bank-lag", reader.watch), _written_cache(cache, known):
+        with PeriodicCheck("banks", reader.look), PeriodicCheck("bank-lag", reader.watch), _written_cache(cache, known):
             yield known
 
 
@@ -208,14 +208,14 @@ def _written_cache(cache: BankCache | None, known: KnownTexts) -> Iterator[None]
         return
     writer = CacheWriter(cache, known)
     try:
-        with Following("bank-cache", writer.look):
+        with PeriodicCheck("bank-cache", writer.look):
             yield
     finally:
         # A command may end before the first look.
         Call(writer.look).ended(_LAST_WRITE_S)
 
 
-def _read_when_reachable(reader: BankReader, starting: Starting) -> None:
+def _read_when_reachable(reader: BankReader, starting: StartUpCalls) -> None:
     while True:
         try:
             return starting.call(reader.read)
@@ -232,7 +232,7 @@ def busy_items(config: Config, known: KnownTexts | None, hooks: Hooks) -> BusyIt
     limit = BusyLimit(section.busy_share, section.busy_articles_min)
     # Only topics have bank matches of their own.
     busy = BusyItems(known, limit, hooks.report, withholds=is_followed(config))
-    hooks.on(BanksRead, lambda _: busy.review())
+    hooks.on(BanksLoaded, lambda _: busy.review())
     busy.review()
     return busy
 

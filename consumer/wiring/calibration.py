@@ -16,19 +16,19 @@ import msgspec
 from consumer.config.config import Config
 from consumer.config.sections.banks import BanksSection
 from consumer.config.sections.feed import SourceSection
-from consumer.judge.decision import State, state_of
-from consumer.lifecycle.stopping import Stopping
+from consumer.judge.decision import VersionState, state_of
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
 from consumer.pipeline.feed_kind import Streams
 from consumer.store_tools.made_articles import ArticleMaker
 from consumer.store_tools.speeds import Speed
-from consumer.store_tools.text_sizes import StoredArticle, TextSizes, measured_sizes
+from consumer.store_tools.text_sizes import SampledArticle, TextSizes, measured_sizes
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.stores import opened_store
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
 Clock = Callable[[], float]
 ROUND_ARTICLES: Final = 2_560
@@ -54,7 +54,7 @@ class _Watch:
 
     clock: Clock
     ends_s: float
-    stopping: Stopping = field(default_factory=Stopping)
+    stopping: StopSignal = field(default_factory=StopSignal)
     articles: int = 0
     records: int = 0
     record_bytes: int = 0
@@ -158,14 +158,14 @@ def _judge(config: Config, watch: _Watch) -> None:
         watch.seconds += watch.clock() - began_s
 
 
-def stored_articles(store: Store) -> Iterator[StoredArticle]:
+def stored_articles(store: Store) -> Iterator[SampledArticle]:
     """Yield the judged versions of a store with their texts, without those that have none."""
-    versions = (found for found in store.scan() if isinstance(found, Stored) and found.verdict is not None)
+    versions = (found for found in store.scan() if isinstance(found, StoredVersion) and found.verdict is not None)
     for page in iter(lambda: list(islice(versions, _PAGE)), []):
         bodies = store.bodies([found.record.reference for found in page])
         for found, body in zip(page, bodies, strict=True):
             if body is not None and found.verdict is not None:
-                yield StoredArticle(found.record, found.verdict, body, state_of(found) is not State.KEPT)
+                yield SampledArticle(found.record, found.verdict, body, state_of(found) is not VersionState.KEPT)
 
 
 def _write(path: Path, number: int, bodies: Iterable[str]) -> None:

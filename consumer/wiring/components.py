@@ -14,7 +14,7 @@ from consumer.decode.html.page import load_extractor
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue, decode_message
 from consumer.decode.published_at import TimeForm
-from consumer.decode.schemas.registry import Briefly, RegistryOptions
+from consumer.decode.schemas.registry import BriefRetry, RegistryOptions
 from consumer.decode.schemas.schema_value import schema_parser
 from consumer.feeds.kinds import source_of
 from consumer.files.lines import Position
@@ -27,7 +27,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
-from consumer.lifecycle.retry import Patience
+from consumer.lifecycle.retry import RetryPolicy
 from consumer.model.article import Article, BodyForm
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
@@ -35,8 +35,8 @@ from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import parse_zone
-from consumer.workers.engines import COMPILED, ChosenEngine, KnowingEngine, built_engine, chosen_engine
-from consumer.workers.pool import Fingerprinting, InProcess, OnThreads, OnWorkers
+from consumer.workers.engines import COMPILED, BankAwareEngine, ChosenEngine, built_engine, chosen_engine
+from consumer.workers.pool import Fingerprinting, InlineFingerprinting, ProcessFingerprinting, ThreadedFingerprinting
 from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
 
@@ -109,7 +109,7 @@ def engine(
     sketched = sketched or bound.settings.sketched
     scheme, parts = bound.settings.scheme, config.judge.parts
     built = built_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
-    return built if known is None else KnowingEngine(built, lambda: known.known_shingles)
+    return built if known is None else BankAwareEngine(built, lambda: known.known_shingles)
 
 
 def version_builder(bound: Binding) -> VersionBuilder:
@@ -162,12 +162,12 @@ def fingerprinting(
     It also looks for the shingles of ``known`` texts. Raises ``ConfigError`` for worker processes, which cannot.
     """
     if not config.workers:
-        return InProcess(engine(config, bound, lexicon, known=known), interruption.while_preparing)
+        return InlineFingerprinting(engine(config, bound, lexicon, known=known), interruption.while_preparing)
     if engine_choice(config, bound.settings, lexicon).name == COMPILED:
-        return OnThreads(engine(config, bound, lexicon, known=known), config.workers, hooks)
+        return ThreadedFingerprinting(engine(config, bound, lexicon, known=known), config.workers, hooks)
     if known is not None:
         raise ConfigError("banks need workers = 0, or the compiled engine: processes do not know the texts of banks")
-    return OnWorkers(
+    return ProcessFingerprinting(
         bound.settings.scheme,
         word_files(config),
         config.workers,
@@ -183,7 +183,7 @@ def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
     return decoder(config).record
 
 
-def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+def record_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
     """Return what decodes records of the configured source; it raises BadRecord.
 
     ``patience`` is that of ``value_decoder``.
@@ -193,7 +193,7 @@ def record_decoder(config: Config, patience: Patience | None = None) -> Callable
     return message_decoder(config, patience)
 
 
-def message_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+def message_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
     """Return what decodes messages as configured; it raises BadRecord. ``patience`` is that of ``value_decoder``."""
     decode_value = value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
@@ -220,7 +220,7 @@ def decoder(config: Config) -> ArticleDecoder:
     return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
-def value_decoder(config: Config, patience: Patience | None = None) -> DecodeValue:
+def value_decoder(config: Config, patience: RetryPolicy | None = None) -> DecodeValue:
     """Return what decodes values of messages, which may need a schema; it raises BadRecord.
 
     ``patience`` says what to do while the schema registry is out of reach; by default it is retried for some seconds,
@@ -229,7 +229,7 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
     if config.kafka.value_format == "json":
         return decoder(config)
     options = registry_options(config)
-    parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), decode_limits(config))
+    parse = schema_parser(config.kafka.value_format, options, patience or BriefRetry(), decode_limits(config))
     return _decoder(config, parse)
 
 

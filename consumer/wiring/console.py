@@ -13,13 +13,13 @@ from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
-from consumer.console.context import Desk
-from consumer.console.intake.background import Background, Repeating
+from consumer.console.context import ConsoleContext
+from consumer.console.intake.background import BackgroundWork, WorkSchedule
 from consumer.console.intake.event_sending import EVENTS_THREAD, EventSender, EventSenderParts, OutboxRoom, keep_bounds
 from consumer.console.intake.indexing import IndexParts, index_background
-from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
+from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts, count_queue
 from consumer.console.intake.rank_updates import RankUpdates
-from consumer.console.intake.sending import Sender, SenderParts
+from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
 from consumer.console.intake.store_reading import fill_in
 from consumer.console.intake.webhook_sender import WebhookParts, count_webhooks, webhook_background
@@ -28,11 +28,11 @@ from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
-from consumer.kafka.source.rebalances import Rebalanced
-from consumer.lifecycle.background import Starting
+from consumer.kafka.source.rebalances import PartitionsRebalanced
+from consumer.lifecycle.background import StartUpCalls
 from consumer.lifecycle.heap import trimming
-from consumer.lifecycle.retry import Awaited, UntilReachable
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import RetrySubject, RetryUntilReachable
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks, Outage
 from consumer.reviews import people
@@ -45,15 +45,15 @@ from consumer.webhooks.courier import Courier
 from consumer.wiring import components
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.console_database import opened_reviews
-from consumer.wiring.console_feed import Rebuild, TakingFlags, check_sink, console_file, flag_feed, flag_sink
+from consumer.wiring.console_feed import FlagIntakeWork, Rebuild, check_sink, console_file, flag_feed, flag_sink
 from consumer.wiring.console_releases import SinkReleases, event_sinks, unwritable_file
 from consumer.wiring.console_side_topics import LOOK_S as TOPICS_S
-from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, TakingSideTopic
+from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, SideTopicWork
 from consumer.wiring.console_store import (
     ComparableStores,
     SettingsCheck,
     StoreAccess,
-    StoredArticles,
+    StoredArticleReader,
     completed_config,
     opened_stores,
     unwritable_path,
@@ -79,7 +79,7 @@ _DOWN: Final = ("database: ", "run: ")
 """Why pages are of no use. Without brokers or a store they are: the queue is in the database."""
 
 
-class Opened(NamedTuple):
+class ConsoleResources(NamedTuple):
     """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
 
     ``check_settings`` raises ``StoreMismatch`` for a store that was made with other settings. ``unwritable`` returns
@@ -111,7 +111,7 @@ class Demo(NamedTuple):
 class ConsoleServer(ListeningServer):
     """A console that listens. ``fixed_person``: nobody signs in, everybody is that person."""
 
-    def __init__(self, opened: Opened, fixed_person: str | None, rebuild: Rebuild | None) -> None:
+    def __init__(self, opened: ConsoleResources, fixed_person: str | None, rebuild: Rebuild | None) -> None:
         section, hooks = opened.config.console, opened.hooks
         self._opened = opened
         self._rebuild = rebuild
@@ -120,7 +120,7 @@ class ConsoleServer(ListeningServer):
         for listener in (metrics, health):
             listener.listen(hooks)
         super().__init__("console", section, hooks, health, needs_token=True)
-        self._articles = StoredArticles(opened.reads)
+        self._articles = StoredArticleReader(opened.reads)
         self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
         self._banks = None if opened.banks is None else BankAccess(opened.banks, section)
         self._checks = SetupChecks(
@@ -132,7 +132,7 @@ class ConsoleServer(ListeningServer):
         )
         hooks.on(Outage, self._checks.note_outage)
         self._courier = Courier(section.webhooks.networks, allows_http=section.webhooks.http)
-        desk = Desk(
+        desk = ConsoleContext(
             opened.database,
             section,
             self._articles,
@@ -167,7 +167,7 @@ class ConsoleServer(ListeningServer):
             if self._evaluation is not None:
                 self._evaluation.close()
 
-    def _backgrounds(self, running: ExitStack) -> list[Background]:
+    def _backgrounds(self, running: ExitStack) -> list[BackgroundWork]:
         """Return what is done beside answering."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
         turns, stopping = Turns(hooks), threading.Event()
@@ -175,7 +175,7 @@ class ConsoleServer(ListeningServer):
         def proceed() -> None:
             turns.turn()
             if stopping.is_set():
-                raise Stopped
+                raise ConsoleStopped
 
         released_to, events_to = event_sinks(config, hooks, proceed)
         releases = SinkReleases(
@@ -183,20 +183,20 @@ class ConsoleServer(ListeningServer):
         )
         # After its thread has ended.
         running.callback(releases.close)
-        sender = Sender(SenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
-        sending = Background("sending", sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
+        sender = ReleaseSender(ReleaseSenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
+        sending = BackgroundWork("sending", sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         room = OutboxRoom(config.console.outbox_events_max)
         parts = EventSenderParts(database, events_to, room, now_ms, hooks, partial(unwritable_file, config))
         events_sender = EventSender(parts)
         # Once no message is under way.
         running.callback(events_sender.close)
         running.callback(events_to.close)
-        events = Background(EVENTS_THREAD, events_sender.work, Repeating(_SEND_S, "sink"), hooks, stopping)
+        events = BackgroundWork(EVENTS_THREAD, events_sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, now_ms, hooks, events.wake, room.has_room)
         feed = flag_feed(config, database, hooks, stopping.is_set)
         # The verdicts of a file are all that says what topics have for themselves.
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
-        taking = TakingFlags(feed, flags, self._opened.writes, hooks, self._rebuild)
+        taking = FlagIntakeWork(feed, flags, self._opened.writes, hooks, self._rebuild)
 
         @turns.at_work()
         def fill() -> bool:
@@ -216,19 +216,19 @@ class ConsoleServer(ListeningServer):
 
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
         ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
-        intake = Background("intake", taking.work, Repeating(_LOOK_S, "source"), hooks, stopping)
+        intake = BackgroundWork("intake", taking.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
         # Where flags come from a topic its work does not end while it goes well.
-        hooks.on(Rebalanced, lambda _: intake.recovered())
+        hooks.on(PartitionsRebalanced, lambda _: intake.recovered())
         return [
             sending,
             events,
             webhook_background(webhooks, stopping, running),
             intake,
             *self._reading_side_topics(stopping),
-            Background("sources", fill, Repeating(_FILL_S, "store"), hooks, stopping),
-            Background("ranks", ranking, Repeating(_RANKS_S, "database"), hooks, stopping),
-            Background("counting", count, Repeating(_COUNT_S, "database"), hooks, stopping),
-            Background("store", probe, Repeating(_PROBE_S, "store"), hooks, stopping),
+            BackgroundWork("sources", fill, WorkSchedule(_FILL_S, "store"), hooks, stopping),
+            BackgroundWork("ranks", ranking, WorkSchedule(_RANKS_S, "database"), hooks, stopping),
+            BackgroundWork("counting", count, WorkSchedule(_COUNT_S, "database"), hooks, stopping),
+            BackgroundWork("store", probe, WorkSchedule(_PROBE_S, "store"), hooks, stopping),
             *self._following_banks(turns, stopping),
             *self._checking_topic(stopping),
             index_background(
@@ -236,18 +236,18 @@ class ConsoleServer(ListeningServer):
             ),
         ]
 
-    def _reading_side_topics(self, stopping: threading.Event) -> Iterator[Background]:
+    def _reading_side_topics(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield what takes in entries that are no flags, where the sink is topics."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
-        backgrounds: dict[str, Background] = {}
+        backgrounds: dict[str, BackgroundWork] = {}
         for side in SIDE_TOPICS if is_followed(config) else ():
-            taking = TakingSideTopic(side, config, database, hooks, stopping, again=self._rebuild == "sink")
-            repeating = Repeating(TOPICS_S, "source")
-            backgrounds[side.thread] = Background(side.thread, taking.work, repeating, hooks, stopping)
+            taking = SideTopicWork(side, config, database, hooks, stopping, again=self._rebuild == "sink")
+            repeating = WorkSchedule(TOPICS_S, "source")
+            backgrounds[side.thread] = BackgroundWork(side.thread, taking.work, repeating, hooks, stopping)
         hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].recovered())
         yield from backgrounds.values()
 
-    def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[Background]:
+    def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield what keeps the banks as they are shown up to date, where there are any."""
         banks = self._banks
         if banks is None:
@@ -258,13 +258,13 @@ class ConsoleServer(ListeningServer):
                 banks.follow()
             return False
 
-        yield Background("banks", follow, Repeating(_PROBE_S, "banks"), self._opened.hooks, stopping)
+        yield BackgroundWork("banks", follow, WorkSchedule(_PROBE_S, "banks"), self._opened.hooks, stopping)
 
-    def _checking_topic(self, stopping: threading.Event) -> Iterator[Background]:
+    def _checking_topic(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield what warns of a database that lacks flags of the topic, unless it is being filled."""
         if self._rebuild is None and not self._opened.is_demo:
             check, hooks = self._checks.check_topic, self._opened.hooks
-            yield Background("topic-check", check, Repeating(CHECK_S, "source"), hooks, stopping)
+            yield BackgroundWork("topic-check", check, WorkSchedule(CHECK_S, "source"), hooks, stopping)
 
     def _why_not_ready(self) -> list[str]:
         return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]
@@ -279,7 +279,7 @@ class ConsoleServer(ListeningServer):
 def prepared_console(
     config: Config,
     hooks: Hooks,
-    stopping: Stopping,
+    stopping: StopSignal,
     *,
     demo: Demo | None = None,
     rebuild: Rebuild | None = None,
@@ -297,7 +297,7 @@ def prepared_console(
             config = completed_config(config)
         lexicon = components.lexicon_of(config)
         judging = components.judge_settings(config, lexicon)
-        database = _awaited_database(config.console, Starting(stopping, Turns(Hooks())))
+        database = _awaited_database(config.console, StartUpCalls(stopping, Turns(Hooks())))
         resources.callback(database.close)
         reads, writes, store_part = opened_stores(config, hooks, store, resources)
         check = SettingsCheck(config, lexicon)
@@ -307,7 +307,7 @@ def prepared_console(
         unwritable = partial(unwritable_path, store_part, console_file(config))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
         cutter = components.word_cutter(lexicon) if config.console.search else None
-        opened = Opened(
+        opened = ConsoleResources(
             config, judging, database, reads, writes, check, unwritable, hooks, banks, cutter, is_demo=demo is not None
         )
         server = ConsoleServer(opened, fixed_person, rebuild)
@@ -319,10 +319,10 @@ def prepared_console(
         yield server
 
 
-def _awaited_database(section: ConsoleSection, starting: Starting) -> Database:
-    database = Awaited("database", "start", DatabaseUnavailable, "The console's database")
+def _awaited_database(section: ConsoleSection, starting: StartUpCalls) -> Database:
+    database = RetrySubject("database", "start", DatabaseUnavailable, "The console's database")
     # Nothing shows outages yet.
-    return UntilReachable(starting.proceed, Hooks(), database).call(
+    return RetryUntilReachable(starting.proceed, Hooks(), database).call(
         partial(starting.call, partial(opened_reviews, section))
     )
 

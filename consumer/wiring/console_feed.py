@@ -33,7 +33,7 @@ from consumer.kafka.client_settings import (
 )
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
-from consumer.kafka.groups import Committed, Group, Topics
+from consumer.kafka.groups import CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.kafka.message import offsets_in
 from consumer.kafka.source.group_source import KafkaSource
 from consumer.lifecycle.turns import Turns
@@ -87,19 +87,19 @@ def console_file(config: Config) -> Path | None:
     return None if is_followed(config) else Path(config.sink.url + CONSOLE_SUFFIX)
 
 
-class TopicRead(NamedTuple):
+class TopicSubscription(NamedTuple):
     """A topic that the console reads, and the group as which it does."""
 
     topic: str
     group: str
 
 
-def flags_read(config: Config) -> TopicRead:
+def flags_read(config: Config) -> TopicSubscription:
     """Return the topic of flags."""
-    return TopicRead(sink_topics(config).duplicates_topic, config.console.group)
+    return TopicSubscription(sink_topics(config).duplicates_topic, config.console.group)
 
 
-class TopicEvents(EventSource):
+class TopicEventSource(EventSource):
     """A topic, read as a member of a consumer group, with which its offsets are committed."""
 
     def __init__(self, source: KafkaSource) -> None:
@@ -138,29 +138,29 @@ class TopicEvents(EventSource):
         self._source.close()
 
 
-def source_of(config: Config, read: TopicRead, hooks: Hooks, stopped: Callable[[], bool]) -> TopicEvents:
+def source_of(config: Config, read: TopicSubscription, hooks: Hooks, stopped: Callable[[], bool]) -> TopicEventSource:
     """Return a topic, read from where its group was."""
     # What was deleted unread can only be read from the store; the rest must not wait for that.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
-    return TopicEvents(KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped))
+    return TopicEventSource(KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped))
 
 
-def begin_again(config: Config, read: TopicRead) -> int:
+def begin_again(config: Config, read: TopicSubscription) -> int:
     """Set the group back to the beginning of its topic, and return how many offsets are to be read.
 
     Raises ``ConfigError`` where a console of this group runs, and ``SourceError``.
     """
     settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
-    with closing(Topics(settings, [read.topic])) as topics, closing(Group(settings, read.group)) as group:
+    with closing(GroupTopics(settings, [read.topic])) as topics, closing(ConsumerGroup(settings, read.group)) as group:
         marks = topics.marks()
-        group.commit({partition: Committed(low) for partition, (low, _) in marks.items()})
+        group.commit({partition: CommittedOffset(low) for partition, (low, _) in marks.items()})
     return sum(high - low for low, high in marks.values())
 
 
-def has_been_read(config: Config, read: TopicRead) -> bool:
+def has_been_read(config: Config, read: TopicSubscription) -> bool:
     """Return whether the group has read events that are still in its topic. Raises ``SourceError``."""
     settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
-    with closing(Topics(settings, [read.topic])) as topics, closing(Group(settings, read.group)) as group:
+    with closing(GroupTopics(settings, [read.topic])) as topics, closing(ConsumerGroup(settings, read.group)) as group:
         marks = topics.marks()
         committed = group.committed([*marks])
     return any(place.offset > marks[partition][0] for partition, place in committed.items())
@@ -174,7 +174,7 @@ def flag_sink(config: Config) -> FlagTopic | Path:
     return FlagTopic(read.topic, read.group, partial(has_been_read, config, read))
 
 
-def is_there(config: Config, read: TopicRead) -> bool:
+def is_there(config: Config, read: TopicSubscription) -> bool:
     """Return whether a topic exists, which is not created by that. Raises ``SourceError``: refused, or no answer."""
     settings = _settings(config, read)
     brokers = str(settings["bootstrap.servers"])
@@ -270,7 +270,7 @@ def flag_feed(config: Config, database: Database, hooks: Hooks, stopped: Callabl
     return FileFeed(sink, EventFile(own, database, LIMITS, stopped), hooks)
 
 
-class TakingFlags:
+class FlagIntakeWork:
     """The work of the intake's thread: takes in what the sink has.
 
     Before that, once, it begins again from sink or store, if that is wanted.
@@ -310,7 +310,7 @@ def add_from_store(intake: Intake, access: StoreAccess) -> int:
     return count
 
 
-def _settings(config: Config, read: TopicRead) -> dict[str, Any]:
+def _settings(config: Config, read: TopicSubscription) -> dict[str, Any]:
     return consumer_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
 
 

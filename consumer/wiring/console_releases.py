@@ -29,14 +29,14 @@ from consumer.model.record import RawRecord
 from consumer.reviews.outbox.events import FOR_SINK, EventKind
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.service.answering import AnsweringSink
-from consumer.store_tools.released_record import NoWayBack, Origins
+from consumer.store_tools.released_record import RecordOrigins, ReturnObstacle
 from consumer.store_tools.releases import FlaggedVersion, FlagReversal, releasable_versions
 from consumer.wiring import components
 from consumer.wiring.console_feed import console_file
 from consumer.wiring.console_store import StoreAccess, unwritable_path
 from consumer.wiring.feeds import sink_opening
 from consumer.wiring.kafka_parts import sink_topics
-from consumer.wiring.release_run import ReleasePlan, Releasing
+from consumer.wiring.release_run import FlagReleaser, ReleasePlan
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import Clock
 from storage.files import FileWriting
@@ -212,7 +212,7 @@ class SinkReleases(ReleasePort):
         self._sink = sink
         self._records = SourceRecords(config, proceed=proceed, has_times=has_times)
         self._coming: Sequence[tuple[str, str]] = ()
-        self._known: Origins | None = None
+        self._known: RecordOrigins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
         """Note what comes next, so that the first of them without an origin is searched for together with the rest."""
@@ -227,7 +227,7 @@ class SinkReleases(ReleasePort):
         with self._sink.opened() as sink:
             outcomes, plans = self._gathered(store, wanted, versions)
             if plans:
-                Releasing(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
+                FlagReleaser(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         return outcomes
 
     def _gathered(
@@ -248,7 +248,7 @@ class SinkReleases(ReleasePort):
                 # The next call finds it released.
                 break
             back = self._way_back(store, version)
-            if each.is_patient and isinstance(back, NoWayBack) and back.is_passing:
+            if each.is_patient and isinstance(back, ReturnObstacle) and back.is_passing:
                 outcomes.append(SourceError(f"{each.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
                 # It may have waited for long, as the others might.
                 break
@@ -256,7 +256,7 @@ class SinkReleases(ReleasePort):
             plans[version.reference] = ReleasePlan(FlagReversal(version, each.attribution), back)
         return outcomes, list(plans.values())
 
-    def _way_back(self, store: Store, version: FlaggedVersion) -> RawRecord | NoWayBack | None:
+    def _way_back(self, store: Store, version: FlaggedVersion) -> RawRecord | ReturnObstacle | None:
         if version.stored.record.origin is None:
             self._look_for_coming(store)
         return self._records.record_of(version, self._known)

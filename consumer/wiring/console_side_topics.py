@@ -8,17 +8,17 @@ from typing import Any, Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.console.intake.side_intake import BANK_MATCHES, NEAR_MISSES, REPEATS_OF_ENDED, SideIntake, SideKind
-from consumer.kafka.source.client_thread import LagRead, ReplicasRead
+from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.turns import ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name
 from consumer.reviews.database import Database
-from consumer.wiring.console_feed import TopicRead, begin_again, is_there, source_of
+from consumer.wiring.console_feed import TopicSubscription, begin_again, is_there, source_of
 from consumer.wiring.kafka_parts import sink_topics
 
 log = logging.getLogger("dupwatch")
@@ -40,9 +40,9 @@ class SideTopic:
     thread: str
     setting: str
 
-    def read(self, config: Config) -> TopicRead:
+    def read(self, config: Config) -> TopicSubscription:
         """Return the topic, and its group: its own, so that flags never wait for what happens to this topic."""
-        return TopicRead(self.topic(sink_topics(config)), f"{config.console.group}-{self.thread}")
+        return TopicSubscription(self.topic(sink_topics(config)), f"{config.console.group}-{self.thread}")
 
 
 SIDE_TOPICS: Final = (
@@ -62,7 +62,7 @@ class SideTopicAssigned(NamedTuple):
     thread: str
 
 
-class TakingSideTopic:
+class SideTopicWork:
     """The work of a thread. ``again``: the topic is read from its beginning, once."""
 
     def __init__(
@@ -122,28 +122,28 @@ def beside(hooks: Hooks, side: SideTopic) -> Hooks:
     """
     own, lagging = Hooks(), set[Partition]()
 
-    def lag(read: LagRead) -> None:
+    def lag(read: LagMeasured) -> None:
         lagging.add((read.topic, read.partition))
         hooks.report(read)
 
-    def rebalanced(rebalance: Rebalanced) -> None:
+    def rebalanced(rebalance: PartitionsRebalanced) -> None:
         if rebalance.what == "assigned":
             hooks.report(SideTopicAssigned(side.thread))
         else:
             for topic, partition in lagging:
-                hooks.report(LagRead(topic, partition, 0))
+                hooks.report(LagMeasured(topic, partition, 0))
             lagging.clear()
 
     def held(report: PartitionsHeld) -> None:
         whys = [f"{partition_name(partition)} is held: {why}" for partition, why in report.reasons.items() if why]
         hooks.report(Outage("source", f"held, {side.kind.name}", "; ".join(whys) or None))
 
-    own.on(LagRead, lag)
-    own.on(Rebalanced, rebalanced)
+    own.on(LagMeasured, lag)
+    own.on(PartitionsRebalanced, rebalanced)
     own.on(PartitionsHeld, held)
     own.on(ClientTurned, lambda _: hooks.report(ThreadTurned(_client(side))))
     own.on(Outage, lambda outage: hooks.report(outage._replace(reporter=f"{outage.reporter}, {side.kind.name}")))
-    for kind in (RecordsDeleted, ReplicasRead):
+    for kind in (RecordsDeleted, ReplicasChecked):
         own.on(kind, hooks.report)
     return own
 

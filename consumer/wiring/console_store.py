@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.console.context import Articles, ArticleView, article_view
+from consumer.console.context import ArticleReader, ArticleView, article_view
 from consumer.fingerprint import Lexicon
 from consumer.judge.events import storable_reference
 from consumer.model.errors import ConfigError, StoreMismatch
@@ -16,7 +16,7 @@ from consumer.model.hooks import Hooks
 from consumer.store_tools.text_query import QueriedStore
 from consumer.wiring import stores
 from consumer.wiring.comparable_store import bound_to, checked_binding, queries
-from consumer.workers.engines import InTurns
+from consumer.workers.engines import SerializedEngine
 from storage.errors import StoreUnavailable
 from storage.files import may_write
 from storage.interface import Store
@@ -112,7 +112,7 @@ def unwritable_part(config: Config) -> Path | None:
     return next((path for path in (place.directory, *place.files) if not may_write(path)), None)
 
 
-class StoredArticles(Articles):
+class StoredArticleReader(ArticleReader):
     """Reads articles for pages: versions in one call, and their texts in another."""
 
     def __init__(self, access: StoreAccess) -> None:
@@ -176,7 +176,7 @@ class ComparableStores:
             if self._opened is None or self._opened.compared.store is not store:
                 config, compared = bound_to(self._config, store)
                 # Pages ask one at a time, but the items of banks are prepared beside them.
-                compared = compared._replace(engine=InTurns(compared.engine))
+                compared = compared._replace(engine=SerializedEngine(compared.engine))
                 self._opened = QueriedStore(compared, queries(config, store, compared.settings))
             return self._opened
 

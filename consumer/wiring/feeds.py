@@ -8,15 +8,15 @@ from consumer.feeds.kinds import pair_fault, sink_of, source_of
 from consumer.kafka.client_settings import SourceOptions, TopicsOptions
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
-from consumer.model.letter import Letters
+from consumer.model.letter import LetterReader
 from consumer.pipeline.dead_letter_policy import PoisonLimit
-from consumer.pipeline.feed_kind import SinkOpening, SourceOpening, SourceSide
+from consumer.pipeline.feed_kind import SinkArguments, SourceAdapter, SourceArguments
 from consumer.wiring import components
 from storage.clock import MS_PER_S
 from storage.kinds import kind_of
 
 
-def source_side(config: Config) -> SourceSide:
+def source_side(config: Config) -> SourceAdapter:
     """Return how the configured source is read."""
     return source_of(config.source.url)
 
@@ -26,9 +26,9 @@ def is_followed(config: Config) -> bool:
     return sink_of(config.sink.url).is_followed
 
 
-def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable[[], bool] = bool) -> SourceOpening:
+def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable[[], bool] = bool) -> SourceArguments:
     """Return how a source of any kind is opened with this configuration, apart from what only a run knows."""
-    return SourceOpening(
+    return SourceArguments(
         hooks=hooks or Hooks(),
         own=(topics_options(config),),
         limits=components.read_limits(config),
@@ -36,9 +36,9 @@ def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable
     )
 
 
-def sink_opening(config: Config, hooks: Hooks | None = None, feed: str = "") -> SinkOpening:
+def sink_opening(config: Config, hooks: Hooks | None = None, feed: str = "") -> SinkArguments:
     """Return how a sink of any kind is opened with this configuration, apart from what only a run knows."""
-    return SinkOpening(
+    return SinkArguments(
         hooks=hooks or Hooks(),
         own=(topics_options(config),),
         feed=feed,
@@ -94,6 +94,6 @@ def check_settings(config: Config, *, create: bool = True) -> None:
     sink_of(config.sink.url).check(config.sink.url, sink_opening(config), create=create)
 
 
-def written_letters(config: Config) -> AbstractContextManager[Letters]:
+def written_letters(config: Config) -> AbstractContextManager[LetterReader]:
     """Open the dead letters of the configured sink, or a file of letters that is named itself."""
     return sink_of(config.sink.url).letters(config.sink.url, sink_opening(config))

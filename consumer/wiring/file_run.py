@@ -32,12 +32,12 @@ from consumer.files.source import FileSource
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
 from consumer.model.ports import ReleasingSink
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, PoisonLimit
-from consumer.pipeline.feed_kind import Outputs, SinkOpening, SourceOpening, Streams
+from consumer.pipeline.feed_kind import Outputs, SinkArguments, SourceArguments, Streams
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import feeds
 from consumer.wiring.banks import followed_banks
@@ -51,11 +51,18 @@ from consumer.wiring.components import (
     judge_settings,
     lexicon_of,
 )
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
+from consumer.wiring.pipeline_factory import (
+    Control,
+    JudgingParts,
+    PipelinePorts,
+    build_pipeline,
+    interruptible_detector,
+    warming,
+)
 from consumer.wiring.stores import bind, completed_config, is_missing, opened_store, outlives_run
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
-from storage.kind import OnDisk
+from storage.kind import DiskLocation
 from storage.kinds import store_identity
 
 
@@ -91,7 +98,7 @@ def continuation(config: Config, path: Path, before: Checkpoint | None, source: 
     return Continuation(None, why)
 
 
-def check_file(source: FileSource, path: Path, found: Continuation, store: OnDisk | None) -> None:
+def check_file(source: FileSource, path: Path, found: Continuation, store: DiskLocation | None) -> None:
     """Refuse a file that the run must not write to. Creates and changes nothing."""
     check_suffix(path, "verdicts")
     check_apart(source, written_files(path), store)
@@ -137,7 +144,7 @@ def _check_remembered(before: Checkpoint, *, is_empty: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FileRun:
     """A run that is ready to start, and what can be asked about it meanwhile."""
 
     pipeline: Pipeline
@@ -154,11 +161,11 @@ def prepared_run(
     config: Config,
     streams: Streams,
     hooks: Hooks,
-    stopping: Stopping,
+    stopping: StopSignal,
     *,
     archive: bool = False,
     filters: bool = False,
-) -> Iterator[Run]:
+) -> Iterator[FileRun]:
     """Build a run over a file or a stream from its configuration, and release everything it holds afterwards.
 
     The articles of an ``archive`` arrived when they were published; ``RecordTimeReplaced`` is reported for each article
@@ -204,8 +211,8 @@ def prepared_run(
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
-            Judging(bound, fingerprints, detector),
-            Route(
+            JudgingParts(bound, fingerprints, detector),
+            PipelinePorts(
                 source=source,
                 decode=file_decoder(config),
                 arrivals=opened.arrivals,
@@ -217,7 +224,7 @@ def prepared_run(
             hooks,
         )
         chosen = engine_choice(config, settings, lexicon)
-        yield Run(pipeline, source, store, detector.tally, resumed_at, isinstance(journal, FileJournal), chosen)
+        yield FileRun(pipeline, source, store, detector.tally, resumed_at, isinstance(journal, FileJournal), chosen)
 
 
 def _check_articles_apart(config: Config, streams: Streams, source: FileSource) -> None:
@@ -238,7 +245,7 @@ def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, r
 
 def _opening(
     config: Config, hooks: Hooks, settings: JudgeSettings, before: Checkpoint | None, *, archive: bool
-) -> SourceOpening:
+) -> SourceArguments:
     options = FileOptions(
         checkpoint=checkpoint_path_of(config),
         before=before,
@@ -257,7 +264,7 @@ def _opening(
 
 def _checked_sink(
     config: Config, streams: Streams, hooks: Hooks, before: Checkpoint | None, source: FileSource
-) -> SinkOpening:
+) -> SinkArguments:
     """Return how the sink is opened. Refuse one that the run must not write to; create and change nothing."""
     opening = replace(feeds.sink_opening(config, hooks, source.name), streams=streams)
     path = sink_file(config)

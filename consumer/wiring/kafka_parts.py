@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from consumer.config.config import Config
 from consumer.feeds.kinds import sink_of, source_of
 from consumer.kafka.client_settings import admin_settings, parse_kafka, parse_prefix
-from consumer.kafka.groups import Group, HeldPartitions, Topics
+from consumer.kafka.groups import ConsumerGroup, GroupTopics, HeldPartitions
 from consumer.kafka.opening import topics_of
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import ConfigError
@@ -34,5 +34,8 @@ def held_partitions(config: Config) -> Iterator[HeldPartitions]:
         raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
     place = parse_kafka(config.source.url)
     settings = admin_settings(place.brokers, components.kafka_options(config))
-    with closing(Topics(settings, place.names)) as topics, closing(Group(settings, config.kafka.group)) as group:
+    with (
+        closing(GroupTopics(settings, place.names)) as topics,
+        closing(ConsumerGroup(settings, config.kafka.group)) as group,
+    ):
         yield HeldPartitions(group, topics)

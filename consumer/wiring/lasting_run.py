@@ -13,11 +13,11 @@ from consumer.feeds.kinds import sink_of, source_kind
 from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
-from consumer.lifecycle.background import Starting
+from consumer.lifecycle.background import StartUpCalls
 from consumer.lifecycle.heap import settle_heap, trimming
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.retry import UntilStoreReachable
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import StoreRetry
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
@@ -25,7 +25,7 @@ from consumer.pipeline.feed_kind import Outputs, Streams
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide
-from consumer.pipeline.warm_up import ROUND_ARTICLES, MadeUpArticles, warm_up
+from consumer.pipeline.warm_up import ROUND_ARTICLES, RandomLookUps, warm_up
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.flags_json import flag_pages
 from consumer.telemetry.health import Health
@@ -39,7 +39,14 @@ from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.banks import busy_items, followed_banks
 from consumer.wiring.page_server import build_of, consumer_metrics, served
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
+from consumer.wiring.pipeline_factory import (
+    Control,
+    JudgingParts,
+    PipelinePorts,
+    build_pipeline,
+    interruptible_detector,
+    warming,
+)
 from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
 from storage.interface import Store
@@ -60,7 +67,7 @@ class LastingRun:
 
 
 @contextmanager
-def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stopping: Stopping) -> Iterator[LastingRun]:
+def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[LastingRun]:
     """Build a run without an end from its configuration, and release everything it holds afterwards.
 
     Raises ``NotBegun`` if it is asked to stop while it still waits for its store or its brokers.
@@ -77,8 +84,8 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         components.record_decoder(config)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         shown = _show(config, hooks, resources)
-        starting = Starting(stopping, turns)
-        patience = UntilStoreReachable(starting.proceed, hooks)
+        starting = StartUpCalls(stopping, turns)
+        patience = StoreRetry(starting.proceed, hooks)
         config = patience.call(partial(starting.call, partial(stores.completed_config, config)))
         settings = components.judge_settings(config, lexicon)
         decode = components.record_decoder(config, waiting_for_registry(hooks, stopping))
@@ -113,8 +120,8 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
-            Judging(bound, fingerprinting, detector, side_by_side, busy_items(config, known, hooks)),
-            Route(
+            JudgingParts(bound, fingerprinting, detector, side_by_side, busy_items(config, known, hooks)),
+            PipelinePorts(
                 source=opened.source,
                 decode=decode,
                 arrivals=opened.arrivals,
@@ -122,7 +129,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
                 dead_letters=DeadLetterPolicy(config.source.url, outputs.dead_letters, opened.gate),
                 journal=opened.journal(outputs),
             ),
-            Control(stopping, interruption, UntilStoreReachable(interruption.while_judging, hooks)),
+            Control(stopping, interruption, StoreRetry(interruption.while_judging, hooks)),
             hooks,
         )
         _make_ready(config, store, settings, starting, hooks)
@@ -132,7 +139,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
 
 
 def _outputs(
-    config: Config, streams: Streams, feed: str, hooks: Hooks, interruption: GroupInterruption, starting: Starting
+    config: Config, streams: Streams, feed: str, hooks: Hooks, interruption: GroupInterruption, starting: StartUpCalls
 ) -> Outputs:
     """Open the sinks, which the caller closes."""
     kind = sink_of(config.sink.url)
@@ -147,10 +154,10 @@ def _outputs(
     return Outputs(opened.sink, opened.dead_letters(), opened.transactions)
 
 
-def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:
+def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting: StartUpCalls, hooks: Hooks) -> None:
     """Settle what is loaded, and warm the store up; wait for it where it is out of reach."""
     settle_heap()
-    articles, waiting = MadeUpArticles(store, settings), UntilStoreReachable(starting.proceed, hooks)
+    articles, waiting = RandomLookUps(store, settings), StoreRetry(starting.proceed, hooks)
     done = warm_up(lambda: waiting.call(partial(starting.call, articles.look_up)), stores.warm_up_s(config))
     if done.rounds > 1:
         log.info(
@@ -162,7 +169,7 @@ def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting:
         )
 
 
-class _Shown(NamedTuple):
+class _RunPages(NamedTuple):
     """What a run shows of itself, and the URL of its pages, None where there are none."""
 
     metrics: Metrics
@@ -171,7 +178,7 @@ class _Shown(NamedTuple):
     address: str | None
 
 
-def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
+def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _RunPages:
     """Listen to the run, and serve what was heard on the pages."""
     metrics = consumer_metrics(config)
     health = Health(config.http.stuck_s, grouped=feeds.source_side(config).is_shared)
@@ -180,7 +187,7 @@ def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
     pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
-    return _Shown(metrics, health, latest, served(config, resources, pages, hooks.report))
+    return _RunPages(metrics, health, latest, served(config, resources, pages, hooks.report))
 
 
 def traced_feed(config: Config) -> TracedFeed:
@@ -191,7 +198,7 @@ def traced_feed(config: Config) -> TracedFeed:
 
 @contextmanager
 def _awaited_store(
-    config: Config, settings: JudgeSettings, starting: Starting, hooks: Hooks
+    config: Config, settings: JudgeSettings, starting: StartUpCalls, hooks: Hooks
 ) -> Iterator[tuple[Store, Binding]]:
     """Open the store and bind it; wait for it where it is out of reach, and probe it from then on."""
     with ExitStack() as opened:
@@ -203,4 +210,4 @@ def _awaited_store(
             store = opened.enter_context(stores.opened_store(config, report=hooks.report))
             return store, stores.bind(store, settings, config)
 
-        yield UntilStoreReachable(starting.proceed, hooks).call(partial(starting.call, bound))
+        yield StoreRetry(starting.proceed, hooks).call(partial(starting.call, bound))

@@ -9,9 +9,9 @@ from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
 from consumer.model.program_version import program_version
 from consumer.telemetry.metrics import Bounds, Build, Metrics
-from consumer.web.access import Access, Account, Address, check_exposure, parse_address, read_password
+from consumer.web.access import Access, Account, ListenAddress, check_exposure, parse_address, read_password
 from consumer.web.certificates import ServedCertificate, configured_certificate
-from consumer.web.page import Page
+from consumer.web.page import ServedPage
 from consumer.web.page_server import PageServer
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components
@@ -39,7 +39,7 @@ def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
 class Exposure(NamedTuple):
     """Where pages are served, who may see them, and the certificate if they are served over HTTPS."""
 
-    address: Address
+    address: ListenAddress
     access: Access
     certificate: ServedCertificate | None
 
@@ -58,7 +58,7 @@ def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | 
 
 
 def served(
-    config: Config, resources: ExitStack, pages: Mapping[str, Page], report: Callable[[object], None]
+    config: Config, resources: ExitStack, pages: Mapping[str, ServedPage], report: Callable[[object], None]
 ) -> str | None:
     """Serve the pages until ``resources`` is closed; return their URL, None where there are none.
 

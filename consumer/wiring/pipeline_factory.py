@@ -13,7 +13,7 @@ from consumer.banks.known_texts import KnownTexts
 from consumer.config.config import Config
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import ARTICLES, CommonHashes
-from consumer.judge.decision import State, state_of
+from consumer.judge.decision import VersionState, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.judge import Judge
@@ -21,8 +21,8 @@ from consumer.judge.near_misses import NearMisses
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
-from consumer.lifecycle.retry import NoPatience, Patience
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import NoRetry, RetryPolicy
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink, Source
@@ -39,7 +39,7 @@ from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
 from storage.errors import StoreError
 from storage.interface import Store
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 from storage.watched import WatchedStore
 
 log = logging.getLogger("dupwatch")
@@ -80,13 +80,13 @@ def _warm(store: Store, common: CommonHashes, stopped: threading.Event) -> None:
 
 
 def _kept(store: Store) -> Iterator[Sequence[Record]]:
-    versions = islice((stored for stored in store.scan() if isinstance(stored, Stored)), ARTICLES)
+    versions = islice((stored for stored in store.scan() if isinstance(stored, StoredVersion)), ARTICLES)
     while page := list(islice(versions, _BATCH)):
-        yield [stored.record for stored in page if state_of(stored) is State.KEPT]
+        yield [stored.record for stored in page if state_of(stored) is VersionState.KEPT]
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class JudgingParts:
     """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time.
 
     ``busy_items`` says which bank matches are withheld; without it none are.
@@ -100,7 +100,7 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class PipelinePorts:
     """Where records come from, when they arrived, and where verdicts and dead letters go.
 
     ``reply`` tells those who wait for them.
@@ -122,12 +122,14 @@ class Control:
     By default a run is only stopped between two batches, and does not wait for its store.
     """
 
-    stopping: Stopping
+    stopping: StopSignal
     interruption: Interruption = UNINTERRUPTED
-    patience: Patience = field(default_factory=NoPatience)
+    patience: RetryPolicy = field(default_factory=NoRetry)
 
 
-def build_pipeline(config: Config, judging: Judging, route: Route, control: Control, hooks: Hooks) -> Pipeline:
+def build_pipeline(
+    config: Config, judging: JudgingParts, route: PipelinePorts, control: Control, hooks: Hooks
+) -> Pipeline:
     """Build a pipeline. What it holds is closed by the caller."""
     return Pipeline(
         source=route.source,

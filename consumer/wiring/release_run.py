@@ -11,11 +11,11 @@ from consumer.feeds.kinds import sink_of
 from consumer.kafka.client_settings import parse_prefix
 from consumer.kafka.clients import waiting_for_brokers
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from consumer.service.answering import AnsweringSink
-from consumer.store_tools.released_record import NoWayBack
+from consumer.store_tools.released_record import ReturnObstacle
 from consumer.store_tools.releases import Attribution, FlagReversal, in_force, releasable, release_all
 from consumer.wiring import feeds
 from consumer.wiring.source_records import SourceRecords
@@ -52,7 +52,7 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
     sink = kind.open(url, opening).sink
     try:
         with waiting_for_brokers(parse_prefix(url).brokers):
-            sink.release(Answer(record or NO_RECORD, event))
+            sink.release(JudgedRecord(record or NO_RECORD, event))
             sink.flush()
     finally:
         sink.close()
@@ -62,7 +62,7 @@ class ReleasePlan(NamedTuple):
     """A flag to undo, and the record to send to the clean feed; None without such a feed."""
 
     reversal: FlagReversal
-    back: RawRecord | NoWayBack | None
+    back: RawRecord | ReturnObstacle | None
 
     @property
     def reference(self) -> bytes:
@@ -71,7 +71,7 @@ class ReleasePlan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Releasing:
+class FlagReleaser:
     """Undoes flags in a store, and tells the sink of a run that judges into it."""
 
     store: Store
@@ -91,7 +91,8 @@ class Releasing:
             still = in_force(self.store, list(records))
             records = {reference: record for reference, record in records.items() if reference in still}
         answers = [
-            Answer(records.get(each.reference) or NO_RECORD, event) for each, event in zip(plans, events, strict=True)
+            JudgedRecord(records.get(each.reference) or NO_RECORD, event)
+            for each, event in zip(plans, events, strict=True)
         ]
         self.sink.release_all(answers)
         still = in_force(self.store, list(records))
@@ -103,7 +104,7 @@ class Releasing:
 def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
     """Say why an article does not return to the clean feed, or that it may have returned too late."""
     article_id = plan.reversal.flagged.stored.record.id
-    if isinstance(plan.back, NoWayBack):
+    if isinstance(plan.back, ReturnObstacle):
         log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.back.why)
     elif plan.back is not None and not is_last:
         log.warning(
@@ -114,16 +115,16 @@ def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleReleases:
+class SingleReleaser:
     """Releases one version at a time, for the service."""
 
-    releasing: Releasing
+    releasing: FlagReleaser
     records: SourceRecords
 
     def release(self, article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
         """Undo the flag of an article, in the version that is named or the latest; return the event.
 
-        Raises ``ConfigError`` where there is nothing to undo, and what ``Releasing.release`` raises.
+        Raises ``ConfigError`` where there is nothing to undo, and what ``FlagReleaser.release`` raises.
         """
         read_at_s = time.monotonic()
         flagged = releasable(self.releasing.store, article_id, version)

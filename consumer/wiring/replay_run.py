@@ -13,7 +13,7 @@ from consumer.kafka.offset_range import OffsetRange
 from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.range_source import RangeSource
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
@@ -22,7 +22,14 @@ from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.banks import busy_items, followed_banks
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector, warming
+from consumer.wiring.pipeline_factory import (
+    Control,
+    JudgingParts,
+    PipelinePorts,
+    build_pipeline,
+    interruptible_detector,
+    warming,
+)
 from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
 
@@ -40,7 +47,7 @@ class ReplayRun:
 
 @contextmanager
 def prepared_replay(
-    config: Config, offsets: OffsetRange, hooks: Hooks, stopping: Stopping, against: str | None = None
+    config: Config, offsets: OffsetRange, hooks: Hooks, stopping: StopSignal, against: str | None = None
 ) -> Iterator[ReplayRun]:
     """Build a replay from its configuration, and release everything it holds afterwards.
 
@@ -69,8 +76,8 @@ def prepared_replay(
         resources.enter_context(warming(store, detector.common))
         pipeline = build_pipeline(
             config,
-            Judging(bound, fingerprinting, detector, busy_items=busy_items(config, known, hooks)),
-            Route(
+            JudgingParts(bound, fingerprinting, detector, busy_items=busy_items(config, known, hooks)),
+            PipelinePorts(
                 source=source,
                 decode=components.record_decoder(config),
                 arrivals=topic_arrivals(feeds.topics_options(config), hooks),
@@ -85,7 +92,7 @@ def prepared_replay(
         yield ReplayRun(pipeline, source, store, detector.tally, chosen)
 
 
-def _source(config: Config, offsets: OffsetRange, stopping: Stopping) -> RangeSource:
+def _source(config: Config, offsets: OffsetRange, stopping: StopSignal) -> RangeSource:
     place = parse_kafka(config.source.url)
     settings = consumer_settings(place.brokers, components.kafka_options(config))
     return RangeSource(settings, place.names, components.read_limits(config), offsets, stopping.asked)

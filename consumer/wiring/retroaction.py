@@ -14,7 +14,7 @@ from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
 from consumer.model.errors import ConfigError, SinkError
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import RawRecord, partition_named
 from consumer.model.verdict import VerdictEvent
 from consumer.service.answering import AnsweringSink
@@ -22,7 +22,7 @@ from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle
 from consumer.store_tools.releases import FlagReversal, releasable_versions, release_all
 from consumer.wiring.comparable_store import BoundStore
 from consumer.wiring.feeds import is_followed, sink_opening
-from consumer.wiring.release_run import NO_RECORD, ReleasePlan, Releasing
+from consumer.wiring.release_run import NO_RECORD, FlagReleaser, ReleasePlan
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import now_ms
 from storage.interface import Store
@@ -33,11 +33,11 @@ SEND_S: Final = 30.0
 
 
 @dataclass(slots=True)
-class TopicEvents:
+class TopicEventWriter:
     """Sends events about stored articles to topics. Each batch has ``SEND_S`` to be accepted."""
 
     sink: KafkaSink
-    patience: "_Patience"
+    patience: "_BrokerDeadline"
 
     @classmethod
     @contextmanager
@@ -48,7 +48,7 @@ class TopicEvents:
             raise ConfigError(
                 f"events about stored articles go to topics, and sink.url is {url}: add --sink kafka://HOST:PORT/PREFIX"
             )
-        patience = _Patience(url)
+        patience = _BrokerDeadline(url)
         opening = replace(sink_opening(config, feed=url), proceed=patience.proceed)
         sink_of(url).check_there(url, opening)
         with closing(topic_sink(url, opening)) as sink:
@@ -63,7 +63,7 @@ class TopicEvents:
             self.sink.flush()
 
 
-class _Patience:
+class _BrokerDeadline:
     """Ends the wait for brokers."""
 
     def __init__(self, url: str) -> None:
@@ -96,7 +96,7 @@ class BankReleases:
     """
 
     store: Store
-    events: TopicEvents | None
+    events: TopicEventWriter | None
     records: SourceRecords
 
     @classmethod
@@ -105,7 +105,7 @@ class BankReleases:
         """Open the topics of the sink, if it has any, for a store that is open for writing."""
         with ExitStack() as resources:
             followed = is_followed(opened.config)
-            events = resources.enter_context(TopicEvents.opened(opened.config)) if followed else None
+            events = resources.enter_context(TopicEventWriter.opened(opened.config)) if followed else None
             yield cls(opened.compared.store, events, resources.enter_context(closing(SourceRecords(opened.config))))
 
     def release(self, flags: Sequence[AllowedFlag]) -> "ReleasedFlags":
@@ -128,18 +128,18 @@ class BankReleases:
             return ReleasedFlags(release_all(self.store, reversals, now_ms), again)
         plans = [ReleasePlan(reversal, self.records.record_of(reversal.flagged)) for reversal in reversals]
         with self.events.batch() as sink:
-            released = Releasing(self.store, AnsweringSink(sink), now_ms).release(plans, read_at_s)
+            released = FlagReleaser(self.store, AnsweringSink(sink), now_ms).release(plans, read_at_s)
         return ReleasedFlags(released, again)
 
 
-def report_denied(events: TopicEvents, articles: Sequence[DeniedArticle]) -> None:
+def report_denied(events: TopicEventWriter, articles: Sequence[DeniedArticle]) -> None:
     """Send an event about each of these articles. Raises ``SinkError``."""
     if not articles:
         return
     with events.batch() as sink:
         for article in articles:
             record = _record_at(article.stored.record.origin)
-            sink.report_match(Answer(record, article.event), article.mention, article.match)
+            sink.report_match(JudgedRecord(record, article.event), article.mention, article.match)
 
 
 def _record_at(origin: Origin | None) -> RawRecord:

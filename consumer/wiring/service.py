@@ -9,23 +9,23 @@ from typing import Final, NamedTuple
 from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
-from consumer.lifecycle.background import Following
+from consumer.lifecycle.background import PeriodicCheck
 from consumer.lifecycle.heap import trimming
-from consumer.lifecycle.stopping import Stopping
-from consumer.model.errors import Abandoned, NotBegun
+from consumer.lifecycle.stopping import StopSignal
+from consumer.model.errors import Abandoned, StoppedBeforeStart
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
-from consumer.service.access import Entrance
-from consumer.service.bank_desk import BankDesk
+from consumer.service.access import TokenAuthentication
 from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
 from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk
+from consumer.service.context import ServiceContext
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.pages import describing_routes
 from consumer.service.probes import open_routes
-from consumer.service.receiving import Receiving
+from consumer.service.receiving import BodyReceiver
 from consumer.service.routes import build_app, reading_routes, writing_routes
+from consumer.service.service_banks import ServiceBanks
 from consumer.service.writing import Writes
 from consumer.telemetry.health import HangLog, Health
 from consumer.telemetry.metrics import Bounds, ServiceMetrics
@@ -36,7 +36,7 @@ from consumer.wiring import components
 from consumer.wiring.audit import opened_audit_log
 from consumer.wiring.banks import opened_banks
 from consumer.wiring.listening_server import ListeningServer
-from consumer.wiring.service_loading import Loaded, Loading
+from consumer.wiring.service_loading import ServiceLoader, ServiceParts
 
 JUDGE: Final = "judging"
 """The name of the thread that loads, and then judges what is to be stored."""
@@ -69,7 +69,7 @@ class Service(ListeningServer):
         logs: Logs,
         observers: Observers,
         hooks: Hooks,
-        load: Callable[[], Loaded],
+        load: Callable[[], ServiceParts],
     ) -> None:
         self._load = load
         self._inbox = inbox
@@ -78,13 +78,13 @@ class Service(ListeningServer):
         for listener in observers:
             listener.listen(hooks)
         self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), hooks.report)
-        entrance = Entrance(None if self._tokens is None else self._tokens.caller)
+        entrance = TokenAuthentication(None if self._tokens is None else self._tokens.caller)
         super().__init__("service", section, hooks, health, needs_token=entrance.needs_token)
-        receiving = Receiving(section.body_bytes_max, section.received_bytes_max, section.receive_s)
-        self._desk = Desk(self._workers, receiving, health)
+        receiving = BodyReceiver(section.body_bytes_max, section.received_bytes_max, section.receive_s)
+        self._desk = ServiceContext(self._workers, receiving, health)
         checks = Checks(section.articles_max, hooks.report)
         writes = Writes(self._desk, inbox, section, logs.audit, hooks.report)
-        self._banks = BankDesk(logs.banks, section)
+        self._banks = ServiceBanks(logs.banks, section)
         bank_writes = BankWrites(self._desk, self._banks, logs.audit)
         routers = (
             open_routes(self._desk, HangLog(health.hanging_threads), self._metrics),
@@ -102,7 +102,7 @@ class Service(ListeningServer):
         judging = threading.Thread(target=self._load_and_judge, name=JUDGE, daemon=True)
         judging.start()
         try:
-            with nullcontext() if self._tokens is None else Following("tokens", self._tokens.look):
+            with nullcontext() if self._tokens is None else PeriodicCheck("tokens", self._tokens.look):
                 self._serve()
         finally:
             # Before store and sink are closed, nobody may use them any more.
@@ -120,7 +120,7 @@ class Service(ListeningServer):
             self._metrics.watch(*loaded.tallies)
             self._desk.open(loaded.judging)
             loaded.pipeline.run()
-        except (NotBegun, Abandoned):
+        except (StoppedBeforeStart, Abandoned):
             # It was asked to stop, and had no time left: nothing failed.
             pass
         except BaseException as error:  # noqa: BLE001  # raised again by run(); a panic of Rust is no Exception
@@ -131,7 +131,7 @@ class Service(ListeningServer):
 
 
 @contextmanager
-def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: Stopping) -> Iterator[Service]:
+def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[Service]:
     """Listen where the configuration says, and release everything afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
         resources.enter_context(trimming())
@@ -142,7 +142,7 @@ def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: S
             ServiceMetrics(bounds=Bounds(read_limits, config.http.sources_max, tuple(config.rules))),
             Health(config.http.stuck_s, grouped=False, judge=JUDGE),
         )
-        loading = Loading(config, streams, inbox, hooks, stopping, resources)
+        loading = ServiceLoader(config, streams, inbox, hooks, stopping, resources)
         audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
         service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, loading.loaded)

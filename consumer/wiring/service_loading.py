@@ -18,11 +18,11 @@ from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
-from consumer.lifecycle.background import Starting
+from consumer.lifecycle.background import StartUpCalls
 from consumer.lifecycle.heap import settle_heap
 from consumer.lifecycle.interruption import Drain, Interruption
-from consumer.lifecycle.retry import UntilStoreReachable
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import StoreRetry
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError
@@ -36,8 +36,8 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.service import desk
-from consumer.service.answering import AnsweringSink, Refusals
+from consumer.service import context
+from consumer.service.answering import AnsweringSink, RefusingSink
 from consumer.service.inbox import Inbox
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
@@ -50,16 +50,16 @@ from consumer.wiring.feeds import is_exactly_once, sink_opening
 from consumer.wiring.page_server import build_of
 from consumer.wiring.pipeline_factory import (
     Control,
-    Judging,
-    Route,
+    JudgingParts,
+    PipelinePorts,
     build_pipeline,
     interruptible_detector,
     warming,
 )
-from consumer.wiring.release_run import Releasing, SingleReleases
+from consumer.wiring.release_run import FlagReleaser, SingleReleaser
 from consumer.wiring.source_records import SourceRecords, VersionParts
-from consumer.workers.engines import COMPILED, InTurns
-from consumer.workers.pool import Fingerprinting, InProcess
+from consumer.workers.engines import COMPILED, SerializedEngine
+from consumer.workers.pool import Fingerprinting, InlineFingerprinting
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
@@ -83,7 +83,7 @@ def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable
 
 
 def build_requests_pipeline(
-    config: Config, judging: Judging, inbox: Inbox, sink: AnsweringSink, interruption: Interruption, hooks: Hooks
+    config: Config, judging: JudgingParts, inbox: Inbox, sink: AnsweringSink, interruption: Interruption, hooks: Hooks
 ) -> Pipeline:
     """Build what judges the articles in the inbox until that is closed and empty; then ``run`` returns.
 
@@ -92,17 +92,17 @@ def build_requests_pipeline(
     return build_pipeline(
         config,
         judging,
-        Route(
+        PipelinePorts(
             source=inbox,
             decode=partial(_decoded, decode=components.file_decoder(config)),
             arrivals=SubmittedArrivals(now_ms),
             sink=sink,
-            dead_letters=DeadLetterPolicy(FEED, Refusals(sink.replies)),
+            dead_letters=DeadLetterPolicy(FEED, RefusingSink(sink.replies)),
             journal=NoJournal(),
             reply=sink.replies.send,
         ),
         # Signals close the inbox: what it has got is finished.
-        Control(Stopping(interrupts=False), interruption, UntilStoreReachable(interruption.while_judging, hooks)),
+        Control(StopSignal(interrupts=False), interruption, StoreRetry(interruption.while_judging, hooks)),
         hooks,
     )
 
@@ -127,16 +127,16 @@ def _no_body() -> BadRecord:
     return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
 
 
-class Loaded(NamedTuple):
+class ServiceParts(NamedTuple):
     """What the service answers with, what judges the articles that it gets, and what its metrics show of both."""
 
-    judging: desk.Judging
+    judging: context.LoadedService
     pipeline: Pipeline
     build: Build
     tallies: tuple[Tally, ...]
 
 
-class Loading:
+class ServiceLoader:
     """Loads it once. What is opened is released with ``resources``; ``stopping`` says when work has to end soon."""
 
     def __init__(
@@ -145,7 +145,7 @@ class Loading:
         streams: Streams,
         inbox: Inbox,
         hooks: Hooks,
-        stopping: Stopping,
+        stopping: StopSignal,
         resources: ExitStack,
     ) -> None:
         self._config = config
@@ -153,11 +153,11 @@ class Loading:
         self._inbox = inbox
         self._hooks = hooks
         self._turns = Turns(hooks)
-        self._starting = Starting(stopping, self._turns)
+        self._starting = StartUpCalls(stopping, self._turns)
         self._interruption = ReportedDrain(self._turns, Drain(stopping, config.service.drain_s))
         self._resources = resources
 
-    def loaded(self) -> Loaded:
+    def loaded(self) -> ServiceParts:
         """Load it, and report progress meanwhile.
 
         Raises ``NotBegun`` where the service is stopped meanwhile, ``Fatal`` and the store's errors.
@@ -165,7 +165,7 @@ class Loading:
         with self._turns.at_work():
             return self._loaded()
 
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> ServiceParts:
         lexicon = components.lexicon_of(self._config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
         components.judge_settings(self._config, lexicon)
@@ -177,7 +177,7 @@ class Loading:
         known = self._resources.enter_context(followed_banks(config, bound, lexicon, self._hooks, self._starting))
         engine = components.engine(config, bound, lexicon, known=known)
         if chosen.name != COMPILED:
-            engine = InTurns(engine)
+            engine = SerializedEngine(engine)
         # The first text takes longer: words are loaded.
         engine.fingerprint([""], [""])
         self._resources.enter_context(traced(config.tracing, TracedFeed("http"), self._hooks))
@@ -199,7 +199,7 @@ class Loading:
         builder = components.version_builder(bound)
         records = SourceRecords(config, build=lambda: VersionParts(components.message_decoder(config), engine, builder))
         self._resources.callback(records.close)
-        judging = desk.Judging(
+        judging = context.LoadedService(
             store=store,
             settings=settings,
             lexicon=lexicon,
@@ -209,13 +209,13 @@ class Loading:
             engine=engine,
             builder=builder,
             query=asked.query,
-            release=self._resting(SingleReleases(Releasing(store, sink, now_ms), records).release),
+            release=self._resting(SingleReleaser(FlagReleaser(store, sink, now_ms), records).release),
             clock=now_ms,
             is_remote=stores.is_remote(config),
         )
         pipeline = build_requests_pipeline(
             config,
-            Judging(bound, fingerprinting, judge, busy_items=busy_items(config, known, self._hooks)),
+            JudgingParts(bound, fingerprinting, judge, busy_items=busy_items(config, known, self._hooks)),
             self._inbox,
             sink,
             self._interruption,
@@ -224,7 +224,7 @@ class Loading:
         # A clock that seems wrong is reported at the start, and not when the first article comes.
         pipeline.expiry.begin()
         settle_heap()
-        return Loaded(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
+        return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:
         """Return a release after which its thread rests: while brokers are away it reports progress, as a run does."""
@@ -247,7 +247,7 @@ class Loading:
     ) -> Fingerprinting:
         """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
         if not config.workers:
-            return InProcess(engine, self._interruption.while_preparing)
+            return InlineFingerprinting(engine, self._interruption.while_preparing)
         fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks, known)
         self._resources.callback(fingerprinting.close)
         return fingerprinting
@@ -266,7 +266,7 @@ class Loading:
 
     def _when_reachable(self, work: Callable[[], _Result]) -> _Result:
         """Make a call to the store, again and again while it is out of reach, until the service is stopped."""
-        return UntilStoreReachable(self._starting.proceed, self._hooks).call(partial(self._starting.call, work))
+        return StoreRetry(self._starting.proceed, self._hooks).call(partial(self._starting.call, work))
 
     def _opened(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> tuple[Store, Binding]:
         answer_s = config.service.store_s if quick and stores.is_remote(config) else None

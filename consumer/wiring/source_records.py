@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.fingerprint import Engine
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.kafka.client_settings import TopicsAddress, consumer_settings, parse_kafka, parse_prefix
 from consumer.kafka.offset_range import Bound, OffsetRange
 from consumer.kafka.source.offset_reader import OffsetReader
@@ -16,11 +16,11 @@ from consumer.kafka.source.range_source import RangeSource
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
-from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
+from consumer.store_tools.released_record import RecordId, RecordOrigins, RecordSearch, ReturnObstacle
 from consumer.store_tools.releases import FlaggedVersion
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.kafka_parts import sink_topics
-from storage.records import Stored, stretch_reference
+from storage.records import StoredVersion, stretch_reference
 
 
 class VersionParts(NamedTuple):
@@ -52,7 +52,7 @@ class VersionCheck:
         self._lock = threading.Lock()
         self._parts: VersionParts | None = None
 
-    def is_version(self, record: RawRecord, stored: Stored) -> bool:
+    def is_version(self, record: RawRecord, stored: StoredVersion) -> bool:
         """Decode a record, and return whether it is this version, in whatever stretch."""
         with self._lock:
             if self._parts is None:
@@ -65,7 +65,7 @@ class VersionCheck:
             if article.id != stored.record.id or article.body is None:
                 return False
             fingerprints = engine.fingerprint([article.body], [article.lang])
-            (version,) = builder.versions([article], [ArrivedAt(0, 0)], fingerprints)
+            (version,) = builder.versions([article], [ArrivalTime(0, 0)], fingerprints)
         return stretch_reference(version.record.reference, stored.record.stretch or 0) == stored.record.reference
 
 
@@ -93,14 +93,16 @@ class SourceRecords:
         self._reader: OffsetReader | None = None
         self._search = self._built_search()
 
-    def record_of(self, flagged: FlaggedVersion, known: Origins | None = None) -> RawRecord | NoWayBack | None:
+    def record_of(
+        self, flagged: FlaggedVersion, known: RecordOrigins | None = None
+    ) -> RawRecord | ReturnObstacle | None:
         """Return the record to send to the clean feed when this version is released; None without such a feed.
 
         What is ``known`` need not be searched for.
         """
         return None if self._search is None else self._search.record_of(flagged, known)
 
-    def origins_of(self, versions: Sequence[Stored]) -> Origins | None:
+    def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins | None:
         """Return where the records of versions without an origin are, in one reading of the topic of flags.
 
         Returns None without a clean feed. Raises ``SourceError``.

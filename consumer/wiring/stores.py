@@ -23,10 +23,10 @@ from consumer.workers.secret_file import read_secret
 from storage.errors import StoreError, StoreRefused
 from storage.hbase import HbaseOptions, TlsOptions
 from storage.interface import Store
-from storage.kind import Opening
+from storage.kind import StoreArguments
 from storage.kinds import kind_of, lasting_examples
 from storage.lmdb import LmdbOptions
-from storage.records import Planned
+from storage.records import CapacityPlan
 from storage.watched import StoreReport, WatchedStore
 
 log = logging.getLogger("dupwatch")
@@ -67,9 +67,9 @@ def opened_store(
         store.close()
 
 
-def configured_opening(config: Config) -> Opening:
+def configured_opening(config: Config) -> StoreArguments:
     """Return how a store of any kind is opened with this configuration, for writing and without reports."""
-    return Opening(
+    return StoreArguments(
         lifetime_s=config.lifetime_s,
         seen_s=config.seen_s,
         parts=config.judge.parts,
@@ -286,7 +286,7 @@ def fatal(error: StoreError) -> Fatal:
     return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))
 
 
-def record_plan(config: Config, planned: Planned) -> None:
+def record_plan(config: Config, planned: CapacityPlan) -> None:
     """Record what the configured store is made for, and create the store if there is none.
 
     Raises ``StoreMismatch``, and changes nothing, if it has another plan, and ``ConfigError`` if it is of a kind that

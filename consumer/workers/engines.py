@@ -64,7 +64,7 @@ def built_engine(
     return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts, secret=secret)
 
 
-class InTurns(Engine):
+class SerializedEngine(Engine):
     """An engine that one thread at a time uses; the one in Python is not made for several."""
 
     def __init__(self, engine: Engine) -> None:
@@ -89,7 +89,7 @@ class InTurns(Engine):
             return self._engine.smallest_shingles(texts, languages)
 
 
-class KnowingEngine(Engine):
+class BankAwareEngine(Engine):
     """An engine that looks for the shingles of known texts in every text; ``known`` returns those that count now."""
 
     def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:

@@ -57,7 +57,7 @@ class Fingerprinting(Protocol):
         ...
 
 
-class InProcess(Fingerprinting):
+class InlineFingerprinting(Fingerprinting):
     """Computes fingerprints at once in the caller's thread; ``proceed`` is called before each piece and may raise."""
 
     def __init__(self, engine: Engine, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing) -> None:
@@ -84,7 +84,7 @@ class InProcess(Fingerprinting):
         pass
 
 
-class OnThreads(Fingerprinting):
+class ThreadedFingerprinting(Fingerprinting):
     """Computes fingerprints on threads that share an engine, which has to work without the interpreter lock.
 
     ``WorkerTurned`` is reported for each finished piece, from these threads.
@@ -113,7 +113,7 @@ class OnThreads(Fingerprinting):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class OnWorkers(Fingerprinting):
+class ProcessFingerprinting(Fingerprinting):
     """Computes fingerprints on spawned processes, each with a dictionary of its own (about 150 MB).
 
     They are not forked: a fork would inherit the store's locks and the client libraries' threads. ``WorkerTurned`` is

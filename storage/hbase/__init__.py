@@ -9,6 +9,6 @@ while another can be reached; an answer may take ``options.call_s``. ``waits`` a
 seconds. After the deadline the call raises ``StoreUnavailable``, and the caller decides whether to call again.
 """
 
-from storage.hbase.options import HbaseOptions, Place, TlsOptions, parse_place
+from storage.hbase.options import HbaseOptions, StoreAddress, TlsOptions, parse_place
 
-__all__ = ["HbaseOptions", "Place", "TlsOptions", "parse_place"]
+__all__ = ["HbaseOptions", "StoreAddress", "TlsOptions", "parse_place"]

@@ -8,9 +8,9 @@ from storage.bodies import pack_body
 from storage.hbase import cells
 from storage.hbase.calls import Calls, Gateways, take
 from storage.hbase.cells import ArticleRow, CellCache
-from storage.hbase.connection import Change, Selection, Swap
-from storage.hbase.swapping import ROWS_AT_ONCE, Decide, Decision, read_cells, swap_all
-from storage.records import ID_HASH_BYTES, Release, Stored, Tombstone, Version
+from storage.hbase.connection import CellChange, ScanSelection, Swap
+from storage.hbase.swapping import ROWS_AT_ONCE, Decide, SwapDecision, read_cells, swap_all
+from storage.records import ID_HASH_BYTES, Release, StoredVersion, Tombstone, Version
 
 _BODIES_AT_ONCE: Final = 16
 """Rows read with one request. A row of bodies is big, and has those of all versions of an id."""
@@ -26,7 +26,7 @@ class Articles:
         self._keep_bodies = gateways.options.keep_bodies
         self._pending = CellCache(gateways.options.pending_cells_max)
 
-    def create(self, calls: Calls, versions: Sequence[Version]) -> list[Stored | None]:
+    def create(self, calls: Calls, versions: Sequence[Version]) -> list[StoredVersion | None]:
         """Write the versions that are not stored, with their bodies.
 
         A crash may leave a record without its body. Such a version has no verdict: nobody else finds it before this
@@ -66,12 +66,12 @@ class Articles:
         rows = self._rows(calls, [tombstone.reference for tombstone in tombstones])
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
-    def read(self, calls: Calls, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, calls: Calls, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read versions; None where there is none. Pending cells that were read are remembered, for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
-    def histories(self, calls: Calls, id_hashes: Sequence[bytes]) -> list[list[Stored | Tombstone]]:
+    def histories(self, calls: Calls, id_hashes: Sequence[bytes]) -> list[list[StoredVersion | Tombstone]]:
         """Read all versions and tombstones of these ids, in order of arrival."""
         rows = self._rows(calls, id_hashes)
         return [rows[id_hash].history() for id_hash in id_hashes]
@@ -125,7 +125,7 @@ class Articles:
         """Iterate over all rows, page by page: no scanner is open while the caller works, however long that takes."""
         start = b""
         while True:
-            selection = Selection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
+            selection = ScanSelection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
             page = self._gateways.calls().scan(selection, partial(take, count_max=_SCAN_PAGE))
             for row, columns in page:
                 yield row, cells.decode_row(row, columns)
@@ -143,7 +143,7 @@ class Articles:
         calls.change(
             self._table,
             (
-                Change(version.record.id_hash, cells.body_column(version.reference), pack_body(version.body))
+                CellChange(version.record.id_hash, cells.body_column(version.reference), pack_body(version.body))
                 for version in (*absent, *missing)
                 if version.body is not None
             ),
@@ -174,7 +174,7 @@ def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
     return Swap(reference[:ID_HASH_BYTES], column, pending, cells.settled_cell(pending, verdict))
 
 
-def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:
+def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> SwapDecision:
     """Accept the same verdict from any process; try a pending cell again, even if its bytes have changed."""
     del swap
     if found is None or cells.verdict_in(found, reference) is not None:
@@ -186,7 +186,7 @@ def _release_decider(release: Release) -> Decide:
     return lambda _, found: _decide_release(release, found)
 
 
-def _decide_release(release: Release, found: bytes | None) -> Decision:
+def _decide_release(release: Release, found: bytes | None) -> SwapDecision:
     """Release a settled cell, even if its bytes have changed; accept one that any process has released."""
     if found is None or cells.verdict_in(found, release.reference) is None:
         return False

@@ -12,12 +12,12 @@ from threading import Thread
 from typing import Final, TypeVar
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
-from storage.hbase.connection import Cell, Change, Columns, GatewayConnection, Selection, Swap
-from storage.hbase.failures import Denied, Lost, permanent_error
-from storage.hbase.options import HbaseOptions, Place
+from storage.hbase.connection import CellAddress, CellChange, Columns, GatewayConnection, ScanSelection, Swap
+from storage.hbase.failures import ConnectionLost, RequestDenied, permanent_error
+from storage.hbase.options import HbaseOptions, StoreAddress
 from storage.hbase.pool import Pool
 from storage.hbase.row_answers import CellShape, RowCells
-from storage.hbase.tables import OutOfUse, out_of_use
+from storage.hbase.tables import UnusableTables, out_of_use
 from storage.hbase.waits import Deadline, Tell, Waits
 from storage.watched import Operation, StoreConnected, StoreRepeated, StoreReport
 
@@ -44,7 +44,11 @@ class Gateways:
     """All access to one HBase: the pool of connections, and the threads that use several at once."""
 
     def __init__(
-        self, place: Place, options: HbaseOptions, report: StoreReport | None = None, tell_wait: Tell | None = None
+        self,
+        place: StoreAddress,
+        options: HbaseOptions,
+        report: StoreReport | None = None,
+        tell_wait: Tell | None = None,
     ) -> None:
         self.place = place
         self.options = options
@@ -130,7 +134,7 @@ class Calls:
         families: Sequence[bytes],
         shape: CellShape,
         bytes_max: int,
-        behind: Cell | None = None,
+        behind: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows with one request; most of their cells have this shape.
 
@@ -144,7 +148,7 @@ class Calls:
         each = -(-count // self.gateways.options.connections_max)
         return min(max(each, ROWS_APART_MIN), at_once)
 
-    def change(self, table: bytes, changes: Iterable[Change], until_ms: int | None = None) -> None:
+    def change(self, table: bytes, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells, in any order; repeating that after an error is harmless.
 
         With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
@@ -159,7 +163,7 @@ class Calls:
         works = [partial(self._swap, table, some) for some in pieces(swaps, at_once)]
         return [outcome for part in self.gateways.spread(works) for outcome in part]
 
-    def scan(self, selection: Selection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
+    def scan(self, selection: ScanSelection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
         """Let ``work`` walk over the rows of a selection; after an error it starts again."""
 
         def walk(connection: GatewayConnection) -> _Answer:
@@ -175,9 +179,9 @@ class Calls:
                 try:
                     with self.gateways.pool.connection(self.deadline) as connection:
                         return work(connection)
-                except Lost as lost:
+                except ConnectionLost as lost:
                     self.pause(lost)
-                except Denied as denied:
+                except RequestDenied as denied:
                     self._raise_permanent(denied)
                     self.pause(denied)
 
@@ -200,19 +204,19 @@ class Calls:
     ) -> dict[bytes, Columns]:
         return self.ask(lambda connection: connection.rows(table, rows, columns, bytes_max))
 
-    def _change(self, table: bytes, changes: Sequence[Change], until_ms: int | None) -> None:
+    def _change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None) -> None:
         self.ask(lambda connection: connection.change(table, changes, until_ms))
 
     def _swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
         try:
             with self.gateways.waits.request(), self.gateways.pool.connection(self.deadline) as connection:
                 outcomes = connection.swap(table, swaps)
-        except Lost:
+        except ConnectionLost:
             return [None] * len(swaps)
         for outcome in outcomes:
-            if isinstance(outcome, Denied):
+            if isinstance(outcome, RequestDenied):
                 self._raise_permanent(outcome)
-        return [None if isinstance(outcome, Denied) else outcome for outcome in outcomes]
+        return [None if isinstance(outcome, RequestDenied) else outcome for outcome in outcomes]
 
     def _given_up(self, why: Exception) -> StoreError:
         """Return the error of a call that was repeated until its deadline.
@@ -228,16 +232,16 @@ class Calls:
         within = f"within {self.gateways.options.deadline_s:g} seconds"
         return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")
 
-    def _out_of_use(self) -> OutOfUse:
+    def _out_of_use(self) -> UnusableTables:
         place, options = self.gateways.place, self.gateways.options
         moment = Deadline.after(min(_EXAMINED_S, _EXAMINED_SHARE * options.deadline_s))
         try:
             with self.gateways.pool.connection(moment) as connection:
                 return out_of_use(connection, place, options.seen_ttl_s)
-        except (Lost, Denied):
-            return OutOfUse()
+        except (ConnectionLost, RequestDenied):
+            return UnusableTables()
 
-    def _raise_permanent(self, denied: Denied) -> None:
+    def _raise_permanent(self, denied: RequestDenied) -> None:
         error = permanent_error(denied, self.gateways.place)
         if error is not None:
             raise error from denied
@@ -256,10 +260,10 @@ def _answer(future: "Future[_Answer]", work: Callable[[], _Answer]) -> None:
         future.set_exception(error)
 
 
-def _affordable(changes: Iterable[Change]) -> Iterator[list[Change]]:
+def _affordable(changes: Iterable[CellChange]) -> Iterator[list[CellChange]]:
     """Cut changes into pieces for one request each, with the changes of a row next to each other."""
     ordered = iter(sorted(changes, key=lambda change: change.row))
-    piece: list[Change] = []
+    piece: list[CellChange] = []
     size_bytes = 0
     for change in ordered:
         change_bytes = len(change.row) + len(change.column) + len(change.value or b"")

@@ -25,7 +25,7 @@ from storage.records import (
     REFERENCE_BYTES,
     Arrival,
     Record,
-    Stored,
+    StoredVersion,
     Tombstone,
     encode_record,
     encode_tombstone,
@@ -117,7 +117,7 @@ def tombstone_cell(tombstone: Tombstone) -> bytes:
 
 
 class StoredCell(NamedTuple):
-    """A decoded version's cell: the fields of ``Stored`` but for ``ends_at``, which depends on the rest of the row."""
+    """The decoded cell of a version: ``StoredVersion`` without ``ends_at``, which depends on the rest of the row."""
 
     record: Record
     verdict: bytes | None
@@ -132,21 +132,21 @@ class ArticleRow:
     tombstones: Mapping[bytes, Tombstone]
     arrivals: list[Arrival]
 
-    def stored(self, reference: bytes) -> Stored | None:
+    def stored(self, reference: bytes) -> StoredVersion | None:
         """Return a version with its verdict and the arrival that ended it, None where there is none."""
         found = self.versions.get(reference)
         if found is None:
             return None
         following = bisect_right(self.arrivals, found.record.arrival)
         ends_at = self.arrivals[following] if following < len(self.arrivals) else None
-        return Stored(found.record, found.verdict, ends_at, found.released_from)
+        return StoredVersion(found.record, found.verdict, ends_at, found.released_from)
 
     def with_pending(self, record: Record) -> "ArticleRow":
         """Return the row with one more version, which has no verdict yet."""
         versions = {**self.versions, record.reference: StoredCell(record, None, None)}
         return ArticleRow(versions, self.tombstones, sorted([*self.arrivals, record.arrival]))
 
-    def history(self) -> list[Stored | Tombstone]:
+    def history(self) -> list[StoredVersion | Tombstone]:
         """Return all versions and tombstones in order of arrival."""
         found = (self.tombstones.get(arrival.reference) or self.stored(arrival.reference) for arrival in self.arrivals)
         return [article for article in found if article is not None]
@@ -189,7 +189,7 @@ def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
     return tombstone
 
 
-class _Effective(NamedTuple):
+class _EffectiveVerdict(NamedTuple):
     """The effective verdict, what a released version was flagged against, and the length of the record."""
 
     verdict: bytes | None
@@ -201,22 +201,22 @@ def _damaged_at(row: bytes, column: bytes, error: Exception) -> StoreDamaged:
     return damaged(f"The cell {column!r} in the row {row.hex()} of articles", error)
 
 
-def _effective_of(cell: bytes, reference: bytes) -> _Effective:
+def _effective_of(cell: bytes, reference: bytes) -> _EffectiveVerdict:
     try:
         return _effective(cell)
     except _DamagedCellError as error:
         raise _damaged_at(reference[:ID_HASH_BYTES], version_column(reference), error) from error
 
 
-def _effective(cell: bytes) -> _Effective:
+def _effective(cell: bytes) -> _EffectiveVerdict:
     state, record_bytes = _head(cell)
     tail = _HEAD.size + record_bytes
     if state == _PENDING:
-        return _Effective(None, None, record_bytes)
+        return _EffectiveVerdict(None, None, record_bytes)
     if state == _SETTLED:
-        return _Effective(cell[tail:], None, record_bytes)
+        return _EffectiveVerdict(cell[tail:], None, record_bytes)
     of, flag_bytes = _RELEASE.unpack_from(cell, tail)
-    return _Effective(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
+    return _EffectiveVerdict(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
 
 
 def _head(cell: bytes) -> tuple[int, int]:

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import RegionPlace
-from storage.hbase.failures import Denied, Lost
-from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.failures import ConnectionLost, RequestDenied
+from storage.hbase.options import GatewayAddress, HbaseOptions, StoreAddress
 from storage.hbase.schema import APPLY, FOREVER_S, Schema, schema_of
 from storage.hbase.store import HbaseStore
 from storage.hbase.waits import Deadline
@@ -26,7 +26,7 @@ _BEHIND: Final = b"\0"
 """After the first key of a region comes no stored row, but one that is asked for there."""
 
 
-class _Asked(NamedTuple):
+class _ServerRegions(NamedTuple):
     """The regions of one server, those of them that did not answer, and why."""
 
     places: Sequence[RegionPlace]
@@ -34,12 +34,12 @@ class _Asked(NamedTuple):
     why: str = ""
 
 
-def gateways_s_max(place: Place) -> float:
+def gateways_s_max(place: StoreAddress) -> float:
     """Return how long ``gateway_findings`` takes at most, in seconds, unless many servers are silent."""
     return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S + 2 * REGIONS_S
 
 
-def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFinding]:
+def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[StoreFinding]:
     """Ask each gateway for the tables, and check those and their regions.
 
     Cells have to live ``options.ttl_min_s`` in them.
@@ -50,11 +50,11 @@ def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFindi
         call_s=min(options.call_s, GATEWAY_S),
         readonly=True,
     )
-    unavailable: dict[Address, str] = {}
+    unavailable: dict[GatewayAddress, str] = {}
     refused: str | None = None
     for address in place.addresses:
         try:
-            HbaseStore.open(Place((address,), place.namespace), brief).close()
+            HbaseStore.open(StoreAddress((address,), place.namespace), brief).close()
         except StoreUnavailable as error:
             unavailable[address] = str(error)
             continue
@@ -96,7 +96,7 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
             reached = True
             for table in schema.tables:
                 places += connection.regions(table.name.encode())
-    except (Lost, Denied) as error:
+    except (ConnectionLost, RequestDenied) as error:
         if reached:
             yield StoreFinding(
                 "broken",
@@ -114,7 +114,7 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
         yield StoreFinding("ok", f"All {len(places)} regions answer, on {len(asked)} region servers.")
 
 
-def _ask(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) -> _Asked:
+def _ask(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) -> _ServerRegions:
     """Read from all regions of one server, a table at a time."""
     families = {table.name.encode(): [family.name.encode() for family in table.families] for table in schema.tables}
     deadline = Deadline.after(REGIONS_S)
@@ -125,13 +125,13 @@ def _ask(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) -> _
         try:
             with gateways.pool.connection(deadline) as connection:
                 connection.rows(table, [place.start + _BEHIND for place in of_table], families[table])
-        except (Lost, Denied) as error:
+        except (ConnectionLost, RequestDenied) as error:
             silent += of_table
             why = why or str(error)
-    return _Asked(places, silent, why)
+    return _ServerRegions(places, silent, why)
 
 
-def _broken(answer: _Asked) -> StoreFinding:
+def _broken(answer: _ServerRegions) -> StoreFinding:
     tables = ", ".join(sorted({place.table.decode() for place in answer.silent}))
     server = answer.places[0].server
     where = f"on {server}" if server else "that are on no server"

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from happybase import Connection
 from thriftpy2.transport import TBufferedTransport
 
-from storage.hbase.failures import AnswerTooBig, Denied, Lost, text_of
-from storage.hbase.options import Address
+from storage.hbase.failures import AnswerTooBig, ConnectionLost, RequestDenied, text_of
+from storage.hbase.options import GatewayAddress
 from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
 from storage.hbase.thrift_client import (
     DECLARED_ERRORS,
@@ -35,7 +35,7 @@ Columns = Mapping[bytes, Any]
 """The cells of a row by column (``family:qualifier``); the ``value`` of a cell is bytes."""
 
 
-class Change(NamedTuple):
+class CellChange(NamedTuple):
     """A cell to put, or to delete if ``value`` is None."""
 
     row: bytes
@@ -52,7 +52,7 @@ class Swap(NamedTuple):
     value: bytes
 
 
-class Cell(NamedTuple):
+class CellAddress(NamedTuple):
     """Where a cell is: its table, row and column."""
 
     table: bytes
@@ -60,7 +60,7 @@ class Cell(NamedTuple):
     column: bytes
 
 
-class Selection(NamedTuple):
+class ScanSelection(NamedTuple):
     """Rows to scan, from ``start`` up to and excluding ``stop`` (empty: to the end), ``batch`` cells at a time.
 
     A row with more cells than ``batch`` comes in several pieces; 0 stands for whole rows. ``ahead`` pieces are fetched
@@ -87,11 +87,12 @@ class RegionPlace(NamedTuple):
 class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     """A connection to one gateway, for one thread at a time.
 
-    Every method may raise ``Denied`` or ``Lost``; after the latter ``is_lost`` is true and the connection is useless.
+    Every method may raise ``RequestDenied`` or ``ConnectionLost``. After the latter ``is_lost`` is true, and the
+    connection cannot be used any more.
     The borrower sets ``deadline``; by then, and within ``call_s``, each request must be answered.
     """
 
-    def __init__(self, address: Address, tls: ssl.SSLContext | None, call_s: float) -> None:
+    def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None, call_s: float) -> None:
         self.address = address
         self.is_lost = False
         self.deadline = Deadline(0.0)
@@ -113,7 +114,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             self.open()
         except Exception as error:
             self.is_lost = True
-            raise Lost(f"{self.address}: {text_of(error)}") from error
+            raise ConnectionLost(f"{self.address}: {text_of(error)}") from error
 
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
@@ -135,7 +136,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         families: Sequence[bytes],
         shape: CellShape,
         bytes_max: int | None,
-        behind: Cell | None = None,
+        behind: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows, most of whose cells have this shape, without an object for each cell.
 
@@ -149,10 +150,10 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         try:
             with self._at_most(bytes_max):
                 found = self._receive_cells(name, shape)
-        except Denied:
+        except RequestDenied:
             if behind is not None:
                 # Its answer comes all the same, and must not be taken for that to a later request.
-                with suppress(Denied):
+                with suppress(RequestDenied):
                     self._receive(name)
             raise
         there = [] if behind is None else self._receive(name)
@@ -160,7 +161,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         self._check([] if behind is None else [behind.row], (result.row for result in there))
         return found, bool(there)
 
-    def change(self, table: bytes, changes: Sequence[Change], until_ms: int | None = None) -> None:
+    def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells. After an error some changes may be done.
 
         With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
@@ -175,13 +176,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         self._send(name, tableName=table, rowBatches=batches, attributes={}, **timed)
         self._receive(name)
 
-    def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | Denied | None]:
+    def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | RequestDenied | None]:
         """Compare and set each cell: all requests are sent before the first answer is read.
 
-        Returns True or False as HBase answered, ``Denied`` where it answered with an error, None where the connection
-        was lost before the answer. Never raises ``Lost``.
+        Returns True or False as HBase answered, ``RequestDenied`` if it answered with an error, and None if the
+        connection was lost before the answer. Never raises ``ConnectionLost``.
         """
-        outcomes: list[bool | Denied | None] = [None] * len(swaps)
+        outcomes: list[bool | RequestDenied | None] = [None] * len(swaps)
         try:
             for swap in swaps:
                 mutation = Mutation(column=swap.column, value=swap.value)
@@ -197,14 +198,14 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             for index in range(len(swaps)):
                 try:
                     outcomes[index] = bool(self._receive("checkAndPut"))
-                except Denied as denied:
+                except RequestDenied as denied:
                     outcomes[index] = denied
-        except Lost:
+        except ConnectionLost:
             # Answers received before that are still valid.
             return outcomes
         return outcomes
 
-    def scan(self, selection: Selection) -> Generator[tuple[bytes, Columns], None, None]:
+    def scan(self, selection: ScanSelection) -> Generator[tuple[bytes, Columns], None, None]:
         """Iterate over the rows of a selection, or their pieces, in order. Close it before other requests."""
         arguments: dict[str, int | bytes] = {"batchSize": selection.batch} if selection.batch else {}
         if selection.stop:
@@ -284,7 +285,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         try:
             yield
         except DECLARED_ERRORS as error:
-            raise Denied(text_of(error)) from error
+            raise RequestDenied(text_of(error)) from error
         except AnswerTooBig:
             self.is_lost = True
             raise
@@ -306,14 +307,14 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         except MixedUp as error:
             raise self._lost(error) from error
 
-    def _check_range(self, selection: Selection, row: bytes) -> None:
+    def _check_range(self, selection: ScanSelection, row: bytes) -> None:
         is_beyond = bool(selection.stop) and row >= selection.stop
         if row < selection.start or is_beyond:
             raise self._lost(MixedUp(f"received the row {row.hex()}, which was not requested"))
 
-    def _lost(self, error: Exception) -> Lost:
+    def _lost(self, error: Exception) -> ConnectionLost:
         self.is_lost = True
-        return Lost(f"{self.address}: {text_of(error)}")
+        return ConnectionLost(f"{self.address}: {text_of(error)}")
 
 
 def _server(region: Any) -> str:  # noqa: ANN401  # the library's classes have no common type

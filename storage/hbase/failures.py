@@ -2,8 +2,8 @@
 
 There are two kinds within this package, and neither leaves it:
 
-- ``Denied``: HBase answered with an error that its interface declares. The connection is intact.
-- ``Lost``: anything else. It is unknown whether HBase carried out the request, and the connection is discarded.
+- ``RequestDenied``: HBase answered with an error that its interface declares. The connection is intact.
+- ``ConnectionLost``: anything else. Whether HBase carried out the request is unknown. The connection is discarded.
 """
 
 from typing import Final
@@ -14,11 +14,11 @@ _WORDS_MAX: Final = 300
 _INIT_COMMANDS: Final = "Run: dupwatch store init --apply"
 
 
-class Lost(Exception):  # noqa: N818  # it is what became of the connection
+class ConnectionLost(Exception):  # noqa: N818  # it is what became of the connection
     """A connection failed during a request, or could not be opened."""
 
 
-class Denied(Exception):  # noqa: N818  # it is what HBase did
+class RequestDenied(Exception):  # noqa: N818  # it is what HBase did
     """HBase declared that it will not, or currently cannot, carry out a request. ``text`` is its whole message."""
 
     def __init__(self, text: str) -> None:
@@ -43,7 +43,7 @@ _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
 """What HBase says when repeating a request would not help, and the error that it becomes."""
 
 
-def permanent_error(denied: Denied, place: object) -> StoreError | None:
+def permanent_error(denied: RequestDenied, place: object) -> StoreError | None:
     """Return the store's error if repeating the request would not help, else None."""
     for sign, error, sentence in _PERMANENT:
         if sign in denied.text:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from storage.hbase.options import ROW_POSTINGS_MAX, URL_PATTERN, HbaseOptions, parse_place
-from storage.kind import Opening, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
+from storage.kind import StoreArguments, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
 
 if TYPE_CHECKING:
     from storage.hbase.store import HbaseStore
@@ -25,7 +25,7 @@ def _same(url: str, other_url: str) -> bool:
     return place.namespace == other.namespace and bool(set(place.addresses) & set(other.addresses))
 
 
-def _open(url: str, opening: Opening) -> "HbaseStore":
+def _open(url: str, opening: StoreArguments) -> "HbaseStore":
     from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
 
     own = opening.own_options(HbaseOptions)
@@ -45,7 +45,7 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
     return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
 
 
-def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
+def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
     from storage.hbase.checks import gateway_findings, gateways_s_max  # noqa: PLC0415  # imports the client
 
     place = parse_place(url)
@@ -53,7 +53,7 @@ def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
     return (StoreCheck("gateways and tables", lambda: gateway_findings(place, options), gateways_s_max(place)),)
 
 
-def _needs(opening: Opening) -> StoreNeeds:
+def _needs(opening: StoreArguments) -> StoreNeeds:
     options = opening.own_options(HbaseOptions)
     tls = options.tls
     files = None if tls is None else StoreTls("store.hbase", tls.ca, tls.certificate, tls.key)

@@ -10,9 +10,9 @@ from typing import Final
 from storage.clock import MS_PER_S
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.calls import Calls
-from storage.hbase.connection import Cell, Change, Swap
+from storage.hbase.connection import CellAddress, CellChange, Swap
 from storage.hbase.failures import damaged
-from storage.hbase.swapping import Decision, read_cells, swap_all
+from storage.hbase.swapping import SwapDecision, read_cells, swap_all
 
 CODE_BYTES_ROW: Final = b"code_bytes"
 LAYOUT_ROW: Final = b"layout"
@@ -54,14 +54,14 @@ class PackMeta(Meta):
 
     def server_ms(self, calls: Calls) -> int:
         """Return the time by a server's clock, which sets the time stamps of cells: write a cell and read its own."""
-        calls.change(self._table, [Change(_PROGRESS_ROW, _CLOCK, b"")])
+        calls.change(self._table, [CellChange(_PROGRESS_ROW, _CLOCK, b"")])
         written: int = calls.rows(self._table, [_PROGRESS_ROW], [_FAMILY], 1)[_PROGRESS_ROW][_CLOCK].timestamp
         return written
 
     @property
-    def begun(self) -> Cell:
+    def begun(self) -> CellAddress:
         """The cell that is there once any packer has begun on this store; from then on there may be sets."""
-        return Cell(self._table, _BUCKET_ROW, _COLUMN)
+        return CellAddress(self._table, _BUCKET_ROW, _COLUMN)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
         """Return the row where a run up to this time stopped, or the first row if there was no such run."""
@@ -72,7 +72,7 @@ class PackMeta(Meta):
 
     def save_next_row(self, calls: Calls, pack_before_ms: int, row: bytes) -> None:
         """Note that all rows before this one are done; the empty row means that a run is complete."""
-        calls.change(self._table, [Change(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
+        calls.change(self._table, [CellChange(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
 
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
@@ -95,8 +95,8 @@ class PackMeta(Meta):
     def unbind_bucket(self, calls: Calls) -> None:
         """Unbind the store from its width, when no set is left."""
         # Not deleted: it must stay there, and a delete would hide a put within the same millisecond.
-        calls.change(self._table, [Change(_BUCKET_ROW, _COLUMN, _UNBOUND)])
+        calls.change(self._table, [CellChange(_BUCKET_ROW, _COLUMN, _UNBOUND)])
 
 
-def _bind(swap: Swap, found: bytes | None) -> Decision:
+def _bind(swap: Swap, found: bytes | None) -> SwapDecision:
     return swap._replace(expected=found) if found in (None, _UNBOUND) else found == swap.value

@@ -16,7 +16,7 @@ URL_PATTERN: Final = (
 """``hbase://HOST[:PORT][,HOST[:PORT]]/NAMESPACE`` as a regular expression."""
 
 
-class Address(NamedTuple):
+class GatewayAddress(NamedTuple):
     """Host and port of a Thrift gateway."""
 
     host: str
@@ -26,10 +26,10 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Place(NamedTuple):
+class StoreAddress(NamedTuple):
     """The address of a store: its gateways, all of one HBase, and the namespace of its tables."""
 
-    addresses: tuple[Address, ...]
+    addresses: tuple[GatewayAddress, ...]
     namespace: str
 
     def __str__(self) -> str:
@@ -84,17 +84,17 @@ class HbaseOptions:
     warm_up_s: float = 20.0
 
 
-def parse_place(url: str) -> Place:
+def parse_place(url: str) -> StoreAddress:
     """Parse the URL of a store. Raises ``ValueError``."""
     if not re.fullmatch(URL_PATTERN, url):
         raise ValueError(f"{url!r} is not the URL of an HBase store; write {SCHEME}HOST:PORT[,HOST:PORT]/NAMESPACE")
     gateways, _, namespace = url.removeprefix(SCHEME).rpartition("/")
-    return Place(tuple(_parse_address(gateway) for gateway in gateways.split(",")), namespace)
+    return StoreAddress(tuple(_parse_address(gateway) for gateway in gateways.split(",")), namespace)
 
 
-def _parse_address(text: str) -> Address:
+def _parse_address(text: str) -> GatewayAddress:
     host, bracket, rest = text.removeprefix("[").partition("]") if text.startswith("[") else (text, "", "")
     port = rest.removeprefix(":")
     if not bracket:
         host, _, port = text.partition(":")
-    return Address(host, int(port or PORT))
+    return GatewayAddress(host, int(port or PORT))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from storage.clock import MS_PER_S
 from storage.hbase import posting_cells
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.connection import CellChange, Columns, ScanSelection
 from storage.hbase.meta import CODE_BYTES_ROW, PackMeta
 from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, fresh_cell, set_postings
 from storage.hbase.schema import FOREVER_S
@@ -55,15 +55,15 @@ class PackOptions:
     row_postings_min: int = ROW_POSTINGS_MIN
 
 
-class Packed(NamedTuple):
+class PackProgress(NamedTuple):
     """The progress of a run: all rows before ``row`` are done, all of them if it is None."""
 
     tally: PackTally
     row: bytes | None
 
 
-class Unpacked(NamedTuple):
-    """The progress of unpacking, with the sets and postings so far; ``row`` as in ``Packed``."""
+class UnpackProgress(NamedTuple):
+    """The progress of unpacking, with the sets and postings so far; ``row`` as in ``PackProgress``."""
 
     sets: int
     postings: int
@@ -104,7 +104,7 @@ class Packer:
         self._table = namespace + b":postings"
         self._meta = PackMeta(namespace + b":meta")
 
-    def pack(self, options: PackOptions) -> Iterator[Packed]:
+    def pack(self, options: PackOptions) -> Iterator[PackProgress]:
         """Pack what is old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
         A run that was killed is resumed if it packed up to the same time. Raises ``StoreRefused`` for buckets of
@@ -112,7 +112,7 @@ class Packer:
         """
         layout = self._layout()
         if layout is None:
-            yield Packed(PackTally(), None)
+            yield PackProgress(PackTally(), None)
             return
         calls = self._gateways.calls()
         self._meta.bind_bucket(calls, options.bucket_ms)
@@ -130,20 +130,20 @@ class Packer:
             # Another packer may have unpacked everything and bound the store to another width.
             self._meta.bind_bucket(calls, options.bucket_ms)
             self._meta.save_next_row(calls, rules.pack_before_ms, row or b"")
-            yield Packed(tally, row)
+            yield PackProgress(tally, row)
 
-    def unpack(self) -> Iterator[Unpacked]:
+    def unpack(self) -> Iterator[UnpackProgress]:
         """Write the postings of every set as cells again, then delete the set. Repeating it continues."""
         layout = self._layout()
-        done = Unpacked(0, 0, b"")
+        done = UnpackProgress(0, 0, b"")
         while layout is not None and done.row is not None:
             found, row = self._sets_from(done.row)
             packed = [(key, column, cell.value) for key, columns in found.items() for column, cell in columns.items()]
             postings = [(key, set_postings(key, column, value, layout)) for key, column, value in packed]
             self._change(chain.from_iterable(_fresh_cells(key, unpacked, layout) for key, unpacked in postings))
-            self._change(Change(key, column, None) for key, column, _ in packed)
+            self._change(CellChange(key, column, None) for key, column, _ in packed)
             count = sum(len(unpacked) for _, unpacked in postings) // layout.posting_bytes
-            done = Unpacked(done.sets + len(packed), done.postings + count, row)
+            done = UnpackProgress(done.sets + len(packed), done.postings + count, row)
             yield done
         if not self._sets_from(b"")[0]:
             self._meta.unbind_bucket(self._gateways.calls())
@@ -178,12 +178,12 @@ class Packer:
         self._change(chain.from_iterable(plan.gone for plan in planned))
         return PackTally(*map(sum, zip(PackTally(), *(plan.tally for plan in planned), strict=True)))
 
-    def _change(self, changes: Iterable[Change], until_ms: int | None = None) -> None:
+    def _change(self, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
         self._gateways.calls().change(self._table, changes, until_ms)
 
     def _page(self, row: bytes) -> _Page:
         families = [FRESH_FAMILY, SET_FAMILY]
-        selection = Selection(self._table, families, row, batch=_PIECE_CELLS, ahead=_PIECES_AHEAD)
+        selection = ScanSelection(self._table, families, row, batch=_PIECE_CELLS, ahead=_PIECES_AHEAD)
         return self._gateways.calls().scan(selection, _whole_rows)
 
     def _pack_wide(self, key: bytes, layout: PostingLayout, rules: PackRules) -> PackTally:
@@ -202,12 +202,12 @@ class Packer:
     ) -> _Part:
         only = _filter_after(after) if after else b""
         batch = 1 if family == SET_FAMILY else _PIECE_CELLS
-        selection = Selection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, only)
+        selection = ScanSelection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, only)
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
         """Read some sets from this row on, and return the row to continue with: the last one if it may have more."""
-        selection = Selection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
+        selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 
 
@@ -266,7 +266,7 @@ def _some_sets(found: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | No
     return rows, None
 
 
-def _fresh_cells(key: bytes, postings: bytes, layout: PostingLayout) -> Iterator[Change]:
+def _fresh_cells(key: bytes, postings: bytes, layout: PostingLayout) -> Iterator[CellChange]:
     width = layout.posting_bytes
     return (fresh_cell(key, postings[place : place + width]) for place in range(0, len(postings), width))
 

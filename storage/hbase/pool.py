@@ -10,8 +10,8 @@ from threading import Condition
 from typing import Final
 
 from storage.hbase.connection import GatewayConnection
-from storage.hbase.failures import Denied, Lost
-from storage.hbase.options import Address, HbaseOptions, TlsOptions
+from storage.hbase.failures import ConnectionLost, RequestDenied
+from storage.hbase.options import GatewayAddress, HbaseOptions, TlsOptions
 from storage.hbase.waits import Deadline
 from storage.watched import ConnectionChange
 
@@ -20,8 +20,8 @@ _AGE_MAX_S: Final = 300.0
 _SHUNNED_S: Final = 1.0
 _SHUNNED_MAX_S: Final = 30.0
 
-Connect = Callable[[Address, Deadline], GatewayConnection]
-"""Opens a connection, or raises ``Lost``."""
+Connect = Callable[[GatewayAddress, Deadline], GatewayConnection]
+"""Opens a connection, or raises ``ConnectionLost``."""
 Notify = Callable[[ConnectionChange], None]
 """Called when a connection was opened, could not be opened, or broke."""
 
@@ -55,7 +55,7 @@ class Pool:
 
     def __init__(
         self,
-        addresses: Sequence[Address],
+        addresses: Sequence[GatewayAddress],
         options: HbaseOptions,
         connect: Connect | None = None,
         notify: Notify | None = None,
@@ -73,7 +73,7 @@ class Pool:
     def connection(self, deadline: Deadline) -> Iterator[GatewayConnection]:
         """Lend a connection for requests that must be answered by the deadline.
 
-        Raises ``Lost`` if no gateway can be reached, or no connection becomes free by then.
+        Raises ``ConnectionLost`` if no gateway can be reached, or no connection becomes free by then.
         """
         self._wait_for_turn(deadline)
         try:
@@ -87,7 +87,7 @@ class Pool:
         try:
             yield connection
             is_sound = not connection.is_lost
-        except Denied:
+        except RequestDenied:
             is_sound = not connection.is_lost
             raise
         finally:
@@ -104,7 +104,7 @@ class Pool:
     def _wait_for_turn(self, deadline: Deadline) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: self._lent < self._options.connections_max, deadline.left_s):
-                raise Lost(f"all {self._options.connections_max} connections are in use")
+                raise ConnectionLost(f"all {self._options.connections_max} connections are in use")
             self._lent += 1
 
     def _end_turn(self) -> None:
@@ -112,14 +112,14 @@ class Pool:
         self._changed.notify()
 
     def _take(self, deadline: Deadline) -> GatewayConnection:
-        last: Lost | None = None
+        last: ConnectionLost | None = None
         for address in self._in_order():
             connection = self._take_idle(address)
             if connection is not None:
                 return connection
             try:
                 connection = self._connect(address, deadline.at_most(self._options.connect_s))
-            except Lost as lost:
+            except ConnectionLost as lost:
                 last = lost
                 self._notify("refused")
                 with self._changed:
@@ -130,9 +130,9 @@ class Pool:
             with self._changed:
                 self._gateways[address].answer()
             return connection
-        raise last or Lost("there are no gateways")
+        raise last or ConnectionLost("there are no gateways")
 
-    def _in_order(self) -> Iterator[Address]:
+    def _in_order(self) -> Iterator[GatewayAddress]:
         """Yield every gateway once: reachable ones first, the least busy among them before the others.
 
         A connection to the gateway counts as lent from then on.
@@ -154,7 +154,7 @@ class Pool:
             untried.remove(address)
             yield address
 
-    def _take_idle(self, address: Address) -> GatewayConnection | None:
+    def _take_idle(self, address: GatewayAddress) -> GatewayConnection | None:
         """Take the last used connection to this gateway, unless the gateway may have dropped it.
 
         If there is none, a new one will be opened; then an idle one to another gateway is closed if there are too many.
@@ -197,7 +197,7 @@ class Pool:
 def _connector(options: HbaseOptions) -> Connect:
     tls = None if options.tls is None else tls_context(options.tls)
 
-    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+    def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
         connection = GatewayConnection(address, tls, options.call_s)
         connection.connect(deadline)
         return connection

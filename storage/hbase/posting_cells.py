@@ -14,7 +14,7 @@ import numpy as np
 import snappy
 
 from storage.errors import StoreDamaged
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.failures import damaged
 from storage.postings import POSTING_LAYOUTS, WORD_SPREAD, PostingLayout
 from storage.records import REFERENCE_BYTES
@@ -147,9 +147,9 @@ def _head(value: bytes) -> tuple[PostingLayout, int, int]:
     return POSTING_LAYOUTS[code_bytes], count, checksum
 
 
-def fresh_cell(key: bytes, posting: bytes) -> Change:
+def fresh_cell(key: bytes, posting: bytes) -> CellChange:
     """Return a posting as a cell. The whole posting is the qualifier, so that adding it again changes nothing."""
-    return Change(key, FRESH + posting, b"")
+    return CellChange(key, FRESH + posting, b"")
 
 
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:

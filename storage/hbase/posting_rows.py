@@ -10,8 +10,8 @@ import numpy as np
 
 from storage.hbase import posting_cells, row_widths
 from storage.hbase.calls import Calls, Gateways, pieces
-from storage.hbase.connection import Change, Columns, Selection
-from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
+from storage.hbase.connection import CellChange, Columns, ScanSelection
+from storage.hbase.failures import AnswerTooBig, ConnectionLost, RowTooBig, damaged
 from storage.hbase.meta import PackMeta
 from storage.hbase.posting_cells import (
     FRESH,
@@ -23,7 +23,7 @@ from storage.hbase.posting_cells import (
 )
 from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.row_widths import PostingCounts, WideRows, count_postings
-from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
+from storage.postings import KeyedCode, PostingLayout, PostingRow, postings_of, truncated_to
 from storage.records import Record
 
 _FRESH_ONLY: Final[tuple[bytes, ...]] = (FRESH_FAMILY,)
@@ -107,9 +107,11 @@ class PostingRows:
         A posting that was packed into a set stays. It is harmless: without a kept record a posting does not count.
         """
         puts = chain.from_iterable(map(_puts, records))
-        calls.change(self._table, [Change(row, column, None) for row, column, _ in puts])
+        calls.change(self._table, [CellChange(row, column, None) for row, column, _ in puts])
 
-    def look_up(self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None) -> list[Row]:
+    def look_up(
+        self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None
+    ) -> list[PostingRow]:
         """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes.
 
         A family costs time even where it has no cells, so sets are read only in a store that was ever packed. Whether
@@ -125,11 +127,15 @@ class PostingRows:
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > row_widths.WIDE_CELLS})
         answered = list(takewhile(parts.__contains__, keys))
         postings = posting_cells.joined([parts[key].postings for key in answered], layout)
-        rows = [Row(packed, parts[key].truncated, layout) for key, packed in zip(answered, postings, strict=True)]
+        rows = [
+            PostingRow(packed, parts[key].truncated, layout) for key, packed in zip(answered, postings, strict=True)
+        ]
         self._wide.remember(calls, {key for key, row in zip(answered, rows, strict=True) if row.truncated})
         return rows
 
-    def seek(self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
+    def seek(
+        self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
+    ) -> list[PostingRow]:
         """Read the postings with these codes: all fresh ones, and those in the first few sets of each row.
 
         The sets of a row are read once for all of its codes.
@@ -140,12 +146,12 @@ class PostingRows:
         of_cells = self._gateways.spread(fresh)
         of_sets = {keyed: row for found in self._gateways.spread(packed) for keyed, row in found.items()}
         bytes_max = postings_max * layout.posting_bytes
-        rows: list[Row] = []
+        rows: list[PostingRow] = []
         for keyed, cells in zip(codes, of_cells, strict=True):
             matching = cells + of_sets[keyed].packed
             matching = posting_cells.distinct(matching, layout) if matching else b""
             truncated = len(matching) > bytes_max or of_sets[keyed].truncated
-            rows.append(Row(matching[:bytes_max], truncated, layout))
+            rows.append(PostingRow(matching[:bytes_max], truncated, layout))
         return rows
 
     def count(self) -> PostingCounts:
@@ -213,7 +219,9 @@ class PostingRows:
                     return row
                 value = self._set_value(calls, key, name)
                 if value is None:
-                    calls.pause(Lost(f"the sets of the row {key.hex()} of postings were repacked while it was read"))
+                    calls.pause(
+                        ConnectionLost(f"the sets of the row {key.hex()} of postings were repacked while it was read")
+                    )
                     break
                 more = _lowest(key, name, value, layout, self._postings_max)
                 cells = row.cells + len(more) // layout.posting_bytes
@@ -221,9 +229,9 @@ class PostingRows:
             else:
                 return row
 
-    def _names(self, key: bytes) -> Selection:
+    def _names(self, key: bytes) -> ScanSelection:
         batch = min(_CELLS_AT_ONCE, self._postings_max + 1)
-        return Selection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
+        return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
 
     def _up_to_cap(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
         """Return the columns of fresh postings, which come first, and of sets unless the former exceed the cap."""
@@ -243,13 +251,13 @@ class PostingRows:
     def _fresh_with_code(self, calls: Calls, keyed: KeyedCode, postings_max: int, layout: PostingLayout) -> bytes:
         key, code = keyed
         only = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
-        selection = Selection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
+        selection = ScanSelection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
         columns = calls.scan(selection, lambda found: [column for _, piece in islice(found, 1) for column in piece])
         return _fresh(key, columns, layout) if columns else b""
 
     def _in_sets(
         self, calls: Calls, key: bytes, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
-    ) -> dict[KeyedCode, Row]:
+    ) -> dict[KeyedCode, PostingRow]:
         """Return the postings in the first sets of a row with each of these codes, no more than show it is over."""
         _, names = calls.scan(self._names_of_sets(key), self._up_to_cap)
         found: dict[KeyedCode, bytes] = dict.fromkeys(codes, b"")
@@ -258,13 +266,13 @@ class PostingRows:
             postings = b"" if value is None else set_postings(key, name, value, layout)
             for keyed in codes:
                 found[keyed] += layout.with_code(postings, keyed.code)[: (postings_max + 1) * layout.posting_bytes]
-        return {keyed: Row(postings, len(names) > _SETS_SOUGHT_MAX, layout) for keyed, postings in found.items()}
+        return {keyed: PostingRow(postings, len(names) > _SETS_SOUGHT_MAX, layout) for keyed, postings in found.items()}
 
-    def _names_of_sets(self, key: bytes) -> Selection:
-        return Selection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
+    def _names_of_sets(self, key: bytes) -> ScanSelection:
+        return ScanSelection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
 
 
-def _puts(record: Record) -> Iterator[Change]:
+def _puts(record: Record) -> Iterator[CellChange]:
     for key, posting in postings_of(record):
         yield fresh_cell(key, posting)
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from storage.hbase import posting_cells
 from storage.hbase.calls import Calls, Gateways
-from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.connection import CellChange, Columns, ScanSelection
 from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, DamagedSetError, damaged_set
 from storage.postings import all_keys
 from storage.records import Record
@@ -62,7 +62,7 @@ class WideRows:
             return
         self.remember_here(new)
         if not self._readonly:
-            calls.change(self._meta, [Change(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
+            calls.change(self._meta, [CellChange(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
 
     def count(self, calls: Calls, records: Sequence[Record]) -> None:
         """Count what is written into rows, so that a process that only writes a row learns that it is wide."""
@@ -111,7 +111,7 @@ def count_postings(table: bytes, gateways: Gateways) -> PostingCounts:
     counts = PostingCounts()
     start: bytes | None = b""
     while start is not None:
-        selection = Selection(table, (FRESH_FAMILY, SET_FAMILY), start, batch=_BATCH, ahead=_AHEAD)
+        selection = ScanSelection(table, (FRESH_FAMILY, SET_FAMILY), start, batch=_BATCH, ahead=_AHEAD)
         part, start = gateways.calls().scan(selection, count)
         counts = counts.plus(part)
     return counts

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from storage.hbase.options import Place
+from storage.hbase.options import StoreAddress
 
 FOREVER_S: Final = 2**31 - 1
 """HBase's time to live of cells that never expire."""
@@ -209,7 +209,10 @@ def _article_splits(regions: int) -> tuple[bytes, ...]:
 
 
 def check(
-    schema: Schema, place: Place, described: Mapping[str, Iterable[DescribedFamily]], disabled: Iterable[str] = ()
+    schema: Schema,
+    place: StoreAddress,
+    described: Mapping[str, Iterable[DescribedFamily]],
+    disabled: Iterable[str] = (),
 ) -> list[str]:
     """Return all differences between the schema and what Thrift shows, as sentences for a person.
 
@@ -235,7 +238,7 @@ def check(
     return misfits
 
 
-def missing_tables(names: Sequence[str], place: Place) -> str:
+def missing_tables(names: Sequence[str], place: StoreAddress) -> str:
     """Return a sentence about missing tables of the store, one or more, with the command that creates them."""
     *others, last = names
     named = f"{', '.join(others)} or {last}" if others else last
@@ -247,7 +250,7 @@ def disabled_table(name: str) -> str:
     return f"The table {name} is disabled; enable it in the HBase shell: enable '{name}'."
 
 
-def _family_misfits(place: Place, table: Table, family: Family, found: DescribedFamily) -> list[str]:
+def _family_misfits(place: StoreAddress, table: Table, family: Family, found: DescribedFamily) -> list[str]:
     wanted = family.attributes()
     shown = {
         "VERSIONS": str(found.max_versions),
@@ -269,7 +272,7 @@ def _lifetime(ttl_s: int) -> str:
     return "FOREVER" if ttl_s == FOREVER_S else f"{ttl_s} seconds"
 
 
-def _fix(place: Place) -> str:
+def _fix(place: StoreAddress) -> str:
     return f"run: {APPLY} --store {place}"
 
 

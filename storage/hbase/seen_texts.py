@@ -9,11 +9,11 @@ from typing import Final
 
 from storage.errors import StoreDamaged
 from storage.hbase.calls import Calls, take
-from storage.hbase.connection import Selection, Swap
+from storage.hbase.connection import ScanSelection, Swap
 from storage.hbase.failures import damaged
 from storage.hbase.schema import SEEN_FAMILY
 from storage.hbase.swapping import read_cells, swap_all
-from storage.seen import Seen, SeenChange, decode_seen, encode_seen
+from storage.seen import SeenChange, SeenTimes, decode_seen, encode_seen
 
 _FAMILY: Final = SEEN_FAMILY.encode()
 _COLUMN: Final = _FAMILY + b":v"
@@ -30,7 +30,7 @@ class SeenTexts:
         """Return whether there is a table: a store whose consumers never remembered texts has none."""
         return calls.ask(lambda connection: self._table in connection.table_names())
 
-    def read(self, calls: Calls, digests: Sequence[bytes]) -> list[Seen | None]:
+    def read(self, calls: Calls, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         """Read what is remembered of these texts. Raises ``StoreDamaged``."""
         cells = read_cells(calls, self._table, [(digest, _COLUMN) for digest in digests])
         return [None if cell is None else _seen_in(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
@@ -39,11 +39,11 @@ class SeenTexts:
         """Carry out each compare-and-set; return where ``after`` is stored now."""
         return swap_all(calls, self._table, [_swap(change) for change in changes])
 
-    def scan(self, calls: Calls) -> Iterator[tuple[bytes, Seen]]:
+    def scan(self, calls: Calls) -> Iterator[tuple[bytes, SeenTimes]]:
         """Iterate over all entries, page by page."""
         start = b""
         while True:
-            selection = Selection(self._table, [_FAMILY], start, ahead=_SCAN_PAGE)
+            selection = ScanSelection(self._table, [_FAMILY], start, ahead=_SCAN_PAGE)
             page = calls.scan(selection, partial(take, count_max=_SCAN_PAGE))
             for digest, columns in page:
                 if _COLUMN not in columns:
@@ -59,7 +59,7 @@ def _swap(change: SeenChange) -> Swap:
     return Swap(change.digest, _COLUMN, before, encode_seen(change.after))
 
 
-def _seen_in(digest: bytes, value: bytes) -> Seen:
+def _seen_in(digest: bytes, value: bytes) -> SeenTimes:
     try:
         return decode_seen(value)
     except ValueError as error:

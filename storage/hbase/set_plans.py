@@ -8,7 +8,7 @@ from secrets import token_bytes
 from typing import Final, NamedTuple
 
 from storage.hbase import posting_cells
-from storage.hbase.connection import Change, Columns
+from storage.hbase.connection import CellChange, Columns
 from storage.hbase.failures import damaged
 from storage.hbase.posting_cells import FRESH, PACKED, DamagedSetError, SetName, damaged_set, set_postings
 from storage.postings import PostingLayout
@@ -63,14 +63,14 @@ class RowPlan(NamedTuple):
     sets that were merged or have expired.
     """
 
-    puts: list[Change]
-    fresh: list[Change]
+    puts: list[CellChange]
+    fresh: list[CellChange]
     newest_ms: int
-    gone: list[Change]
+    gone: list[CellChange]
     tally: PackTally
 
 
-class _Fresh(NamedTuple):
+class _FreshPosting(NamedTuple):
     column: bytes
     posting: bytes
     written_ms: int
@@ -116,8 +116,8 @@ def split_evenly(postings: bytes, layout: PostingLayout) -> list[bytes]:
 
 def _fresh_by_bucket(
     key: bytes, columns: Columns, layout: PostingLayout, rules: PackRules
-) -> Mapping[int, list[_Fresh]]:
-    buckets: defaultdict[int, list[_Fresh]] = defaultdict(list)
+) -> Mapping[int, list[_FreshPosting]]:
+    buckets: defaultdict[int, list[_FreshPosting]] = defaultdict(list)
     for column, cell in columns.items():
         if column.startswith(FRESH) and cell.timestamp < rules.pack_before_ms:
             posting = column[len(FRESH) :] + cell.value
@@ -126,7 +126,7 @@ def _fresh_by_bucket(
                     f"The fresh posting {column[len(FRESH) :].hex()} in the row {key.hex()} of postings",
                     f"it has {len(posting)} bytes, not {layout.posting_bytes}",
                 )
-            buckets[rules.bucket_of(cell.timestamp)].append(_Fresh(column, posting, cell.timestamp))
+            buckets[rules.bucket_of(cell.timestamp)].append(_FreshPosting(column, posting, cell.timestamp))
     return buckets
 
 
@@ -149,7 +149,7 @@ def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) 
 
 def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
     """Add the deletion of expired sets to a plan."""
-    gone = [Change(key, old.column, None) for old in expired]
+    gone = [CellChange(key, old.column, None) for old in expired]
     tally = PackTally(expired=len(expired), bytes_before=sum(old.size_bytes for old in expired))
     return plan._replace(gone=plan.gone + gone, tally=plan.tally.plus(tally))
 
@@ -157,7 +157,7 @@ def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
 def _plan_bucket(
     plan: RowPlan,
     key: bytes,
-    fresh: Sequence[_Fresh],
+    fresh: Sequence[_FreshPosting],
     packed: Sequence[_Set],
     layout: PostingLayout,
     rules: PackRules,
@@ -182,16 +182,16 @@ def _plan_bucket(
     )
     return RowPlan(
         plan.puts + puts,
-        plan.fresh + [Change(key, cell.column, None) for cell in fresh],
+        plan.fresh + [CellChange(key, cell.column, None) for cell in fresh],
         max([plan.newest_ms] + [cell.written_ms for cell in fresh]),
-        plan.gone + [Change(key, old.column, None) for old in packed],
+        plan.gone + [CellChange(key, old.column, None) for old in packed],
         plan.tally.plus(tally),
     )
 
 
 def _named(
-    key: bytes, values: Sequence[bytes], fresh: Sequence[_Fresh], packed: Sequence[_Set], rules: PackRules
-) -> Iterator[Change]:
+    key: bytes, values: Sequence[bytes], fresh: Sequence[_FreshPosting], packed: Sequence[_Set], rules: PackRules
+) -> Iterator[CellChange]:
     """Give each set a name that no other set has ever had.
 
     It sorts after those of the sets that it replaces, so that a reader of the row in pieces, in order, meets either the
@@ -201,4 +201,4 @@ def _named(
     packed_ms = max([rules.now_ms] + [old.name.packed_ms + 1 for old in packed])
     for value in values:
         name = SetName(bucket_ms, packed_ms, token_bytes(_RANDOM_BYTES))
-        yield Change(key, PACKED + name.qualifier(), value)
+        yield CellChange(key, PACKED + name.qualifier(), value)

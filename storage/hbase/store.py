@@ -13,7 +13,7 @@ from storage.hbase.cells import CellCache
 from storage.hbase.connection import GatewayConnection
 from storage.hbase.failures import damaged
 from storage.hbase.meta import CODE_BYTES_ROW, LAYOUT_ROW, Meta
-from storage.hbase.options import HbaseOptions, Place
+from storage.hbase.options import HbaseOptions, StoreAddress
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW, DescribedFamily, Schema, check, schema_of
@@ -22,12 +22,12 @@ from storage.hbase.tables import table_states
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
 from storage.layouts import LAYOUTS, layout_needed, raised
-from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
-from storage.records import Planned, Record, Release, Stored, Tombstone, Version, decode_planned
-from storage.seen import Seen, SeenChange
+from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, PostingRow, common_layout
+from storage.records import CapacityPlan, Record, Release, StoredVersion, Tombstone, Version, decode_planned
+from storage.seen import SeenChange, SeenTimes
 from storage.watched import Operation, StoreReport
 
-_Article = TypeVar("_Article", Stored, Tombstone)
+_Article = TypeVar("_Article", StoredVersion, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
 _SHOWN_BYTES: Final = 32
 
@@ -49,7 +49,7 @@ class HbaseStore(Store):
     @classmethod
     def open(
         cls,
-        place: Place,
+        place: StoreAddress,
         options: HbaseOptions | None = None,
         report: StoreReport | None = None,
         tell_wait: Tell | None = None,
@@ -77,7 +77,7 @@ class HbaseStore(Store):
         return store
 
     @override
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Write bodies before versions, each of which is one cell."""
         created = self._articles.create(self._writing("create"), versions)
         return [_present(stored, version.record) for stored, version in zip(created, versions, strict=True)]
@@ -88,7 +88,7 @@ class HbaseStore(Store):
         return [_present(stored, tombstone) for stored, tombstone in zip(retracted, tombstones, strict=True)]
 
     @override
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read whole rows: all versions of an id come with each of them."""
         read = self._articles.read(self._gateways.calls("read"), references)
         for stored in read:
@@ -102,12 +102,12 @@ class HbaseStore(Store):
         return self._sketches.known(references)
 
     @override
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         histories = self._articles.histories(self._gateways.calls("latest"), id_hashes)
         return [history[-1] if history else None for history in histories]
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         return self._articles.histories(self._gateways.calls(), [id_hash])[0]
 
     @override
@@ -126,12 +126,12 @@ class HbaseStore(Store):
         self._postings.add(calls, records)
 
     @override
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         calls = self._gateways.calls("look_up")
         return self._postings.look_up(calls, keys, self._stored_layout(calls) or DEFAULT_LAYOUT, bytes_max)
 
     @override
-    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         """Search the fresh postings of each row, but only its first posting sets."""
         calls = self._gateways.calls("seek")
         return self._postings.seek(calls, codes, postings_max, self._stored_layout(calls) or DEFAULT_LAYOUT)
@@ -156,7 +156,7 @@ class HbaseStore(Store):
         return self._articles.release(self._writing(), releases)
 
     @override
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         return self._seen_texts.read(self._gateways.calls("seen"), digests)
 
     @override
@@ -170,7 +170,7 @@ class HbaseStore(Store):
         return _SWEPT_BY_HBASE
 
     @override
-    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+    def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         calls = self._gateways.calls()
         if self._seen_texts.exist(calls):
             yield from self._seen_texts.scan(calls)
@@ -184,7 +184,7 @@ class HbaseStore(Store):
         return self._meta.read(self._gateways.calls(), SETTINGS_ROW)
 
     @override
-    def planned(self) -> Planned | None:
+    def planned(self) -> CapacityPlan | None:
         value = self._meta.read(self._gateways.calls(), PLAN_ROW)
         try:
             return None if value is None else decode_planned(value)
@@ -204,7 +204,7 @@ class HbaseStore(Store):
         return None
 
     @override
-    def scan(self) -> Iterator[Stored | Tombstone]:
+    def scan(self) -> Iterator[StoredVersion | Tombstone]:
         for _, row in self._articles.scan():
             yield from row.history()
 
@@ -297,7 +297,7 @@ def check_layout(calls: Calls, meta: Meta) -> None:
         layout = meta.read(calls, LAYOUT_ROW)
 
 
-def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:
+def _misfits(connection: GatewayConnection, schema: Schema, place: StoreAddress) -> list[str]:
     states = table_states(connection, schema)
     described = {name: _described(connection, name) for name in states.existing}
     return check(schema, place, described, states.disabled)

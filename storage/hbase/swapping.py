@@ -10,18 +10,18 @@ from typing import Final
 
 from storage.hbase.calls import Calls
 from storage.hbase.connection import Swap
-from storage.hbase.failures import Lost
+from storage.hbase.failures import ConnectionLost
 
-Decision = bool | Swap
+SwapDecision = bool | Swap
 """Whether the wanted state holds, or the swap to try next."""
-Decide = Callable[[Swap, bytes | None], Decision]
+Decide = Callable[[Swap, bytes | None], SwapDecision]
 """Decides what the cell read after a failed swap means, None for no cell."""
 
 ROWS_AT_ONCE: Final = 128
 """Rows of a few cells read with one request."""
 
 
-def unless_changed(swap: Swap, found: bytes | None) -> Decision:
+def unless_changed(swap: Swap, found: bytes | None) -> SwapDecision:
     """Try again where nothing has changed, as after a lost answer; else what is stored decides."""
     return swap if found == swap.expected else found == swap.value
 
@@ -45,7 +45,9 @@ def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequenc
             else:
                 under_way[index] = decision
         if under_way:
-            calls.pause(Lost(f"{len(under_way)} compare-and-sets got no answer, or their cells changed in between"))
+            calls.pause(
+                ConnectionLost(f"{len(under_way)} compare-and-sets got no answer, or their cells changed in between")
+            )
     return outcomes
 
 

@@ -13,7 +13,7 @@ from itertools import starmap
 from typing import Final
 
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW, Schema, Table
-from storage.records import Planned, encode_planned
+from storage.records import CapacityPlan, encode_planned
 
 REFUSED: Final = "refused: "
 """The beginning of the line that says why the script changed nothing."""
@@ -105,7 +105,7 @@ puts 'The tables are correct.'
 """
 
 
-def render_script(schema: Schema, planned: Planned | None = None, comments: Sequence[str] = ()) -> str:
+def render_script(schema: Schema, planned: CapacityPlan | None = None, comments: Sequence[str] = ()) -> str:
     """Render the script. With ``planned`` it records what the store is made for; ``comments`` are lines about that."""
     described = "".join(f"# {line}".rstrip() + "\n" for line in comments)
     head = _HEAD.format(namespace=schema.namespace, quoted=_ruby(schema.namespace), comments=described)

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from storage.hbase.connection import GatewayConnection
-from storage.hbase.options import Place
+from storage.hbase.options import StoreAddress
 from storage.hbase.schema import FOREVER_S, Schema, disabled_table, missing_tables, schema_of
 
 
-class OutOfUse(NamedTuple):
+class UnusableTables(NamedTuple):
     """A sentence about missing tables, and one about each disabled table; both say what to do."""
 
     missing: str = ""
@@ -28,7 +28,7 @@ def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
     return TableStates(existing, tuple(name for name in existing if not connection.is_enabled(name.encode())))
 
 
-def out_of_use(connection: GatewayConnection, place: Place, seen_ttl_s: int) -> OutOfUse:
+def out_of_use(connection: GatewayConnection, place: StoreAddress, seen_ttl_s: int) -> UnusableTables:
     """Return which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
 
     The master answers with an error until it knows all tables, so one that has just started reports none as missing.
@@ -36,6 +36,6 @@ def out_of_use(connection: GatewayConnection, place: Place, seen_ttl_s: int) -> 
     schema = schema_of(place.namespace, FOREVER_S, seen_ttl_s=seen_ttl_s)
     states = table_states(connection, schema)
     missing = [table.name for table in schema.tables if table.name not in states.existing]
-    return OutOfUse(
+    return UnusableTables(
         missing_tables(missing, place) if missing else "", tuple(disabled_table(name) for name in states.disabled)
     )

@@ -18,7 +18,7 @@ from thriftpy2.transport import TSocket
 from typing_extensions import override
 
 from storage.hbase.failures import AnswerTooBig
-from storage.hbase.options import Address
+from storage.hbase.options import GatewayAddress
 from storage.hbase.waits import Deadline
 
 # HBase's Thrift 1 interface, from the definition that happybase ships. Its classes have no type stubs.
@@ -42,7 +42,7 @@ class MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
 class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types here
     """A socket whose operations all end at a deadline, with or without TLS."""
 
-    def __init__(self, address: Address, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None) -> None:
         super().__init__(host=address.host, port=address.port)
         self._tls = tls
         self.deadline = Deadline(0.0)

@@ -16,11 +16,11 @@ from storage.records import (
     Arrival,
     Record,
     Release,
-    Stored,
+    StoredVersion,
     Tombstone,
     encode_tombstone,
 )
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 
 
 class EncodedVersion(NamedTuple):
@@ -37,7 +37,9 @@ class Articles:
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
 
-    def create(self, transaction: Transaction, versions: Sequence[EncodedVersion], now_ms: int) -> dict[bytes, Stored]:
+    def create(
+        self, transaction: Transaction, versions: Sequence[EncodedVersion], now_ms: int
+    ) -> dict[bytes, StoredVersion]:
         """Write the versions that are not stored, each with its place in timeline and expiry; read all of them.
 
         A body that is missing is added to a version without a verdict.
@@ -53,7 +55,7 @@ class Articles:
                 transaction.put(record.reference, body, overwrite=False, db=self._databases["bodies"])
         timeline = transaction.cursor(self._databases["timeline"])
         return {
-            record.reference: Stored(record, None, _ends_at(timeline, record))
+            record.reference: StoredVersion(record, None, _ends_at(timeline, record))
             if record.reference in new
             else self._stored(transaction, timeline, record.reference)
             for record, _, _ in versions
@@ -67,7 +69,7 @@ class Articles:
                 self._note_arrival(transaction, tombstone, TOMBSTONE_KIND, now_ms)
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
 
-    def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[Stored | None]:
+    def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[StoredVersion | None]:
         """Read versions; None where there is none."""
         timeline = transaction.cursor(self._databases["timeline"])
         return [self._find(transaction, timeline, reference) for reference in references]
@@ -79,7 +81,7 @@ class Articles:
             layout.decode_sketch(reference, found[reference]) if reference in found else b"" for reference in references
         ]
 
-    def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[StoredVersion | Tombstone | None]:
         """Read what arrived last of each id; None where there is nothing."""
         timeline = transaction.cursor(self._databases["timeline"])
         found = []
@@ -88,7 +90,7 @@ class Articles:
             found.append((layout.decode_arrival(timeline.key()).reference, timeline.value()) if is_there else None)
         return [None if each is None else self._whole(transaction, *each) for each in found]
 
-    def history(self, transaction: Transaction, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, transaction: Transaction, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival."""
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(id_hash):
@@ -150,7 +152,9 @@ class Articles:
         bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
         return layout.decode_expiry(cursor.key())[0] if _seek_before(cursor, bound) else None
 
-    def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, Stored | Tombstone]]:
+    def page(
+        self, transaction: Transaction, after: bytes, count_max: int
+    ) -> list[tuple[bytes, StoredVersion | Tombstone]]:
         """Read versions and tombstones behind this timeline key, each with its own key."""
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(after + b"\0" if after else b""):
@@ -164,15 +168,15 @@ class Articles:
         expiry = layout.expiry_key(max(article.time_ms, now_ms), article.reference)
         transaction.put(expiry, kind, db=self._databases["expiry"])
 
-    def _find(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored | None:
+    def _find(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> StoredVersion | None:
         value = transaction.get(reference, db=self._databases["records"])
         if value is None:
             return None
         record = layout.decode_record(reference, value)
         verdict, released_from = self._effective_verdict(transaction, reference)
-        return Stored(record, verdict, _ends_at(timeline, record), released_from)
+        return StoredVersion(record, verdict, _ends_at(timeline, record), released_from)
 
-    def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
+    def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> StoredVersion:
         stored = self._find(transaction, timeline, reference)
         if stored is None:
             raise UnreadableError(f"{reference.hex()} has no record")
@@ -190,7 +194,7 @@ class Articles:
     def _tombstone(self, transaction: Transaction, reference: bytes) -> Tombstone:
         return layout.decode_tombstone(reference, transaction.get(reference, db=self._databases["tombstones"]))
 
-    def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> Stored | Tombstone:
+    def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> StoredVersion | Tombstone:
         if kind == TOMBSTONE_KIND:
             return self._tombstone(transaction, reference)
         return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
@@ -229,7 +233,7 @@ class SeenTexts:
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
 
-    def read(self, transaction: Transaction, digests: Iterable[bytes]) -> list[Seen | None]:
+    def read(self, transaction: Transaction, digests: Iterable[bytes]) -> list[SeenTimes | None]:
         """Read what is remembered of these texts; None where that is nothing."""
         database = self._databases.get("seen")
         if database is None:
@@ -246,7 +250,7 @@ class SeenTexts:
                 transaction.put(change.digest, entry, db=database)
         return [found in (change.before, change.after) for change, found in zip(changes, stored, strict=True)]
 
-    def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, int, Seen]]:
+    def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, int, SeenTimes]]:
         """Read entries behind this digest: each with its digest and the time of its writing."""
         database = self._databases.get("seen")
         cursor = None if database is None else transaction.cursor(database)
@@ -261,5 +265,5 @@ class SeenTexts:
             transaction.delete(digest, db=self._databases["seen"])
 
 
-def _seen_in(digest: bytes, value: bytes | None) -> Seen | None:
+def _seen_in(digest: bytes, value: bytes | None) -> SeenTimes | None:
     return None if value is None else layout.decode_seen_entry(digest, value)[1]

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from storage.kind import OnDisk, Opening, StoreCheck, StoreFinding, StoreKind
+from storage.kind import DiskLocation, StoreArguments, StoreCheck, StoreFinding, StoreKind
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.opening import LOCK_FILE
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.store import LmdbStore
-from storage.records import Planned
+from storage.records import CapacityPlan
 
 _SCHEME: Final = "lmdb:"
 MAP_SHARE_MAX: Final = 0.8
@@ -77,9 +77,9 @@ def _directory(url: str) -> Path:
     return Path(url.removeprefix(_SCHEME))
 
 
-def _on_disk(url: str) -> OnDisk:
+def _on_disk(url: str) -> DiskLocation:
     directory = _directory(url)
-    return OnDisk(directory, (directory / DATA_FILE, directory / LOCK_FILE))
+    return DiskLocation(directory, (directory / DATA_FILE, directory / LOCK_FILE))
 
 
 def _identity(url: str) -> str:
@@ -90,7 +90,7 @@ def _same(url: str, other_url: str) -> bool:
     return _identity(url) == _identity(other_url)
 
 
-def _open(url: str, opening: Opening) -> LmdbStore:
+def _open(url: str, opening: StoreArguments) -> LmdbStore:
     own = opening.own_options(LmdbOptions)
     options = replace(
         own,
@@ -105,12 +105,12 @@ def _open(url: str, opening: Opening) -> LmdbStore:
     return LmdbStore.open(_directory(url), options, opening.report)
 
 
-def _plan_for(url: str, opening: Opening, planned: Planned) -> Planned:
+def _plan_for(url: str, opening: StoreArguments, planned: CapacityPlan) -> CapacityPlan:
     with closing(_open(url, opening)) as store:
         return store.plan_for(planned)
 
 
-def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
+def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
     directory = _directory(url)
     map_bytes_max = opening.own_options(LmdbOptions).map_bytes_max
 

@@ -16,13 +16,13 @@ from storage.records import (
     ID_HASH_BYTES,
     REFERENCE_BYTES,
     Arrival,
-    Planned,
+    CapacityPlan,
     Record,
     Release,
     Tombstone,
     decode_planned,
 )
-from storage.seen import Seen, decode_seen, encode_seen
+from storage.seen import SeenTimes, decode_seen, encode_seen
 
 DatabaseName = Literal[
     "postings", "records", "tombstones", "verdicts", "releases", "timeline", "expiry", "bodies", "seen", "meta"
@@ -126,7 +126,7 @@ def decode_code_bytes(value: bytes) -> PostingLayout:
         raise UnreadableError(f"the width of the postings' codes cannot be {value!r}") from error
 
 
-def read_planned(value: bytes) -> Planned:
+def read_planned(value: bytes) -> CapacityPlan:
     """Decode what the store is made for. Raises ``UnreadableError``."""
     try:
         return decode_planned(value)
@@ -163,12 +163,12 @@ def decode_release(reference: bytes, value: bytes) -> Release:
     return Release(reference, value[REFERENCE_BYTES:], value[:REFERENCE_BYTES])
 
 
-def encode_seen_entry(written_ms: int, seen: Seen) -> bytes:
+def encode_seen_entry(written_ms: int, seen: SeenTimes) -> bytes:
     """Encode the time of writing, by which entries expire, then what is remembered of a text."""
     return _WRITTEN.pack(written_ms) + encode_seen(seen)
 
 
-def decode_seen_entry(digest: bytes, value: bytes) -> tuple[int, Seen]:
+def decode_seen_entry(digest: bytes, value: bytes) -> tuple[int, SeenTimes]:
     """Decode what is remembered of the text with this digest. Raises ``UnreadableError``."""
     try:
         return _WRITTEN.unpack_from(value)[0], decode_seen(value[_WRITTEN.size :])

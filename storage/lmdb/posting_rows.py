@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from storage.lmdb.environment import Cursor, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
-from storage.postings import KeyedCode, PostingLayout, Row, rows_within, truncated_to
+from storage.postings import KeyedCode, PostingLayout, PostingRow, rows_within, truncated_to
 
 _ROWS_AT_ONCE: Final = 16
 _FEW_POSTINGS: Final = 4
@@ -47,7 +47,7 @@ class PostingRows:
 
     def look_up(
         self, transaction: Transaction, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None
-    ) -> list[Row]:
+    ) -> list[PostingRow]:
         """Read the rows of these keys; a truncated one holds the lowest codes, since postings are in order."""
         cursor = transaction.cursor(self._databases["postings"])
         rows = (row for some in _of_one_width(keys) for row in self._read(cursor, some, layout))
@@ -55,7 +55,7 @@ class PostingRows:
 
     def seek(
         self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
-    ) -> list[Row]:
+    ) -> list[PostingRow]:
         """Read the postings with just these codes: within a row they lie side by side."""
         cursor = transaction.cursor(self._databases["postings"])
         return [_with_code(cursor, keyed, layout, postings_max) for keyed in codes]
@@ -65,9 +65,9 @@ class PostingRows:
         cursor = transaction.cursor(self._databases["postings"])
         return np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
 
-    def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
+    def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> list[PostingRow]:
         """Read rows whose keys have one width. Rows of many postings are fetched with one call and cut up here."""
-        rows: list[Row] = []
+        rows: list[PostingRow] = []
         many, widths = [], []
         for place, key in enumerate(keys):
             packed = cursor.get(key, b"")
@@ -80,12 +80,12 @@ class PostingRows:
                 widths.append(width)
             elif width > 1:
                 packed = b"".join(cursor.iternext_dup())
-            rows.append(Row(packed, is_cut, layout))
+            rows.append(PostingRow(packed, is_cut, layout))
         fetched = _fetched(cursor, [keys[place] for place in many], layout.posting_bytes)
         start = 0
         for place, width in zip(many, widths, strict=True):
             end = start + width * layout.posting_bytes
-            rows[place] = Row(fetched[start:end], truncated=False, layout=layout)
+            rows[place] = PostingRow(fetched[start:end], truncated=False, layout=layout)
             start = end
         return rows
 
@@ -99,14 +99,14 @@ def _fetched(cursor: Cursor, keys: Sequence[bytes], posting_bytes: int) -> bytes
     return np.frombuffer(fetched, _keyed(len(keys[0]), posting_bytes))["posting"].tobytes()
 
 
-def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:
+def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings_max: int) -> PostingRow:
     """Read the postings with one code: one step down the tree to the first, then one after the other."""
     lowest = keyed.code.ljust(layout.posting_bytes, b"\0")
     if not cursor.set_range_dup(keyed.key, lowest):
-        return Row(b"", truncated=False, layout=layout)
+        return PostingRow(b"", truncated=False, layout=layout)
     matching = takewhile(lambda posting: posting.startswith(keyed.code), cursor.iternext_dup())
     found = list(islice(matching, postings_max + 1))
-    return Row(b"".join(found[:postings_max]), len(found) > postings_max, layout)
+    return PostingRow(b"".join(found[:postings_max]), len(found) > postings_max, layout)
 
 
 def _of_one_width(keys: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -19,9 +19,18 @@ from storage.lmdb.contents import Contents
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
-from storage.postings import DEFAULT_LAYOUT, KeyedCode, Row, common_layout, postings_of
-from storage.records import Planned, Record, Release, Stored, Tombstone, Version, encode_planned, encode_record
-from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange
+from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingRow, common_layout, postings_of
+from storage.records import (
+    CapacityPlan,
+    Record,
+    Release,
+    StoredVersion,
+    Tombstone,
+    Version,
+    encode_planned,
+    encode_record,
+)
+from storage.seen import TEXT_DIGEST_BYTES, SeenChange, SeenTimes
 from storage.watched import StoreReport
 
 _SCAN_PAGE: Final = 256
@@ -51,7 +60,7 @@ class LmdbStore(Store):
         return cls(Environment.open(Path(path), chosen), chosen, report)
 
     @override
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         now_ms = self._options.clock()
         encoded = [
             EncodedVersion(version.record, encode_record(version.record), self._packed(version.body))
@@ -68,7 +77,7 @@ class LmdbStore(Store):
         return self._environment.write(lambda transaction: self._articles.retract(transaction, tombstones, now_ms))
 
     @override
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         return self._environment.read(lambda transaction: self._articles.read(transaction, references))
 
     @override
@@ -76,11 +85,11 @@ class LmdbStore(Store):
         return self._environment.read(lambda transaction: self._articles.sketches(transaction, references))
 
     @override
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         return self._environment.read(lambda transaction: self._articles.latest(transaction, id_hashes))
 
     @override
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         return self._environment.read(lambda transaction: self._articles.history(transaction, id_hash))
 
     @override
@@ -109,8 +118,8 @@ class LmdbStore(Store):
         self._environment.write(work)
 
     @override
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
-        def work(transaction: Transaction) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
+        def work(transaction: Transaction) -> list[PostingRow]:
             # Read each time: what a batch has written may not stay, and another process may write another layout then.
             layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
             return self._postings.look_up(transaction, keys, layout, bytes_max)
@@ -118,8 +127,8 @@ class LmdbStore(Store):
         return self._environment.read(work)
 
     @override
-    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        def work(transaction: Transaction) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
+        def work(transaction: Transaction) -> list[PostingRow]:
             layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
             return self._postings.seek(transaction, codes, postings_max, layout)
 
@@ -147,7 +156,7 @@ class LmdbStore(Store):
         return self._environment.write(lambda transaction: self._articles.release(transaction, releases))
 
     @override
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         return self._environment.read(lambda transaction: self._seen_texts.read(transaction, digests))
 
     @override
@@ -176,7 +185,7 @@ class LmdbStore(Store):
         return self._environment.write(work)
 
     @override
-    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+    def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         """Read page by page, as ``scan`` does."""
         after = b""
         while page := self._environment.read(partial(self._seen_texts.page, after=after, count_max=_SCAN_PAGE)):
@@ -202,13 +211,13 @@ class LmdbStore(Store):
         return self._environment.read(work)
 
     @override
-    def planned(self) -> Planned | None:
+    def planned(self) -> CapacityPlan | None:
         return self._environment.read(self._planned)
 
-    def plan_for(self, planned: Planned) -> Planned:
+    def plan_for(self, planned: CapacityPlan) -> CapacityPlan:
         """Store what the store is made for, and return what is stored now: a plan stays, the articles may change."""
 
-        def work(transaction: Transaction) -> Planned:
+        def work(transaction: Transaction) -> CapacityPlan:
             stored = self._planned(transaction)
             if stored is not None and stored.plan != planned.plan:
                 return stored
@@ -241,7 +250,7 @@ class LmdbStore(Store):
         return self._environment.read(lambda transaction: self._articles.newest_ms(transaction, before_ms))
 
     @override
-    def scan(self) -> Iterator[Stored | Tombstone]:
+    def scan(self) -> Iterator[StoredVersion | Tombstone]:
         """Read page by page: no transaction is open while the caller works, however long that takes."""
         after = b""
         while True:
@@ -289,7 +298,7 @@ class LmdbStore(Store):
     def close(self) -> None:
         self._environment.close()
 
-    def _planned(self, transaction: Transaction) -> Planned | None:
+    def _planned(self, transaction: Transaction) -> CapacityPlan | None:
         stored: bytes | None = transaction.get(layout.PLAN_KEY, db=self._environment.databases["meta"])
         return None if stored is None else layout.read_planned(stored)
 
@@ -297,7 +306,7 @@ class LmdbStore(Store):
         return pack_body(body) if self._options.keep_bodies and body is not None else None
 
 
-def _may_go(written_ms: int, seen: Seen, before_ms: int) -> bool:
+def _may_go(written_ms: int, seen: SeenTimes, before_ms: int) -> bool:
     return max(written_ms, seen.last_ms) < before_ms
 
 

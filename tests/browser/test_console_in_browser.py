@@ -114,7 +114,7 @@ def fail_webhook(desk: Office) -> None:
 
     def failed(connection: Connection) -> None:
         webhooks.rotate(connection, hook, SECRET, at_ms)
-        (claim,) = deliveries.claimed(connection, hook, at_ms, 1, 1)
+        (claim,) = deliveries.claim_due_deliveries(connection, hook, at_ms, 1, 1)
         why = f"status {HOSTILE}"
         deliveries.note_failed(connection, deliveries.Failure(claim, 500, why, at_ms), at_ms)
         deliveries.note_last(connection, hook, deliveries.LastAttempt(at_ms, 500, why, at_ms))

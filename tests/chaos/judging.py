@@ -13,7 +13,7 @@ from consumer.judge.detector import Detector
 from storage.clock import MS_PER_DAY, now_ms
 from storage.interface import Answer, Store
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.postings import Row
+from storage.postings import PostingRow
 from storage.records import Version
 from tests.chaos.near_articles import SETTINGS
 from tests.prefork import forkserver
@@ -41,7 +41,7 @@ class GivingWay(LmdbStore):
         """Run the work, and nothing more."""
         return work()
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Look up, and give way."""
         rows = super().look_up(keys, bytes_max)
         time.sleep(OVERLAP_S)

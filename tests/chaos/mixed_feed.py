@@ -11,7 +11,7 @@ import numpy as np
 from consumer.fingerprint import TextKind
 from consumer.judge.comparison import compare
 from consumer.judge.settings import JudgeSettings
-from storage.records import Arrival, Record, Stored, Tombstone, Version
+from storage.records import Arrival, Record, StoredVersion, Tombstone, Version
 from tests.builders import make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
 
@@ -119,8 +119,8 @@ def kept_by_brute_force(feed: Sequence[Arrived], by: JudgeSettings = SETTINGS) -
         close = np.flatnonzero((distances[0] <= by.reach) | (distances[1] <= by.one_bits_distance_max))
         # Taken in turn, whatever has been followed by something has ended before this one came.
         in_force = [kept[n] for n in close.tolist() if timelines[kept[n].id_hash][-1] == kept[n].arrival]
-        others = [Stored(record, None, None) for record in in_force]
-        if not any(comparison.near for comparison in compare(Stored(what, None, None), others, by)):
+        others = [StoredVersion(record, None, None) for record in in_force]
+        if not any(comparison.near for comparison in compare(StoredVersion(what, None, None), others, by)):
             codes[:, len(kept)] = own[:, 0]
             kept.append(what)
     return {record.reference for record in kept}

@@ -13,7 +13,7 @@ from itertools import pairwise
 from consumer.fingerprint import BlockPlan, TextKind
 from consumer.judge.comparison import compare
 from consumer.judge.settings import JudgeSettings
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.builders import TIME_MS, make_key, make_record
 
 SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="made")
@@ -95,7 +95,7 @@ def version_of(name: str, text: Text, sequence: int, time_ms: int = TIME_MS, sou
 
 def are_near(a: Version, b: Version, settings: JudgeSettings = SETTINGS) -> bool:
     """Whether the judge would call the two near while neither was followed by anything."""
-    return compare(Stored(a.record, None, None), [Stored(b.record, None, None)], settings)[0].near
+    return compare(StoredVersion(a.record, None, None), [StoredVersion(b.record, None, None)], settings)[0].near
 
 
 def near_group(chance: random.Random, name: str, size: int, first_sequence: int, share: float = 0.08) -> list[Version]:

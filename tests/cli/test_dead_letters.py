@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer.files.letters import FileLetters, dead_letters_path
+from consumer.files.letters import FileLetterReader, dead_letters_path
 from consumer.model.errors import SourceError
-from consumer.model.letter import Letter, Selection
+from consumer.model.letter import Letter, LetterFilter
 from tests.cli.command import FAST, Command, json_lines, write_lines
 
 COMMANDS = {
@@ -126,9 +126,9 @@ def test_a_file_that_is_being_written(sink: Path) -> None:
     path = dead_letters_path(sink)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert [letter.position for letter in FileLetters(path).letters()] == ["1", "2"]
+    assert [letter.position for letter in FileLetterReader(path).letters()] == ["1", "2"]
     path.write_bytes(whole)
-    letters = FileLetters(path)
+    letters = FileLetterReader(path)
     path.write_bytes(whole + whole)
     assert [letter.position for letter in letters.letters()] == ["1", "2", "3"]
     assert letters.progress() == (len(whole), len(whole))
@@ -140,7 +140,7 @@ def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(line + b"\n")
     with pytest.raises(SourceError, match=r"x\.dead-letters\.jsonl, line 1 is not a dead letter"):
-        list(FileLetters(path).letters())
+        list(FileLetterReader(path).letters())
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(bytes(5000))
     with pytest.raises(SourceError, match="too long for a dead letter"):
-        list(FileLetters(path).letters())
+        list(FileLetterReader(path).letters())
 
 
 def test_times_and_letters_without_one() -> None:
@@ -158,6 +158,6 @@ def test_times_and_letters_without_one() -> None:
         Letter(str(time_ms), time_ms, None, "empty_id", "", None, "", None, None, 0, None, cut=False)
         for time_ms in (None, 1, 2, 3)
     ]
-    assert [letter.position for letter in filter(Selection(since_ms=2).takes, letters)] == ["2", "3"]
-    assert [letter.position for letter in filter(Selection(until_ms=2).takes, letters)] == ["1"]
-    assert len(list(filter(Selection().takes, letters))) == 4
+    assert [letter.position for letter in filter(LetterFilter(since_ms=2).takes, letters)] == ["2", "3"]
+    assert [letter.position for letter in filter(LetterFilter(until_ms=2).takes, letters)] == ["1"]
+    assert len(list(filter(LetterFilter().takes, letters))) == 4

@@ -15,7 +15,7 @@ import pytest
 from consumer.judge.events import kept_event
 from consumer.store_tools.inspection import latest
 from storage.lmdb import LmdbStore
-from storage.records import Stored, Version, id_hash, reference_of
+from storage.records import StoredVersion, Version, id_hash, reference_of
 from tests.cli.command import FAST, SAMPLE, SCHEMAS, Command, articles, json_lines, run_process, text, write_lines
 
 EDITED = "zh-food-noodle.light_rewrite"
@@ -186,7 +186,7 @@ def make_circle(store: LmdbStore) -> None:
     _plant(store, "planted", "planted")
 
 
-def _stored(store: LmdbStore, name: str) -> Stored:
+def _stored(store: LmdbStore, name: str) -> StoredVersion:
     found = latest(store.history(id_hash(name)))
     assert found is not None
     return found

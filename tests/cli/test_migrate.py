@@ -12,7 +12,7 @@ from consumer.cli import render
 from consumer.cli.runs import migrate as command
 from consumer.cli.runs.migrate import Reporter
 from consumer.judge.tally import Tally
-from consumer.migration.adopting import Adopted
+from consumer.migration.adopting import AdoptionCounts
 from consumer.migration.migration import WindowGap
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -47,7 +47,7 @@ class Run:
     """A migration as its report sees it."""
 
     tally = Tally(versions=1_200, kept=700, duplicates=500, replays=100)
-    adopted = Adopted(kept=600, duplicates=400, flagged_now=30, kept_now=20)
+    adopted = AdoptionCounts(kept=600, duplicates=400, flagged_now=30, kept_now=20)
     ahead = 7
 
     def progress(self) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.lmdb import LmdbStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.cli.command import FAST, Command, articles, json_lines, write_lines
 
 
@@ -24,7 +24,7 @@ def events(dupwatch: Command, tmp_path: Path, feed: Path) -> list[bytes]:
     newer.agree(older.settings() or b"")
     written: dict[str, bytes] = {}
     for stored in older.scan():
-        assert isinstance(stored, Stored)
+        assert isinstance(stored, StoredVersion)
         members = json.loads(stored.verdict or b"")
         event = written[stored.record.id] = json.dumps({"mood": "good", **members}).encode()
         newer.create([Version(stored.record, None)])

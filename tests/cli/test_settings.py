@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from consumer.config.config import Config
 from consumer.config.sections.judge import RuleSection
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.cli.command import Command, articles, json_lines, text, write_lines
 
 ROOT = Path(__file__).parents[2]
@@ -389,7 +389,7 @@ def test_plain_simhash_makes_no_sketches(dupwatch: Command, tmp_path: Path) -> N
         ended = dupwatch("run", "--source", feed, "--emit", "all", "--store", url, "--workers", workers, *plain)
         assert outcomes(json_lines(ended.out)) == ["unique", "duplicate"], ended.err
         store = LmdbStore.open(tmp_path / workers, LmdbOptions(readonly=True))
-        assert {entry.record.sketch for entry in store.scan() if isinstance(entry, Stored)} == {b""}
+        assert {entry.record.sketch for entry in store.scan() if isinstance(entry, StoredVersion)} == {b""}
         store.close()
         (explained,) = json_lines(dupwatch("explain", "a", "b", "--json", "--store", url).out)
         assert (explained["near"], explained["similarity"]) == (True, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from consumer.web.known_tokens import KnownTokens
-from consumer.web.token import Caller, Refusal, Role
+from consumer.web.token import Caller, Role, TokenRefusal
 from tests.cli.command import Command, json_lines
 
 SECRET = re.compile(rb"dupwatch_[0-9a-f]{64}\n")
@@ -39,7 +39,7 @@ def test_added_listed_revoked(dupwatch: Command, tokens: Path) -> None:
     known = KnownTokens(tokens, lambda _: None).caller(secret)
     assert known == Caller("crawler", "An Na", frozenset({Role.READER, Role.WRITER}))
     assert dupwatch("tokens", "revoke", "crawler", "--tokens", tokens).out == b"crawler is revoked.\n"
-    assert KnownTokens(tokens, lambda _: None).caller(secret) == Refusal("revoked", "crawler")
+    assert KnownTokens(tokens, lambda _: None).caller(secret) == TokenRefusal("revoked", "crawler")
     again = dupwatch("tokens", "revoke", "crawler", "--tokens", tokens)
     assert (again.code, b"was already revoked, at 20" in again.out) == (0, True)
     other = added(dupwatch, tokens, "wire", "--role", "reviewer")

@@ -12,7 +12,7 @@ from consumer.fingerprint import Scheme
 from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Fatal
 from consumer.model.hooks import Hooks
-from consumer.workers.pool import OnWorkers, TimedFingerprints
+from consumer.workers.pool import ProcessFingerprinting, TimedFingerprints
 from consumer.workers.word_files import WordFiles
 from tests.cli.command import (
     FAST,
@@ -96,19 +96,19 @@ def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def fingerprinting() -> OnWorkers:
+def fingerprinting() -> ProcessFingerprinting:
     """A worker that has already done something."""
-    workers = OnWorkers(Scheme(), WordFiles(), 1, sketched=True)
+    workers = ProcessFingerprinting(Scheme(), WordFiles(), 1, sketched=True)
     workers.submit(["begin"], [""]).result(TIMEOUT_S)
     return workers
 
 
-def long_work(fingerprinting: OnWorkers) -> "Future[TimedFingerprints]":
+def long_work(fingerprinting: ProcessFingerprinting) -> "Future[TimedFingerprints]":
     """Submit half a second of work."""
     return fingerprinting.submit([text(seed, 2_000) for seed in range(60)], [""] * 60)
 
 
-def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
+def test_worker_outlives_a_signal(fingerprinting: ProcessFingerprinting) -> None:
     """SIGTERM and SIGINT, which a supervisor sends to the whole group, let a worker finish its work."""
     (worker,) = fingerprinting._pool._processes
     future = long_work(fingerprinting)
@@ -125,14 +125,14 @@ def test_each_piece_of_a_worker_is_reported() -> None:
     pieces: list[WorkerTurned] = []
     hooks = Hooks()
     hooks.on(WorkerTurned, pieces.append)
-    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, hooks=hooks)
+    fingerprinting = ProcessFingerprinting(Scheme(), WordFiles(), 1, sketched=True, hooks=hooks)
     result = long_work(fingerprinting).result(TIMEOUT_S)
     assert len(result.fingerprints.codes) == 60
     assert len(pieces) > 2
     fingerprinting.close()
 
 
-def test_killed_worker_is_told_of(fingerprinting: OnWorkers) -> None:
+def test_killed_worker_is_told_of(fingerprinting: ProcessFingerprinting) -> None:
     """The current and all later work of a killed worker fails with a readable sentence."""
     (worker,) = fingerprinting._pool._processes
     future = long_work(fingerprinting)

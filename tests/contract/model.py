@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from storage.postings import postings_of
-from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
+from storage.records import Arrival, Record, Release, StoredVersion, Tombstone, Version
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Model:
     written_ms: dict[bytes, int] = field(default_factory=dict)
     settings: bytes | None = None
 
-    def create(self, version: Version, now_ms: int) -> Stored:
+    def create(self, version: Version, now_ms: int) -> StoredVersion:
         """Store it unless it is stored; the first writer wins. Without a verdict it takes a body that is missing."""
         reference = version.record.reference
         if reference not in self.versions:
@@ -46,15 +46,15 @@ class Model:
         """Return everything that arrived for an id, in order."""
         return sorted((what for what in self.everything() if what.id_hash == id_hash), key=lambda what: what.arrival)
 
-    def stored(self, reference: bytes) -> Stored:
+    def stored(self, reference: bytes) -> StoredVersion:
         """Return a version, its verdict, and the next arrival of its id."""
         record = self.versions[reference].record
         later: list[Arrival] = [what.arrival for what in self.of_id(record.id_hash) if what.arrival > record.arrival]
         release = self.releases.get(reference)
         verdict = self.verdicts.get(reference) if release is None else release.event
-        return Stored(record, verdict, min(later, default=None), None if release is None else release.of)
+        return StoredVersion(record, verdict, min(later, default=None), None if release is None else release.of)
 
-    def whole(self, what: Record | Tombstone) -> Stored | Tombstone:
+    def whole(self, what: Record | Tombstone) -> StoredVersion | Tombstone:
         """Return it as a store does."""
         return what if isinstance(what, Tombstone) else self.stored(what.reference)
 

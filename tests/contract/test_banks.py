@@ -10,7 +10,7 @@ from consumer.judge.attempt import BankMatcher
 from consumer.judge.detector import Detector
 from consumer.model.verdict import BankMention, Verdict
 from storage.interface import Store
-from storage.records import ALLOW, DENY, BankMatch, Stored, Version, id_hash
+from storage.records import ALLOW, DENY, BankMatch, StoredVersion, Version, id_hash
 from tests.builders import TIME_MS
 from tests.protocol.articles import FAR, LEFT, MIDDLE, SETTINGS, make_article
 from tests.stored_texts import StoreOfTexts
@@ -126,7 +126,7 @@ def test_records_without_matches_have_the_bytes_of_before(store: Store, article:
     """And their verdicts have no member more."""
     (event,) = Detector(store, SETTINGS, lambda: TIME_MS).judge([article(0, FAR)])
     assert b"banks" not in event.encoded
-    entries = [entry for entry in store.history(id_hash(event.verdict.id)) if isinstance(entry, Stored)]
+    entries = [entry for entry in store.history(id_hash(event.verdict.id)) if isinstance(entry, StoredVersion)]
     assert [entry.record.bank_matches for entry in entries] == [None]
 
 

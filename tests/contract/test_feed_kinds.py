@@ -22,7 +22,7 @@ from consumer.kafka.mock_cluster import mock_cluster
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import ReadLimits
-from consumer.model.ports import Answer, Rejection, Source
+from consumer.model.ports import JudgedRecord, Rejection, Source
 from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
@@ -31,10 +31,10 @@ from consumer.pipeline.feed_kind import (
     OpenedSink,
     OpenedSource,
     Outputs,
-    SinkOpening,
-    SinkSide,
-    SourceOpening,
-    SourceSide,
+    SinkAdapter,
+    SinkArguments,
+    SourceAdapter,
+    SourceArguments,
     Streams,
 )
 from tests.builders import raw_line
@@ -57,7 +57,7 @@ TOPICS = TopicsOptions(clients=KafkaOptions(consumer={"session.timeout.ms": 6_00
 class Fed:
     """A source with these values, of which a later run may open another one."""
 
-    side: SourceSide
+    side: SourceAdapter
     url: str
     folder: Path
     values: list[bytes]
@@ -71,12 +71,12 @@ class Fed:
         checkpoint = checkpoint_path(verdicts)
         before = load(checkpoint)
         own = FileOptions(checkpoint=checkpoint, before=before, form=self.form)
-        opening = SourceOpening(own=(own, TOPICS), limits=ReadLimits(batch_records_max=BATCH))
+        opening = SourceArguments(own=(own, TOPICS), limits=ReadLimits(batch_records_max=BATCH))
         opened = self.side.open(self.url, opening)
         self.opened.append(opened.source)
         assert FILE.sink is not None
         marks = None if before is None else before.marks
-        sink = FILE.sink.open(str(verdicts), SinkOpening(own=(Continuation(marks, "it is new"),)))
+        sink = FILE.sink.open(str(verdicts), SinkArguments(own=(Continuation(marks, "it is new"),)))
         return opened, Outputs(sink.sink, sink.dead_letters())
 
     def close(self) -> None:
@@ -229,7 +229,7 @@ def test_a_batch_that_was_given_up_comes_again(fed: Fed) -> None:
 
 def test_wrong_settings_are_found_without_asking_anybody(fed: Fed) -> None:
     """And right ones are accepted, with the clients that are made of them."""
-    fed.side.check(fed.url, SourceOpening(), create=True)
+    fed.side.check(fed.url, SourceArguments(), create=True)
 
 
 @dataclass
@@ -242,14 +242,14 @@ class Written:
     found: Callable[[], list[bytes]]
 
     @property
-    def side(self) -> SinkSide:
+    def side(self) -> SinkAdapter:
         """How it is written."""
         assert self.kind.sink is not None
         return self.kind.sink
 
     def open(self, **fields: object) -> OpenedSink:
         """Open it."""
-        return self.side.open(self.url, replace(SinkOpening(streams=self.streams), **fields))  # type: ignore[arg-type]
+        return self.side.open(self.url, replace(SinkArguments(streams=self.streams), **fields))  # type: ignore[arg-type]
 
 
 def read_topics(address: str, *topics: str) -> list[bytes]:
@@ -288,13 +288,13 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Written]
             yield Written(kind, NOWHERE_URL, streams, list)
 
 
-def flag(name: str) -> Answer:
+def flag(name: str) -> JudgedRecord:
     """The answer to a line that repeats another."""
     verdict = Verdict(
         id=name, version="ab" * 16, outcome="duplicate", scheme="test/1",
         arrived_at="2026-01-02T03:04:05.678Z", decided_at="2026-01-02T03:04:05.678Z",
     )  # fmt: skip
-    return Answer(raw_line(1), VerdictEvent.of(verdict))
+    return JudgedRecord(raw_line(1), VerdictEvent.of(verdict))
 
 
 def test_what_was_flushed_is_there(written: Written) -> None:
@@ -324,9 +324,9 @@ def test_dead_letters_can_be_read_back_or_that_is_refused(written: Written) -> N
     opened.sink.close()
     if written.kind not in {FILE, KAFKA}:
         with pytest.raises(ConfigError, match="name the dead letters"):
-            written.side.letters(written.url, SinkOpening())
+            written.side.letters(written.url, SinkArguments())
         return
-    with written.side.letters(written.url, SinkOpening()) as found:
+    with written.side.letters(written.url, SinkArguments()) as found:
         (letter,) = found.letters()
     assert (letter.reason, letter.value, letter.place) == ("invalid_json", b"{", "feed:7")
 
@@ -355,4 +355,4 @@ def test_only_a_sink_with_transactions_offers_one(written: Written) -> None:
 
 def test_settings_of_sinks_are_checked_without_asking_anybody(written: Written) -> None:
     """With the clients that are made of them."""
-    written.side.check(written.url, SinkOpening(), create=True)
+    written.side.check(written.url, SinkArguments(), create=True)

@@ -7,7 +7,7 @@ import pytest
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, TextKind, normalise
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store
@@ -79,7 +79,7 @@ def versions(
     builder = VersionBuilder(SCHEME.name, settings.plan, settings.lane1)
     return builder.versions(
         [Article(id=f"article {number}", body=text) for number, text in zip(numbers, texts, strict=True)],
-        [ArrivedAt(TIME_MS + number, number) for number in numbers],
+        [ArrivalTime(TIME_MS + number, number) for number in numbers],
         fingerprinter.fingerprint(texts),
     )
 

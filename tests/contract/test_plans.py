@@ -8,7 +8,7 @@ import pytest
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
 from storage.records import Record
@@ -34,7 +34,7 @@ def records_of(plan: BlockPlan, codes: list[int], one_bits: list[int], bands: li
         keyword_counts=np.zeros(count, np.int64),
     )
     articles = [Article(id=f"article {number}", body="") for number in range(count)]
-    arrivals = [ArrivedAt(TIME_MS, number) for number in range(count)]
+    arrivals = [ArrivalTime(TIME_MS, number) for number in range(count)]
     versions = VersionBuilder("test/1", plan, lane1=True).versions(articles, arrivals, fingerprints)
     return [version.record for version in versions]
 

@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import StoreRefused
 from storage.interface import Store
-from storage.postings import KeyedCode, Row, postings_of, truncated_to
+from storage.postings import KeyedCode, PostingRow, postings_of, truncated_to
 from storage.records import Record
 from tests.builders import make_key, make_record
 from tests.contract.conftest import Kind, Make, SetClock
@@ -17,7 +17,7 @@ KEY = make_key(7)
 OTHER_KEY = make_key(7, lane=1)
 
 
-def raw(row: Row) -> list[bytes]:
+def raw(row: PostingRow) -> list[bytes]:
     """Return the row's postings as sorted bytes, because a store promises no order."""
     assert row.postings.dtype == row.layout.dtype
     assert row.postings.ndim == 1
@@ -207,7 +207,7 @@ def test_a_code_is_found_in_a_row_of_any_width(kind: Kind, clock: SetClock, make
         for number in range(7)
     ]
     with kind.opened(clock, 10) as store:
-        assert store.seek([KeyedCode(KEY, codes[0])], 9) == [Row(b"", truncated=False)]
+        assert store.seek([KeyedCode(KEY, codes[0])], 9) == [PostingRow(b"", truncated=False)]
         store.add(records)
         store.add([make("narrow", fingerprint=codes[2], keys=(make_key(8),))])
         places = [KeyedCode(KEY, code) for code in codes]

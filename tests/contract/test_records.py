@@ -5,12 +5,12 @@ from itertools import permutations
 import pytest
 
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, Version, id_hash
+from storage.records import Record, StoredVersion, Tombstone, Version, id_hash
 from tests.builders import TIME_MS, make_record, make_tombstone, make_version
 from tests.contract.conftest import Kind
 
 
-def only(store: Store, reference: bytes) -> Stored:
+def only(store: Store, reference: bytes) -> StoredVersion:
     """Return the version with this reference, which must be stored."""
     (stored,) = store.read([reference])
     assert stored is not None
@@ -20,8 +20,8 @@ def only(store: Store, reference: bytes) -> Stored:
 def test_a_new_version_is_returned_pending_and_as_it_was_given(store: Store) -> None:
     """A created version is read back with all fields, without a verdict and in force."""
     version = make_version(published_at=1.5, url="https://example.org/a", lang="en", keywords=(("渡轮", 0.1),))
-    assert store.create([version]) == [Stored(version.record, None, None)]
-    assert store.read([version.record.reference]) == [Stored(version.record, None, None)]
+    assert store.create([version]) == [StoredVersion(version.record, None, None)]
+    assert store.read([version.record.reference]) == [StoredVersion(version.record, None, None)]
 
 
 def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
@@ -31,10 +31,10 @@ def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
     assert first.record.reference == second.record.reference
     store.create([first])
     # Also together with a new one.
-    assert store.create([second, make_version("b")])[0] == Stored(first.record, None, None)
-    assert store.read([first.record.reference]) == [Stored(first.record, None, None)]
+    assert store.create([second, make_version("b")])[0] == StoredVersion(first.record, None, None)
+    assert store.read([first.record.reference]) == [StoredVersion(first.record, None, None)]
     assert store.bodies([first.record.reference]) == ["first body"]
-    assert store.history(id_hash("a")) == [Stored(first.record, None, None)]
+    assert store.history(id_hash("a")) == [StoredVersion(first.record, None, None)]
 
 
 def test_sketches_are_those_of_the_versions(store: Store) -> None:
@@ -67,7 +67,7 @@ def test_creating_a_settled_version_again_returns_its_verdict(store: Store) -> N
     version = make_version()
     store.create([version])
     store.settle([(version.record.reference, b"kept")])
-    assert store.create([version]) == [Stored(version.record, b"kept", None)]
+    assert store.create([version]) == [StoredVersion(version.record, b"kept", None)]
 
 
 def test_results_come_in_the_order_of_the_arguments(store: Store) -> None:
@@ -121,12 +121,12 @@ def test_a_version_ends_when_the_next_of_its_id_arrives_in_whatever_order_they_a
     assert only(store, THIRD.reference).ends_at is None
     assert only(store, NEIGHBOUR.reference).ends_at is None
     assert store.history(id_hash("a")) == [
-        Stored(FIRST, None, SECOND.arrival),
-        Stored(SECOND, None, RETRACTION.arrival),
+        StoredVersion(FIRST, None, SECOND.arrival),
+        StoredVersion(SECOND, None, RETRACTION.arrival),
         RETRACTION,
-        Stored(THIRD, None, None),
+        StoredVersion(THIRD, None, None),
     ]
-    assert store.history(id_hash("b")) == [Stored(NEIGHBOUR, None, None)]
+    assert store.history(id_hash("b")) == [StoredVersion(NEIGHBOUR, None, None)]
 
 
 @pytest.mark.parametrize("order", list(permutations([FIRST, SECOND, RETRACTION])))
@@ -142,9 +142,9 @@ def test_the_latest_of_an_id_is_what_arrived_last(store: Store, order: tuple[Rec
         else:
             store.create([Version(what, None)])
         last = max(written, key=lambda each: each.arrival)
-        expected = last if isinstance(last, Tombstone) else Stored(last, None, None)
+        expected = last if isinstance(last, Tombstone) else StoredVersion(last, None, None)
         assert store.latest([id_hash("a"), id_hash("nobody")]) == [expected, None]
-    assert store.latest([other.id_hash for other in others]) == [Stored(other, None, None) for other in others]
+    assert store.latest([other.id_hash for other in others]) == [StoredVersion(other, None, None) for other in others]
 
 
 def test_create_returns_where_a_version_ends_already(store: Store) -> None:
@@ -168,7 +168,7 @@ def test_numbers_are_ordered_as_numbers(store: Store) -> None:
     records = [make_record("a", b"%d" % time_ms, time_ms=time_ms, sequence=2**53 - time_ms) for time_ms in times]
     store.create([Version(record, None) for record in reversed(records)])
     history = store.history(id_hash("a"))
-    assert [what.record for what in history if isinstance(what, Stored)] == records
+    assert [what.record for what in history if isinstance(what, StoredVersion)] == records
 
 
 def test_a_replayed_retraction_is_ignored(store: Store) -> None:
@@ -206,7 +206,7 @@ def test_thousands_of_versions_go_through_every_call(kind: Kind, store: Store) -
     assert len(store.create(versions)) == count
     store.add(records)
     assert store.settle([(reference, reference) for reference in references]) == [True] * count
-    assert store.read(references) == [Stored(record, record.reference, None) for record in records]
+    assert store.read(references) == [StoredVersion(record, record.reference, None) for record in records]
     assert len(store.look_up(sorted({key for record in records for key in record.keys}))) > count
     assert store.stats()[:4] == (count, count, 0, sum(len(set(record.keys)) for record in records))
     store.remove(records)

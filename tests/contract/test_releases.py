@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from storage.interface import Store
-from storage.records import Release, Stored, id_hash
+from storage.records import Release, StoredVersion, id_hash
 from tests.builders import make_record, make_version
 
 VERSION = make_version()
@@ -23,7 +23,7 @@ def test_a_release_is_read_as_the_verdict_wherever_a_version_is_read(store: Stor
     """Reads by reference and id, a second delivery and a scan return the release, with the former original."""
     flagged(store)
     assert store.release([Release(REFERENCE, b"released", ORIGINAL)]) == [b"released"]
-    released = Stored(RECORD, b"released", None, ORIGINAL)
+    released = StoredVersion(RECORD, b"released", None, ORIGINAL)
     assert store.read([REFERENCE]) == store.create([VERSION]) == [released]
     assert store.history(id_hash("a")) == list(store.scan()) == [released]
     assert store.stats()[:2] == (1, 1)
@@ -35,7 +35,7 @@ def test_the_first_release_stands(store: Store) -> None:
     first = Release(REFERENCE, b"first", ORIGINAL)
     answers = [store.release([release]) for release in (first, Release(REFERENCE, b"second", OTHER), first)]
     assert answers == [[b"first"]] * 3
-    assert store.read([REFERENCE]) == [Stored(RECORD, b"first", None, ORIGINAL)]
+    assert store.read([REFERENCE]) == [StoredVersion(RECORD, b"first", None, ORIGINAL)]
 
 
 def test_what_has_no_verdict_is_not_released(store: Store) -> None:
@@ -60,7 +60,7 @@ def test_a_flag_that_is_settled_again_after_its_release_is_refused(store: Store)
         [False],
         [True],
     ]
-    assert store.read([REFERENCE]) == [Stored(RECORD, b"released", None, ORIGINAL)]
+    assert store.read([REFERENCE]) == [StoredVersion(RECORD, b"released", None, ORIGINAL)]
 
 
 def test_the_items_of_a_call_are_independent(store: Store) -> None:
@@ -83,8 +83,8 @@ def test_a_release_changes_no_other_version_of_the_id(store: Store) -> None:
     store.settle([(REFERENCE, b"duplicate"), (later.record.reference, b"duplicate")])
     store.release([Release(REFERENCE, b"released", ORIGINAL)])
     assert store.history(id_hash("a")) == [
-        Stored(RECORD, b"released", later.record.arrival, ORIGINAL),
-        Stored(later.record, b"duplicate", None),
+        StoredVersion(RECORD, b"released", later.record.arrival, ORIGINAL),
+        StoredVersion(later.record, b"duplicate", None),
     ]
 
 

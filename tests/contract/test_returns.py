@@ -9,7 +9,7 @@ import pytest
 from consumer.judge.detector import Detector
 from consumer.model.verdict import Verdict
 from storage.interface import Store
-from storage.records import Stored, Tombstone, Version, id_hash
+from storage.records import StoredVersion, Tombstone, Version, id_hash
 from tests.builders import TIME_MS, make_tombstone
 from tests.examples import drawn
 from tests.protocol.articles import RETURNING_OFTEN, make_article
@@ -85,5 +85,5 @@ def test_what_comes_back_is_in_force_again(store: Store, history: History) -> No
         ]
         assert said == history.outcomes.split(), f"after a crash at call {crash_at}"
         assert judged(store, messages, 0) == verdicts, f"after a crash at call {crash_at}"
-        stretches = [each for each in store.history(id_hash(f"{run} g")) if isinstance(each, Stored)]
+        stretches = [each for each in store.history(id_hash(f"{run} g")) if isinstance(each, StoredVersion)]
         assert len(stretches) == begun, f"after a crash at call {crash_at}"

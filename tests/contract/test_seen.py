@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from storage.interface import Store
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from tests.builders import TIME_MS
 from tests.contract.conftest import Kind, SetClock
 
 DAY_MS = 86_400_000
 ONE, TWO = b"1" * 16, b"2" * 16
-FIRST = Seen(TIME_MS, TIME_MS, 7, 1)
-SECOND = Seen(TIME_MS, TIME_MS + DAY_MS, 8, 2)
+FIRST = SeenTimes(TIME_MS, TIME_MS, 7, 1)
+SECOND = SeenTimes(TIME_MS, TIME_MS + DAY_MS, 8, 2)
 
 
 def test_nothing_is_remembered_at_first(store: Store) -> None:
@@ -37,7 +37,7 @@ def test_an_entry_is_changed_from_what_it_was(store: Store) -> None:
 
 def test_of_many_that_change_one_entry_at_once_one_succeeds(store: Store) -> None:
     """The others are told, and find what the one has written."""
-    wanted = [Seen(TIME_MS, TIME_MS + number, number, 2) for number in range(8)]
+    wanted = [SeenTimes(TIME_MS, TIME_MS + number, number, 2) for number in range(8)]
     store.change_seen([SeenChange(ONE, None, FIRST)])
     with ThreadPoolExecutor(len(wanted)) as threads:
         done = list(threads.map(lambda after: store.change_seen([SeenChange(ONE, FIRST, after)])[0], wanted))
@@ -47,7 +47,7 @@ def test_of_many_that_change_one_entry_at_once_one_succeeds(store: Store) -> Non
 
 def test_a_whole_batch_and_a_long_scan(store: Store) -> None:
     """More entries than a page of a scan has."""
-    entries = {number.to_bytes(16, "big"): Seen(number, TIME_MS, number, 1) for number in range(2_500)}
+    entries = {number.to_bytes(16, "big"): SeenTimes(number, TIME_MS, number, 1) for number in range(2_500)}
     assert all(store.change_seen([SeenChange(digest, None, seen) for digest, seen in entries.items()]))
     assert dict(store.scan_seen()) == entries
     assert store.seen(list(entries)) == list(entries.values())
@@ -58,7 +58,7 @@ def test_what_was_not_seen_for_long_is_forgotten(kind: Kind, store: Store, clock
     if not kind.sweeps:
         assert store.forget_seen(1 << 62, 1_000) == 0
         return
-    entries = {number.to_bytes(16, "big"): Seen(0, TIME_MS + number, number, 1) for number in range(100)}
+    entries = {number.to_bytes(16, "big"): SeenTimes(0, TIME_MS + number, number, 1) for number in range(100)}
     clock.ms = TIME_MS
     store.change_seen([SeenChange(digest, None, seen) for digest, seen in entries.items()])
     assert sum(store.forget_seen(TIME_MS + 40, 30) for _ in range(6)) == 40

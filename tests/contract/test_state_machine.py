@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from storage.postings import POSTING_LAYOUTS, postings_of
-from storage.records import Record, Release, Stored, Tombstone, Version, id_hash
+from storage.records import Record, Release, StoredVersion, Tombstone, Version, id_hash
 from tests.builders import make_key, make_record, make_tombstone
 from tests.contract.conftest import Kind, SetClock
 from tests.contract.model import Model
@@ -147,7 +147,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.store.bodies(references) == [
             versions[reference].body if reference in versions else None for reference in references
         ]
-        expected: list[Stored | Tombstone] = []
+        expected: list[StoredVersion | Tombstone] = []
         for article_id in "abc":
             history = [self.model.whole(what) for what in self.model.of_id(id_hash(article_id))]
             assert self.store.history(id_hash(article_id)) == history
@@ -172,7 +172,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
 
 
-def reference_of_stored(what: Stored | Tombstone) -> bytes:
+def reference_of_stored(what: StoredVersion | Tombstone) -> bytes:
     """Return the reference of a version or tombstone, as a store returns it."""
     return what.reference if isinstance(what, Tombstone) else what.record.reference
 

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.interface import Store
-from storage.records import Record, Release, Stored, Tombstone, id_hash
+from storage.records import Record, Release, StoredVersion, Tombstone, id_hash
 from tests.builders import TIME_MS, make_record, make_tombstone, make_version
 from tests.contract.conftest import Kind, SetClock
 
@@ -48,7 +48,7 @@ def test_a_sweep_forgets_all_of_a_version(sweeping: Store, clock: SetClock) -> N
     sweeping.settle([(reference, b"kept") for reference in references])
     clock.ms += 2 * HOUR_MS
     assert sweeping.sweep(TIME_MS + 1, 100) == 1
-    kept = Stored(new.record, b"kept", None)
+    kept = StoredVersion(new.record, b"kept", None)
     assert sweeping.read(references) == [None, kept]
     assert sweeping.bodies(references) == [None, new.body]
     assert sweeping.history(id_hash("a")) == [kept]
@@ -64,9 +64,9 @@ def test_a_sweep_forgets_a_release_with_its_version(sweeping: Store) -> None:
     sweeping.settle([(reference, b"duplicate")])
     sweeping.release([Release(reference, b"released", b"\1" * 32)])
     assert sweeping.sweep(TIME_MS + 1, 1) == 1
-    assert sweeping.create([version]) == [Stored(version.record, None, None)]
+    assert sweeping.create([version]) == [StoredVersion(version.record, None, None)]
     assert sweeping.settle([(reference, b"duplicate")]) == [True]
-    assert sweeping.read([reference]) == [Stored(version.record, b"duplicate", None)]
+    assert sweeping.read([reference]) == [StoredVersion(version.record, b"duplicate", None)]
 
 
 def test_what_was_swept_can_come_again(sweeping: Store) -> None:
@@ -76,9 +76,9 @@ def test_what_was_swept_can_come_again(sweeping: Store) -> None:
     sweeping.settle([(version.record.reference, b"kept")])
     assert sweeping.sweep(TIME_MS + 1, 1) == 1
     again = make_version(time_ms=TIME_MS + 9, body="again")
-    assert sweeping.create([again]) == [Stored(again.record, None, None)]
+    assert sweeping.create([again]) == [StoredVersion(again.record, None, None)]
     assert sweeping.bodies([again.record.reference]) == ["again"]
-    assert sweeping.history(id_hash("a")) == [Stored(again.record, None, None)]
+    assert sweeping.history(id_hash("a")) == [StoredVersion(again.record, None, None)]
 
 
 def test_a_sweep_forgets_tombstones_too(sweeping: Store) -> None:
@@ -166,12 +166,12 @@ def test_a_scan_sees_everything_once(store: Store) -> None:
     store.settle([(record.reference, b"kept") for record in records[:100]])
     following: list[Record | Tombstone] = [*records[300:], *tombstones]
     expected = [
-        Stored(record, b"kept" if number < 100 else None, following[number].arrival)
+        StoredVersion(record, b"kept" if number < 100 else None, following[number].arrival)
         for number, record in enumerate(records)
     ]
     scanned = list(store.scan())
     assert len(scanned) == 1_200
-    versions = {what.record.reference: what for what in scanned if isinstance(what, Stored)}
+    versions = {what.record.reference: what for what in scanned if isinstance(what, StoredVersion)}
     assert versions == {stored.record.reference: stored for stored in expected}
     assert {what.reference for what in scanned if isinstance(what, Tombstone)} == {
         what.reference for what in tombstones
@@ -188,7 +188,7 @@ def test_a_scan_survives_what_happens_between_its_steps(store: Store, clock: Set
     store.sweep(TIME_MS + 1, 10_000)
     store.create([make_version(f"new {n}", b"%d" % n, body="x" * 500, time_ms=TIME_MS + HOUR_MS) for n in range(3_000)])
     seen += scan
-    ids = [what.record.id for what in seen if isinstance(what, Stored)]
+    ids = [what.record.id for what in seen if isinstance(what, StoredVersion)]
     assert len(ids) == len(set(ids))
     assert {version.record.id for version in stays} <= set(ids)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from storage.hbase import HbaseOptions, parse_place
-from storage.hbase.connection import Change, Selection
+from storage.hbase.connection import CellChange, ScanSelection
 from storage.hbase.packing import PackOptions
 from storage.hbase.set_plans import PackTally
 from storage.hbase.store import HbaseStore
@@ -53,7 +53,7 @@ def unpack(store: HbaseStore) -> int:
 
 def cells(store: HbaseStore) -> Cells:
     """What lies in the table of postings, row by row."""
-    selection = Selection(table_of(store), [b"p", b"s"], ahead=1000)
+    selection = ScanSelection(table_of(store), [b"p", b"s"], ahead=1000)
     found = store._gateways.calls().scan(selection, dict)
     return {row: dict(columns) for row, columns in found.items()}
 
@@ -69,7 +69,7 @@ def written_ms(store: HbaseStore, key: bytes) -> int:
     return written
 
 
-def put(store: HbaseStore, changes: Iterable[Change]) -> None:
+def put(store: HbaseStore, changes: Iterable[CellChange]) -> None:
     """Change the table behind the store's back."""
     store._gateways.calls().change(table_of(store), changes)
 

@@ -7,7 +7,7 @@ import pytest
 
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.connection import CellChange, Columns, ScanSelection
 from storage.hbase.meta import PackMeta
 from tests.cli.command import FAST, run_process, text, write_lines
 
@@ -40,7 +40,7 @@ DAMAGES = {
 
 def cells_of(gateways: Gateways, table: bytes, family: bytes) -> list[tuple[bytes, Columns]]:
     """All rows of a table that have cells of this family."""
-    return gateways.calls().scan(Selection(table, [family]), list)
+    return gateways.calls().scan(ScanSelection(table, [family]), list)
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -56,7 +56,7 @@ def test_a_damaged_cell_ends_a_command_with_a_sentence(
     table = f"{hbase_namespace}:{damage.table}".encode()
     family = b"p" if damage.is_beside else damage.column[:1]
     changes = [
-        Change(row, column, GARBAGE)
+        CellChange(row, column, GARBAGE)
         for row, columns in cells_of(gateways, table, family)
         if damage.row in (None, row)
         for column in ([damage.column] if damage.is_beside else columns)

@@ -16,7 +16,7 @@ from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.server import Server
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
-from storage.postings import Row
+from storage.postings import PostingRow
 from storage.records import Record, Version
 from tests.chaos.judging import count_of_answered, dealt, judge_together
 from tests.chaos.near_articles import near_chain, near_group, shuffled
@@ -92,7 +92,7 @@ class Straggling(HbaseStore):
         time.sleep(random.uniform(0, LATE_MAX_S))
         super().add(records)
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Look up, and wait."""
         rows = super().look_up(keys, bytes_max)
         time.sleep(random.uniform(0, LATE_MAX_S))

@@ -11,7 +11,7 @@ import pytest
 from deploy.local.hbase import ThriftGateway
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore
-from storage.postings import Row
+from storage.postings import PostingRow
 from storage.records import Version
 from tests.chaos.judging import OVERLAP_S, dealt, judge_together
 from tests.chaos.near_articles import near_group
@@ -26,7 +26,7 @@ PAIRS_A_STEP = 8
 class GivingWay(HbaseStore):
     """A store in which a process that has looked up lets the others look up before it settles."""
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Look up, and give way."""
         rows = super().look_up(keys, bytes_max)
         time.sleep(OVERLAP_S)

@@ -5,7 +5,7 @@ import pytest
 from storage.errors import StoreRefused
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.meta import LAYOUT_ROW
 from storage.hbase.store import HbaseStore
 
@@ -33,7 +33,7 @@ def test_a_store_with_parts_or_banks_says_so(hbase_address: str, hbase_namespace
     ):
         HbaseStore.open(place, options).close()
         assert layout() == expected
-    gateways.calls().change(meta, [Change(LAYOUT_ROW, b"m:v", b"4")])
+    gateways.calls().change(meta, [CellChange(LAYOUT_ROW, b"m:v", b"4")])
     with pytest.raises(StoreRefused, match="has layout 4; this program supports only layouts 1, 2 and 3"):
         HbaseStore.open(place, HbaseOptions(parts=True))
     gateways.close()

@@ -12,7 +12,7 @@ import pytest
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.meta import CODE_BYTES_ROW, Meta, PackMeta
 from storage.hbase.posting_cells import PACKED, SetName, fresh_cell
 from storage.hbase.posting_rows import ANSWER_BYTES_MAX
@@ -92,7 +92,7 @@ def fill(gateways: Gateways, keys: Sequence[bytes], wide: Wide) -> None:
             (PACKED + SetName(0, number, bytes(8)).qualifier(), value)
             for number, value in enumerate(split_evenly(postings, DEFAULT_LAYOUT))
         ]
-        gateways.calls().change(table, (Change(key, column, value) for key in keys for column, value in sets))
+        gateways.calls().change(table, (CellChange(key, column, value) for key in keys for column, value in sets))
     else:
         cells = [postings[at : at + _WIDTH] for at in range(0, len(postings), _WIDTH)]
         for key, start in product(keys, range(0, len(cells), _CELLS_AT_ONCE)):

@@ -11,7 +11,7 @@ from storage.hbase import HbaseOptions, connection, parse_place, thrift_client
 from storage.hbase.calls import Calls
 from storage.hbase.store import HbaseStore
 from storage.postings import postings_of
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.builders import make_version
 from tests.hbase.proxy import Answer, Proxy, Swapping, pass_on, proxied
 from tests.kafka.reading import until
@@ -42,7 +42,7 @@ def wrong_answers(store: HbaseStore, thread: int) -> list[str]:
         versions = [make_version(f"{thread} {number} {n}", b"%d %d %d" % (thread, number, n)) for n in range(3)]
         records = [version.record for version in versions]
         references = [record.reference for record in records]
-        pending = [Stored(record, None, None) for record in records]
+        pending = [StoredVersion(record, None, None) for record in records]
         check("create", holds=store.create(versions) == pending)
         store.add(records)
         first = [(reference, b"first") for reference in references]
@@ -118,7 +118,7 @@ def test_a_connection_is_not_used_again_after_a_time_out(
     proxy.rule = first_late
     if call == "settle":
         assert store.settle([(reference, b"kept")]) == [True]
-    assert store.read([reference]) == [Stored(version.record, b"kept" if call == "settle" else None, None)]
+    assert store.read([reference]) == [StoredVersion(version.record, b"kept" if call == "settle" else None, None)]
     assert len(proxy.links) - before == int(late)
     # A compare-and-set that was lost is looked for at once, on a connection that works.
     assert len(tries) == int(late and call == "read")

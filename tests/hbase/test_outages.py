@@ -14,10 +14,10 @@ from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.store import HbaseStore
 from storage.hbase.waits import Deadline
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated, StoreReport
 from tests.builders import make_version
 from tests.hbase.proxy import Answer, Proxy, pass_on, proxied
@@ -200,11 +200,11 @@ def test_a_version_that_expired_and_came_anew_is_settled_as_it_is_now(hbase_addr
     ours.create([old])
     column = b"a:v" + reference[16:]
     gateways = Gateways(parse_place(f"hbase://{hbase_address}/{hbase_namespace}"), HbaseOptions())
-    gateways.calls().change(f"{hbase_namespace}:articles".encode(), [Change(reference[:16], column, None)])
+    gateways.calls().change(f"{hbase_namespace}:articles".encode(), [CellChange(reference[:16], column, None)])
     gateways.close()
     others.create([new])
     assert ours.settle([(reference, b"kept")]) == [True]
-    assert others.read([reference]) == [Stored(new.record, b"kept", None)]
+    assert others.read([reference]) == [StoredVersion(new.record, b"kept", None)]
     ours.close()
     others.close()
 

@@ -9,7 +9,7 @@ import pytest
 from storage.errors import StoreDamaged, StoreRefused
 from storage.hbase import HbaseOptions, packing, parse_place, posting_cells
 from storage.hbase.calls import Calls
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.packing import PackOptions
 from storage.hbase.posting_cells import SetName
 from storage.hbase.store import HbaseStore
@@ -50,7 +50,7 @@ def before_change(monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], None]:
         numbers = count()
         change = packing.Packer._change
 
-        def watched(packer: packing.Packer, changes: Iterable[Change], until_ms: int | None = None) -> None:
+        def watched(packer: packing.Packer, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
             act(next(numbers))
             change(packer, changes, until_ms)
 
@@ -59,13 +59,13 @@ def before_change(monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], None]:
     return watch
 
 
-def posting_set(key: bytes, name: SetName, number: int, size: int = 3) -> tuple[Change, set[bytes]]:
+def posting_set(key: bytes, name: SetName, number: int, size: int = 3) -> tuple[CellChange, set[bytes]]:
     """A set of postings of a few records, as another packer would have left it, and what is in it."""
     postings = {
         posting for record in records(size, number * size) for row, posting in postings_of(record) if row == key
     }
     value = posting_cells.encode_set(b"".join(postings), LAYOUT)
-    return Change(key, b"s:" + name.qualifier(), value), postings
+    return CellChange(key, b"s:" + name.qualifier(), value), postings
 
 
 def test_packed_and_unpacked(store: HbaseStore) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 from tests.cli.command import FAST, run_process, start, text
 from tests.hbase import packed_rows
 
@@ -65,7 +65,7 @@ def verdicts(*sinks: Path) -> dict[str, tuple[object, ...]]:
 def kept(url: str) -> list[Record]:
     """The records of articles that are unique."""
     store = packed_rows.opened(url)
-    stored = [entry for entry in store.scan() if isinstance(entry, Stored)]
+    stored = [entry for entry in store.scan() if isinstance(entry, StoredVersion)]
     found = [entry.record for entry in stored if b'"unique"' in (entry.verdict or b"")]
     store.close()
     return found

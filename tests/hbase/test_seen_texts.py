@@ -14,7 +14,7 @@ from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.schema import schema_of
 from storage.hbase.store import HbaseStore
 from storage.hbase.table_script import render_script
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from tests.cli.command import FAST, SAMPLE, run_process
 
 pytestmark = pytest.mark.servers
@@ -74,7 +74,7 @@ def test_a_damaged_entry_is_named(hbase_address: str, hbase_namespace: str) -> N
     place = parse_place(f"hbase://{hbase_address}/{hbase_namespace}")
     store = HbaseStore.open(place, HbaseOptions(seen_ttl_s=1))
     digest = b"\1" * 16
-    store.change_seen([SeenChange(digest, None, Seen(1, 2, 3, 4))])
+    store.change_seen([SeenChange(digest, None, SeenTimes(1, 2, 3, 4))])
     host, port = hbase_address.split(":")
     connection = happybase.Connection(host, int(port))
     connection.table(f"{hbase_namespace}:seen").put(digest, {b"t:v": b"short"})

@@ -19,11 +19,11 @@ from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.shell import make_tables
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change
+from storage.hbase.connection import CellChange
 from storage.hbase.schema import PLAN_ROW, schema_of
 from storage.hbase.store import HbaseStore
 from storage.hbase.table_script import render_script
-from storage.records import Planned, encode_planned
+from storage.records import CapacityPlan, encode_planned
 from tests.builders import make_record
 from tests.cli.command import FAST, ROOT, SAMPLE, Outcome, environment, run_process
 
@@ -61,7 +61,7 @@ class Tables:
         """Judge the sample feed into the store."""
         return run_process("run", "--source", SAMPLE, "--sink", sink, "--store", self.url, *options, *FAST)
 
-    def made_for(self) -> tuple[Planned | None, bytes | None]:
+    def made_for(self) -> tuple[CapacityPlan | None, bytes | None]:
         """What the store is made for, and what it is bound to."""
         store = HbaseStore.open(parse_place(self.url))
         try:
@@ -86,20 +86,20 @@ def test_a_store_is_made_for_a_plan(hbase_servers: tuple[Hbase, ThriftGateway], 
     made = tables.init(2_000_000, tables.shell)
     assert made.code == 0, made.err
     assert f"recording the plan 16x28 for 2000000 articles in {tables.namespace}:meta" in made.err
-    assert tables.made_for() == (Planned(2_000_000, "16x28"), None)
+    assert tables.made_for() == (CapacityPlan(2_000_000, "16x28"), None)
     assert tables.regions("postings") == [b"", bytes.fromhex("028000")]
     again = tables.init(3_000_000)
     assert again.code == 0, again.err
     assert "creating" not in again.err
-    assert tables.made_for() == (Planned(3_000_000, "16x28"), None)
+    assert tables.made_for() == (CapacityPlan(3_000_000, "16x28"), None)
     other = tables.init(1_000)
-    assert (other.code, tables.made_for()) == (4, (Planned(3_000_000, "16x28"), None)), other.err
+    assert (other.code, tables.made_for()) == (4, (CapacityPlan(3_000_000, "16x28"), None)), other.err
     assert "the store is made for the plan 16x28, not 4x16, and nothing was changed" in other.err
 
     refused = tables.run(tmp_path / "refused.jsonl", "--set", "judge.plan=4x16")
     assert refused.code == 4
     assert 'judge.plan is 4x16. Set judge.plan to "16x28", or name another store' in refused.err
-    assert tables.made_for() == (Planned(3_000_000, "16x28"), None)
+    assert tables.made_for() == (CapacityPlan(3_000_000, "16x28"), None)
     judged = tables.run(tmp_path / "judged.jsonl")
     assert judged.code == 0, judged.err
     doctor = run_process("doctor", "--source", SAMPLE, "--store", tables.url)
@@ -109,10 +109,10 @@ def test_a_store_is_made_for_a_plan(hbase_servers: tuple[Hbase, ThriftGateway], 
     bound = tables.init(1_000)
     assert bound.code == 4
     assert "the store is bound to the plan 16x28, not 4x16, and nothing was changed." in bound.err
-    assert tables.made_for()[0] == Planned(3_000_000, "16x28")
+    assert tables.made_for()[0] == CapacityPlan(3_000_000, "16x28")
 
     gateways = Gateways(parse_place(tables.url), HbaseOptions())
-    gateways.calls().change(f"{tables.namespace}:meta".encode(), [Change(PLAN_ROW, b"m:v", b"16x28")])
+    gateways.calls().change(f"{tables.namespace}:meta".encode(), [CellChange(PLAN_ROW, b"m:v", b"16x28")])
     gateways.close()
     damaged = run_process("doctor", "--source", SAMPLE, "--store", tables.url)
     assert damaged.code == 4
@@ -123,7 +123,7 @@ def test_of_two_that_say_what_a_store_is_made_for_one_is_refused(
     hbase_servers: tuple[Hbase, ThriftGateway], hbase_address: str, hbase_namespace: str
 ) -> None:
     """The script writes by compare-and-set: what another has written since it looked stays."""
-    theirs, ours = Planned(9, "4x16"), Planned(3_000_000, "16x28")
+    theirs, ours = CapacityPlan(9, "4x16"), CapacityPlan(3_000_000, "16x28")
     script = render_script(schema_of(hbase_namespace, 365 * 86_400), ours)
     looked = "before = stored.call('plan')\n"
     assert looked in script

@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.hbase.store import HbaseStore
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.builders import make_version
 
 pytestmark = pytest.mark.servers
@@ -74,7 +74,7 @@ def test_a_store_is_used_over_tls(tls_port: int, hbase_namespace: str, tmp_path:
     tls = TlsOptions(*(str(tmp_path / name) for name in ("localhost.pem", "client.pem", "client.key")))
     store = HbaseStore.open(parse_place(f"hbase://localhost:{tls_port}/{hbase_namespace}"), HbaseOptions(tls=tls))
     version = make_version()
-    assert store.create([version]) == [Stored(version.record, None, None)]
+    assert store.create([version]) == [StoredVersion(version.record, None, None)]
     assert store.bodies([version.record.reference]) == [version.body]
     store.close()
 

@@ -9,8 +9,8 @@ import pytest
 from storage.errors import StoreDamaged
 from storage.hbase import HbaseOptions, parse_place, posting_cells, posting_rows, row_widths
 from storage.hbase.calls import Calls, Gateways
-from storage.hbase.connection import Change, Columns, GatewayConnection, Selection
-from storage.hbase.failures import Denied
+from storage.hbase.connection import CellChange, Columns, GatewayConnection, ScanSelection
+from storage.hbase.failures import RequestDenied
 from storage.hbase.meta import PackMeta
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.store import HbaseStore
@@ -39,7 +39,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     begun: list[bytes] = []
     scan = GatewayConnection.scan
 
-    def noted(self: GatewayConnection, selection: Selection) -> object:
+    def noted(self: GatewayConnection, selection: ScanSelection) -> object:
         begun.append(selection.start)
         return scan(self, selection)
 
@@ -57,7 +57,7 @@ def opened(address: str, namespace: str, row_postings_max: int = 100_000) -> Hba
 def put_fresh(address: str, namespace: str, records: Sequence[Record]) -> None:
     """Store fresh postings as another program does: no store of this process has counted them."""
     gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
-    changes = [Change(key, b"p:" + posting, b"") for record in records for key, posting in postings_of(record)]
+    changes = [CellChange(key, b"p:" + posting, b"") for record in records for key, posting in postings_of(record)]
     gateways.calls().change(f"{namespace}:postings".encode(), changes)
     gateways.close()
 
@@ -67,7 +67,7 @@ def put_set(address: str, namespace: str, key: bytes, value: bytes, number: int 
     gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
     PackMeta(f"{namespace}:meta".encode()).bind_bucket(gateways.calls(), 1_000)
     column = b"s:" + posting_cells.SetName(0, number, bytes(8)).qualifier()
-    gateways.calls().change(f"{namespace}:postings".encode(), [Change(key, column, value)])
+    gateways.calls().change(f"{namespace}:postings".encode(), [CellChange(key, column, value)])
     gateways.close()
 
 
@@ -149,7 +149,7 @@ def test_a_set_that_is_packed_anew_while_a_row_is_read_is_looked_for_again(
         if not gone:
             gone.append(name)
             put_set(hbase_address, hbase_namespace, KEY, posting_cells.encode_set(b"".join(POSTINGS), LAYOUT), 2)
-            calls.change(f"{hbase_namespace}:postings".encode(), [Change(key, name, None)])
+            calls.change(f"{hbase_namespace}:postings".encode(), [CellChange(key, name, None)])
         return read_value(self, calls, key, name)
 
     monkeypatch.setattr(PostingRows, "_set_value", merge_first)
@@ -168,7 +168,7 @@ def test_of_a_row_over_the_cap_no_more_is_asked_for_than_shows_it(
     received: list[int] = []
     scan = GatewayConnection.scan
 
-    def counted(self: GatewayConnection, selection: Selection) -> Iterator[tuple[bytes, Columns]]:
+    def counted(self: GatewayConnection, selection: ScanSelection) -> Iterator[tuple[bytes, Columns]]:
         for key, columns in scan(self, selection):
             received.append(len(columns))
             yield key, columns
@@ -257,7 +257,9 @@ def test_a_row_that_hbase_refuses_for_its_size_is_read_in_pieces(
 
     def refuse(self: GatewayConnection, table: bytes, keys: list[bytes], *more: Any) -> object:  # noqa: ANN401  # what it is given
         if KEY in keys:
-            raise Denied("org.apache.hadoop.hbase.regionserver.RowTooBigException: Max row size allowed: 1048576")
+            raise RequestDenied(
+                "org.apache.hadoop.hbase.regionserver.RowTooBigException: Max row size allowed: 1048576"
+            )
         return row_cells(self, table, keys, *more)
 
     monkeypatch.setattr(GatewayConnection, "row_cells", refuse)

@@ -16,14 +16,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from consumer.kafka.client_settings import KafkaOptions, SourceOptions, consumer_settings
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.source.client_thread import LagRead
+from consumer.kafka.message import Offsets, TopicRecord
+from consumer.kafka.source.client_thread import LagMeasured
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
@@ -109,9 +109,9 @@ def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> 
     consumer.close()
 
 
-def message_of(record: RawRecord) -> Message:
+def message_of(record: RawRecord) -> TopicRecord:
     """The record, which is one of a topic."""
-    assert isinstance(record, Message)
+    assert isinstance(record, TopicRecord)
     return record
 
 
@@ -140,8 +140,8 @@ class Watched:
         """Listen."""
         on = self.hooks.on
         on(ClientTurned, self._turned)
-        on(Rebalanced, self._rebalanced)
-        on(LagRead, lambda lag: self.lags.update({lag.partition: lag.records}))
+        on(PartitionsRebalanced, self._rebalanced)
+        on(LagMeasured, lambda lag: self.lags.update({lag.partition: lag.records}))
         on(PartitionsHeld, self._hold)
         on(NoteUnreadable, self._unreadable)
         on(FetchingPaused, lambda fetching: self.pauses.append(fetching.paused))
@@ -152,7 +152,7 @@ class Watched:
     def _turned(self, _: ClientTurned) -> None:
         self.beats += 1
 
-    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+    def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
         self.events.append(rebalanced.what)
         self.partitions = rebalanced.partitions
 

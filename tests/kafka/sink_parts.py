@@ -11,17 +11,17 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.sink.outbox import AtLeastOnceOutbox
 from consumer.kafka.sink.record_times import RecordTimeMoved, RecordTimes
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
-from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.topic_sink import KafkaSink, MessageRouting
 from consumer.kafka.sink.transactions import SinkReconnected, TransactionalOutbox
 from consumer.kafka.topics import Shape, SinkTopics, new_topic
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage
-from consumer.model.ports import Answer, Rejection
+from consumer.model.ports import JudgedRecord, Rejection
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Outcome, Verdict, VerdictEvent, encode
 from storage.clock import now_ms
@@ -57,7 +57,7 @@ def answer(
     outcome: Outcome = "unique",
     record: RawRecord | None = None,
     near_miss: bytes | None = None,
-) -> Answer:
+) -> JudgedRecord:
     """An answer to this record, or to a plain one with the id as its key."""
     verdict = Verdict(
         id=article_id,
@@ -68,10 +68,10 @@ def answer(
         decided_at="2026-01-02T03:04:06.789Z",
     )
     event = VerdictEvent(encode(verdict), verdict, near_miss)
-    return Answer(raw(key=article_id.encode()) if record is None else record, event)
+    return JudgedRecord(raw(key=article_id.encode()) if record is None else record, event)
 
 
-def duplicates(*ids: str) -> list[Answer]:
+def duplicates(*ids: str) -> list[JudgedRecord]:
     """Answers that each make one event."""
     return [answer(article_id, "duplicate") for article_id in ids]
 
@@ -119,7 +119,7 @@ def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
     return [*own, ("reason", rejection.letter.reason.encode())]
 
 
-def dress(answer: Answer) -> list[tuple[str, bytes | None]]:
+def dress(answer: JudgedRecord) -> list[tuple[str, bytes | None]]:
     """The outcome, and nothing else."""
     return [("outcome", answer.event.verdict.outcome.encode())]
 
@@ -132,7 +132,7 @@ def fresh_topics(
     own = settings or {}
     wanted = [
         topic._replace(settings={**topic.settings, **own.get(topic.name.rpartition(".")[2], {})})
-        for topic in planned(topics)
+        for topic in topic_plan(topics)
     ]
     admin = AdminClient({"bootstrap.servers": address})
     for creation in admin.create_topics([new_topic(topic, Shape(1, 1), 1) for topic in wanted]).values():
@@ -158,7 +158,7 @@ def sink_to(
     times = RecordTimes(now_ms, AHEAD_MS_MAX, hooks)
     outbox = kind(settings, times, hooks, give_up)
     letters = TopicDeadLetters(outbox, topics.dead_letters_topic, letter_headers)
-    return Given(outbox, KafkaSink(outbox, Messages(topics, dress)), letters, topics, watching)
+    return Given(outbox, KafkaSink(outbox, MessageRouting(topics, dress)), letters, topics, watching)
 
 
 class Read(NamedTuple):

@@ -17,7 +17,7 @@ from consumer.store_tools.releases import Attribution
 from consumer.wiring import console_releases
 from consumer.wiring.console_releases import SinkReleases, event_sinks
 from consumer.wiring.console_store import LazyStore
-from consumer.wiring.release_run import Releasing
+from consumer.wiring.release_run import FlagReleaser
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import now_ms
 from tests.cli.command import text
@@ -138,7 +138,7 @@ def test_a_record_that_cannot_be_read_now_is_waited_for(
     monkeypatch.setattr(offset_reader, "_QUIET_S", 0.1)
     monkeypatch.setattr(console_releases, "GATHER_S", 60.0)
     with monkeypatch.context() as changed:
-        changed.setattr(Releasing, "release", nothing_to_do)
+        changed.setattr(FlagReleaser, "release", nothing_to_do)
         (outcome,) = releases.release(wanted[1:])
     assert isinstance(outcome, SourceError)
     assert str(outcome).startswith("'a2' cannot be sent to the clean feed yet: its record at")

@@ -28,11 +28,11 @@ from consumer.cli import main
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.kafka.sink import topic_letters
 from consumer.kafka.sink.letter_headers import letter_headers
-from consumer.kafka.sink.letter_replay import LetterReplay, Refused, target_of
-from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.sink.letter_replay import LetterReplay, ReplayRefused, target_of
+from consumer.kafka.sink.topic_letters import TopicLetterReader
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
-from consumer.model.letter import Letter, Origin
+from consumer.model.letter import Letter, LetterOrigin
 from consumer.model.ports import Rejection
 from consumer.model.record import RawRecord
 from tests.cli.command import Outcome, json_lines, start, wait_for
@@ -203,7 +203,7 @@ def test_show(feed: Feed) -> None:
 def test_a_position_where_nothing_is(feed: Feed) -> None:
     """One sentence says whether the position is invalid or has no letter."""
     feed.bury(rejected(feed.articles))
-    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+    with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
         for position in ("0:1", "7:0"):
             assert letters.letter(position) is None
         for position in ("0:0x", "0", "-1:0", "", "0:０"):
@@ -298,9 +298,9 @@ def test_what_cannot_be_replayed_is_said(feed: Feed) -> None:
 def test_a_topic_with_fewer_partitions_than_it_had() -> None:
     """A record whose partition is not there any more goes where its key says."""
     letter = Letter("0:0", None, None, "invalid_json", "", None, "", b"k", b"", 0, None, cut=False)
-    with pytest.raises(Refused, match="--to TOPIC"):
+    with pytest.raises(ReplayRefused, match="--to TOPIC"):
         target_of(letter, None, {"t": 3})
-    fewer = replace(letter, origin=Origin("t", 3, 0))
+    fewer = replace(letter, origin=LetterOrigin("t", 3, 0))
     assert target_of(fewer, None, {"t": 3}) == ("t", -1)
     assert target_of(fewer, None, {"t": 4}) == ("t", 3)
 
@@ -308,7 +308,7 @@ def test_a_topic_with_fewer_partitions_than_it_had() -> None:
 def test_not_more_than_so_many_a_second(feed: Feed) -> None:
     """Twenty-one records at forty a second take half a second, and hardly more."""
     feed.bury(*(rejected(feed.articles, offset=number) for number in range(21)))
-    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+    with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
         given = list(letters.letters())
     sending = LetterReplay(feed.address, KafkaOptions(), feed.letters, None, 300_000, dry_run=False)
     began_s = time.monotonic()
@@ -367,7 +367,7 @@ def _has_messages(feed: Feed, topic: str) -> bool:
 def test_only_what_there_was_at_the_start(feed: Feed) -> None:
     """Letters that are written while others are read are left to the next time: a replay ends."""
     feed.bury(rejected(feed.articles), rejected(feed.articles))
-    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+    with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
         feed.bury(rejected(feed.articles))
         assert letters.progress() == (0, 2)
         assert [letter.position for letter in letters.letters()] == ["0:0", "0:1"]
@@ -387,7 +387,7 @@ def test_transactions(feed: Feed) -> None:
         assert producer.flush(WAIT_S) == 0
         end(WAIT_S)
     began_s = time.monotonic()
-    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+    with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
         assert [letter.name for letter in letters.letters()] == ["committed"]
         assert letters.letter("1:0") is None
         assert letters.letter("1:2") is not None
@@ -398,7 +398,7 @@ def test_transactions(feed: Feed) -> None:
 def test_letters_deleted_meanwhile(feed: Feed) -> None:
     """What a topic's retention takes while it is read is passed over."""
     feed.bury(*(rejected(feed.articles, offset=number) for number in range(3)))
-    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+    with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
         admin = AdminClient({"bootstrap.servers": feed.address})
         (deleted,) = admin.delete_records([TopicPartition(feed.letters, 0, 2)]).values()
         deleted.result(WAIT_S)
@@ -411,7 +411,7 @@ def test_no_group_and_no_commit(feed: Feed) -> None:
     feed.bury(rejected(feed.articles))
     group = f"group-{uuid.uuid4().hex}"
     options = KafkaOptions(group=group, instance_id="one", group_protocol="consumer")
-    with TopicLetters(feed.address, feed.letters, options) as letters:
+    with TopicLetterReader(feed.address, feed.letters, options) as letters:
         assert len(list(letters.letters())) == 1
     found = AdminClient({"bootstrap.servers": feed.address}).list_consumer_groups(request_timeout=WAIT_S).result()
     assert group not in {known.group_id for known in found.valid}
@@ -421,7 +421,7 @@ def test_a_topic_that_is_not_there(feed: Feed) -> None:
     """The error says so, and no topic is created, neither for letters nor for what is sent."""
     missing = f"{feed.prefix}-missing"
     with pytest.raises(SourceError, match=f"no topic {missing} at {feed.address}; .*dupwatch topics init"):
-        TopicLetters(feed.address, missing, KafkaOptions())
+        TopicLetterReader(feed.address, missing, KafkaOptions())
     ended = feed.run("replay", "--to", missing)
     assert (ended.code, f"there is no topic {missing} at {feed.address}" in ended.err) == (2, True)
     assert missing not in AdminClient({"bootstrap.servers": feed.address}).list_topics(timeout=WAIT_S).topics
@@ -438,7 +438,7 @@ def test_a_record_that_cannot_be_written(feed: Feed) -> None:
     """A record that is larger than the producer takes ends the replay with a sentence."""
     options = KafkaOptions(producer={"message.max.bytes": 10 << 20})
     feed.bury(rejected(feed.articles))
-    with TopicLetters(feed.address, feed.letters, options) as letters:
+    with TopicLetterReader(feed.address, feed.letters, options) as letters:
         sending = LetterReplay(feed.address, options, feed.letters, None, 300_000, dry_run=False)
         with pytest.raises(SinkError, match=r"0:0 cannot be sent to .*too large"):
             sending.send(replace(next(letters.letters()), value=bytes(11 << 20)))
@@ -461,4 +461,4 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that do not answer are an error that says so."""
     monkeypatch.setattr(topic_letters, "_ASK_S", 0.5)
     with pytest.raises(SourceError, match=r"no broker answers at 127\.0\.0\.1:1 "):
-        TopicLetters("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))
+        TopicLetterReader("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.config.loading import load_config
 from consumer.doctor.brokers import Brokers
 from consumer.kafka.client_settings import admin_settings
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.topics import Shape, SinkTopics, init
 from consumer.wiring import components, stores
 from deploy.local.ports import free_ports
@@ -81,7 +81,7 @@ def topics_like_ours(kafka_address: str, own: Mapping[str, str] = MappingProxyTy
     """Topics of a sink and a source, which is also set so."""
     topics = make_topics(kafka_address)
     topics = topics._replace(source=f"{topics.prefix}-in", prefix=f"{topics.prefix}-out", partitions=2)
-    *sinks, source = planned(SinkTopics(topics.prefix), [topics.source])
+    *sinks, source = topic_plan(SinkTopics(topics.prefix), [topics.source])
     wanted = [*sinks, source._replace(settings={**source.settings, **own})]
     init({"bootstrap.servers": kafka_address}, wanted, Shape(2, 1))
     admin = AdminClient({"bootstrap.servers": kafka_address})

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.client_settings import KafkaOptions
-from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.sink.topic_letters import TopicLetterReader
 from consumer.kafka.source.client_headers import HEADERS_LOST, UNREADABLE_NAME, ClientHeaders, read_client_headers
 from consumer.kafka.source.records import record_of
 from tests.cli.command import Outcome, json_lines, run_process, text
@@ -107,7 +107,7 @@ def test_a_record_that_just_fits_into_its_topic_has_a_letter_that_fits(
     ) as consumer:
         wait_for_count(topics, ("dead-letters",), len(heavy))
         assert consumer.stop() == 0, consumer.log.read_text()
-    with TopicLetters(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:
+    with TopicLetterReader(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:
         letters = list(reader.letters())
     assert [letter.reason for letter in letters] == ["record_too_long"] * 3
     assert all(letter.cut and letter.size_bytes > 1_000_000 for letter in letters)
@@ -168,7 +168,7 @@ def test_a_letter_in_the_topic_keeps_its_readable_headers(topics: Topics) -> Non
     """A letter that was copied with another header before its own is still a letter."""
     letter = [(LATIN, b"own"), (b"dupwatch-schema", b"dupwatch.dead-letter/1"), (b"dupwatch-reason", b"missing_id")]
     produce(topics.address, topics.sink("dead-letters"), 0, [RawMessage(b"a", b"{}", letter)])
-    with TopicLetters(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:
+    with TopicLetterReader(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:
         (found,) = reader.letters()
     assert (found.reason, found.headers[0]) == ("missing_id", (UNREADABLE_NAME, b"own"))
 

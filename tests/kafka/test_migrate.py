@@ -17,18 +17,18 @@ from confluent_kafka.admin import AdminClient
 
 from consumer.cli.options import configured
 from consumer.kafka import groups
-from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group
+from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset, ConsumerGroup
 from consumer.kafka.offset_metadata import Note
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.migration.building import prepared_migration
-from consumer.migration.migration import Moves
+from consumer.migration.migration import MigrationPlan
 from consumer.model.errors import ConfigError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.wiring import stores
 from storage.errors import StoreRefused
 from storage.hbase import parse_place
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.cli.command import FAST, Outcome, run_process, start, text, wait_for
 from tests.hbase.proxy import Answer, pass_on, proxied
 from tests.hbase_server import COMMON, MOVED, fresh_namespace
@@ -221,7 +221,7 @@ def looked_into(url: str) -> Iterator[Store]:
 def stored_events(url: str) -> dict[str, bytes | None]:
     """What a store says of each article."""
     with looked_into(url) as store:
-        return {entry.record.id: entry.verdict for entry in store.scan() if isinstance(entry, Stored)}
+        return {entry.record.id: entry.verdict for entry in store.scan() if isinstance(entry, StoredVersion)}
 
 
 def new_group(topics: Topics) -> tuple[str, ...]:
@@ -344,7 +344,7 @@ def delete_before(topics: Topics, offsets: dict[int, int]) -> None:
 
 def notes(topics: Topics) -> set[Note]:
     """What stands beside the offsets of the new group."""
-    with closing(Group({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
+    with closing(ConsumerGroup({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
         return {place.note for place in group.committed(group.partitions([topics.source])).values()}
 
 
@@ -436,7 +436,7 @@ def fill_until(swaps: int, topics: Topics, old: str, new: str, folder: Path, *se
 def posted_in(url: str) -> set[str]:
     """The articles that have all of their postings."""
     with looked_into(url) as store:
-        records = [entry.record for entry in store.scan() if isinstance(entry, Stored)]
+        records = [entry.record for entry in store.scan() if isinstance(entry, StoredVersion)]
         keys = sorted({key for record in records for key in record.keys})
         rows = dict(zip(keys, store.look_up(keys), strict=True))
         posted = {key: {posting["reference"].tobytes() for posting in row.postings} for key, row in rows.items()}
@@ -448,7 +448,7 @@ def posted_in(url: str) -> set[str]:
 def sizes(topics: Topics) -> dict[str, int]:
     """How many messages each topic of the sink has."""
     settings = {"bootstrap.servers": topics.address}
-    with closing(groups.Topics(settings, [topics.sink(name) for name in SINKS])) as asked:
+    with closing(groups.GroupTopics(settings, [topics.sink(name) for name in SINKS])) as asked:
         marks = asked.marks()
     return {name: sum(high for (topic, _), (_, high) in marks.items() if topic == topics.sink(name)) for name in SINKS}
 
@@ -570,8 +570,8 @@ def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path
         begin(topics, f"lmdb:{tmp_path / 'empty'}", new)
     with pytest.raises(StoreMismatch, match="other settings"):
         begin(topics, judged, new, settings=OLD)
-    with closing(Group({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
-        group.commit(dict.fromkeys(group.partitions([topics.source]), Committed(0)))
+    with closing(ConsumerGroup({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
+        group.commit(dict.fromkeys(group.partitions([topics.source]), CommittedOffset(0)))
     with pytest.raises(ConfigError, match="in use"):
         begin(topics, judged, new)
 
@@ -582,6 +582,6 @@ def begin(topics: Topics, old: str, new: str, from_group: str | None = None, set
         None, [setting for setting in (*settings, *FAST) if setting != "--set"],
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip
-    moves = Moves(from_group or topics.prefix, old)
-    with prepared_migration(chosen, moves, Hooks(), Stopping()) as ready:
+    moves = MigrationPlan(from_group or topics.prefix, old)
+    with prepared_migration(chosen, moves, Hooks(), StopSignal()) as ready:
         ready.run()

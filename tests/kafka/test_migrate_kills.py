@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 from tests.cli.command import FAST, run_process, wait_for
 from tests.hbase_server import MOVED, fresh_namespace
 from tests.kafka.running import END_S, running
@@ -40,7 +40,9 @@ def content(url: str) -> Content:
     """The versions of a store with their verdicts, and the postings under each of their keys."""
     with looked_into(url) as store:
         versions = {
-            entry.record.reference: (entry.record, entry.verdict) for entry in store.scan() if isinstance(entry, Stored)
+            entry.record.reference: (entry.record, entry.verdict)
+            for entry in store.scan()
+            if isinstance(entry, StoredVersion)
         }
         keys = sorted({key for record, _ in versions.values() for key in record.keys})
         postings: dict[bytes, frozenset[bytes]] = {}

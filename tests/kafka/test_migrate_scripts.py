@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from consumer.workers.word_files import load_lexicon
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.cli.command import text, wait_for
 from tests.kafka.running import running
 from tests.kafka.test_migrate import (
@@ -131,7 +131,7 @@ def check_sent(topics: Topics, new: str, count: int, by_old: set[str]) -> None:
     assert not any(verdict["truncated"] for verdict in verdicts.values())
     # All came in less than a part of the window.
     with looked_into(new) as store:
-        keyed = {entry.record.id for entry in store.scan() if isinstance(entry, Stored) and entry.record.keys}
+        keyed = {entry.record.id for entry in store.scan() if isinstance(entry, StoredVersion) and entry.record.keys}
         assert store.stats().crowded_rows == 0
     assert len(posts & keyed & by_old) == 2 < len(posts & by_old)
     kept = {name for name, verdict in verdicts.items() if verdict["outcome"] == "unique"}

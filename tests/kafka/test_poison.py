@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
+from consumer.kafka.offset_metadata import HoldReason, Note, decode_note, encode_note
 from tests.cli.command import Outcome, run_process, text
 from tests.examples import drawn
 from tests.kafka.reading import WAIT_S, until
@@ -189,7 +189,7 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
     """It says which; what cannot be meant is refused, and changes nothing; other notes are not in the way."""
     send(topics, BAD, poison(50))
     send(topics, BAD, articles(range(3)), 50)
-    note = Note(held=Held(bad=9, records=10, reason="invalid_json"), highest_ms=5)
+    note = Note(held=HoldReason(bad=9, records=10, reason="invalid_json"), highest_ms=5)
     consumer = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     places = [
         TopicPartition(topics.source, BAD, 20, encode_note(note)),

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from consumer.config.loading import load_config
 from consumer.wiring.stores import opened_store
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.cli.command import Outcome, json_lines, run_process, text
 from tests.kafka.reading import delete_records, delete_topic, make_topic, until
 from tests.kafka.running import running
@@ -75,7 +75,7 @@ def without_origins(store: str, copy: str) -> str:
     with opened_store(load_config(None, {"store": {"url": copy}})) as opened:
         opened.agree(settings)
         for entry in entries:
-            if isinstance(entry, Stored):
+            if isinstance(entry, StoredVersion):
                 record = msgspec.structs.replace(entry.record, feed=None)
                 opened.create([Version(record, None)])
                 opened.add([record])

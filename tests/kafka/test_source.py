@@ -16,7 +16,7 @@ from consumer.kafka.message import Offsets
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.handover import ClientTurned
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import Abandoned, ConfigError, SourceError
@@ -403,8 +403,10 @@ def fail(_: object) -> None:
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("where", [ClientTurned, Rebalanced])
-def test_a_defect_in_the_clients_thread_comes_out(kafka_address: str, where: type[ClientTurned | Rebalanced]) -> None:
+@pytest.mark.parametrize("where", [ClientTurned, PartitionsRebalanced])
+def test_a_defect_in_the_clients_thread_comes_out(
+    kafka_address: str, where: type[ClientTurned | PartitionsRebalanced]
+) -> None:
     """An exception of the client's thread, in its loop or in a callback, is raised where batches are asked for."""
     topic = make_topic(kafka_address, 1)
     with grouped(kafka_address, topic) as group:

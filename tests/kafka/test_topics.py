@@ -16,14 +16,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 from tests.kafka.reading import WAIT_S, delete_topic
 
 EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
-DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, STORIES, NEAR_MISSES, BANK_MATCHES, ARTICLES = planned(
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, STORIES, NEAR_MISSES, BANK_MATCHES, ARTICLES = topic_plan(
     SinkTopics("p"), ["articles"]
 )
 GOOD = FoundTopic(

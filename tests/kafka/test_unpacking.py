@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
-from consumer.kafka.offset_metadata import Held
+from consumer.kafka.offset_metadata import HoldReason
 from consumer.kafka.offset_range import Bound, OffsetRange
-from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.sink.topic_letters import TopicLetterReader
 from consumer.kafka.source.range_source import RangeSource
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
@@ -83,7 +83,7 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
         assert consumer.stop() == 0, consumer.log.read_text()
         assert consumer.log.read_text().count("it is fetched up to") == 1
     offset, note = notes(topics)[BAD]
-    assert (offset, note.held) == (BEFORE, Held(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
+    assert (offset, note.held) == (BEFORE, HoldReason(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
     listed = json.loads(command(topics, "list", "--json").out)
     assert [(line["partition"], line["offset"], line["batch_offset"]) for line in listed] == [(BAD, BEFORE, BEFORE)]
     report = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
@@ -154,7 +154,7 @@ def test_a_range_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
 
 def test_dead_letters_behind_such_a_batch_are_said_to_be_out_of_reach(address: str) -> None:
     """Those before it come, and one by one those behind it."""
-    with TopicLetters(address, TOPIC, options()) as letters:
+    with TopicLetterReader(address, TOPIC, options()) as letters:
         found = letters.letters()
         assert [next(found).position for _ in range(3)] == ["0:0", "0:1", "0:2"]
         with pytest.raises(SourceError) as raised:
@@ -163,7 +163,7 @@ def test_dead_letters_behind_such_a_batch_are_said_to_be_out_of_reach(address: s
             raised.value
         )
         assert "kafka-delete-records.sh" in str(raised.value)
-    with TopicLetters(address, TOPIC, options()) as letters:
+    with TopicLetterReader(address, TOPIC, options()) as letters:
         shown = letters.letter("0:4")
         assert shown is not None
         assert shown.position == "0:4"
@@ -216,5 +216,5 @@ def test_such_a_batch_behind_a_range_is_nobodys_trouble(kafka_address: str) -> N
     source = RangeSource(settings, [topics.source], ReadLimits(), OffsetRange(Bound(offset=0), Bound(offset=2)))
     assert [record.start for batch in source.batches() for record in batch.records] == [0]
     source.close()
-    with TopicLetters(kafka_address, topics.source, options()) as letters:
+    with TopicLetterReader(kafka_address, topics.source, options()) as letters:
         assert letters.letter("0:1") is None

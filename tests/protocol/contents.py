@@ -8,8 +8,8 @@ import numpy as np
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import POSTING, all_keys
-from storage.records import Record, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange
+from storage.records import Record, StoredVersion, Tombstone, Version
+from storage.seen import SeenChange, SeenTimes
 from tests.builders import TIME_MS, make_record
 
 DECIDED_MS = TIME_MS + 1_000
@@ -28,10 +28,10 @@ def memory_store() -> MemoryStore:
 class Content(NamedTuple):
     """Everything in a store: versions with verdicts, tombstones, postings by key, and texts remembered."""
 
-    versions: frozenset[Stored]
+    versions: frozenset[StoredVersion]
     tombstones: frozenset[Tombstone]
     postings: frozenset[tuple[bytes, bytes]]
-    seen: frozenset[tuple[bytes, Seen]] = frozenset()
+    seen: frozenset[tuple[bytes, SeenTimes]] = frozenset()
 
     @property
     def verdicts(self) -> dict[bytes, bytes | None]:
@@ -45,7 +45,7 @@ NOTHING = Content(frozenset(), frozenset(), frozenset())
 def content_of(store: Store) -> Content:
     """Return the contents of a store. Rows under keys that no stored record has are left out: no look-up reads them."""
     everything = list(store.scan())
-    versions = [version for version in everything if isinstance(version, Stored)]
+    versions = [version for version in everything if isinstance(version, StoredVersion)]
     keys = sorted({key for version in versions for key in all_keys(version.record)})
     rows = zip(keys, store.look_up(keys), strict=True)
     return Content(

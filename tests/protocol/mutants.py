@@ -9,15 +9,15 @@ from typing import Any, cast
 import msgspec
 
 from consumer.judge.attempt import Attempt, BankMatcher
-from consumer.judge.decision import Duplicate, Neighbourhood, State, decide
+from consumer.judge.decision import Duplicate, Neighbourhood, VersionState, decide
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.situation import Decided, Situation
-from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
+from consumer.judge.situation import BatchWrites, Situation
+from consumer.judge.verdict_cells import SettledVerdicts, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.records import Record, Stored, Version
+from storage.records import Record, StoredVersion, Version
 from tests.protocol.contents import stands_still
 
 
@@ -38,7 +38,7 @@ def judge_by(kind: type[Attempt]) -> type[Detector]:
 class _LooksUpFirst(Attempt):
     """Looks up before it has written its postings."""
 
-    def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
+    def _post_and_look_up(self, versions: Sequence[StoredVersion]) -> Neighbourhood:
         records = [version.record for version in versions]
         near = self.search.look_up(records, created={})
         self.store.add(records)
@@ -52,7 +52,7 @@ class _ClaimsNothing(Attempt):
     """Keeps a version without claiming the later near ones."""
 
     def _settle_in_order(
-        self, decided: Decided, found: Situation, stale: Sequence[Record]
+        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
         return super()._settle_in_order(decided._replace(claims=()), found, stale)
 
@@ -64,12 +64,12 @@ class _KeepsBeforeItClaims(Attempt):
     """Writes the kept ones before the claims."""
 
     def _settle_in_order(
-        self, decided: Decided, found: Situation, stale: Sequence[Record]
+        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
         kept = super()._settle_in_order(decided._replace(claims=()), found, stale)
         if kept is None:
             return None
-        claimed = super()._settle_in_order(Decided((), (), decided.claims, ()), found, ())
+        claimed = super()._settle_in_order(BatchWrites((), (), decided.claims, ()), found, ())
         return None if claimed is None else kept | claimed
 
 
@@ -79,10 +79,10 @@ KeepsBeforeItClaims = judge_by(_KeepsBeforeItClaims)
 class ForgetfulCells(VerdictCells):
     """Hides which compare-and-sets were lost, though it returns what is stored."""
 
-    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> SettledVerdicts:
         """Settle, and read what is stored instead of what was lost."""
         super().settle(settlements, removing)
-        return Settled(self.verdicts([record.reference for record, _ in settlements]), ())
+        return SettledVerdicts(self.verdicts([record.reference for record, _ in settlements]), ())
 
 
 class ForgetsItsLosses(Detector):
@@ -97,9 +97,9 @@ class ForgetsItsLosses(Detector):
 class RememberingCells(VerdictCells):
     """Returns what it is given, in place of what is stored."""
 
-    given: Mapping[bytes, Stored]
+    given: Mapping[bytes, StoredVersion]
 
-    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+    def read(self, references: Sequence[bytes]) -> dict[bytes, StoredVersion]:
         """Return what was given."""
         return {reference: self.given[reference] for reference in references}
 
@@ -121,13 +121,13 @@ class CellsThatReadWhatWasLost(RememberingCells):
 
     lost: frozenset[bytes] = frozenset()
 
-    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> SettledVerdicts:
         """Settle, and note what was lost."""
         settled = super().settle(settlements, removing)
         self.lost = frozenset(settled.lost)
         return settled
 
-    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+    def read(self, references: Sequence[bytes]) -> dict[bytes, StoredVersion]:
         """Read what was lost last, or everything if nothing was."""
         asked = [reference for reference in references if not self.lost or reference in self.lost]
         self.given = {**self.given, **VerdictCells.read(self, asked)}
@@ -171,13 +171,13 @@ GivesUpOnPendingOnes = judge_by(_GivesUpOnPendingOnes)
 class _TrustsItsMemory(Attempt):
     """Assumes that every remembered original is kept, without reading its verdict."""
 
-    def _situation(self, pending: Sequence[Stored]) -> Situation:
+    def _situation(self, pending: Sequence[StoredVersion]) -> Situation:
         copies: list[Duplicate] = []
         for version in pending:
             own = version.record.reference
             originals = self.cells.read(self.copies.known.recall(version.record, self.settings.verifications_max))
             near = self.search.compare(version, list(originals.values()), [])
-            states = dict.fromkeys(originals, State.KEPT) | {own: State.PENDING}
+            states = dict.fromkeys(originals, VersionState.KEPT) | {own: VersionState.PENDING}
             copies += decide([version.record], {own: near}, states).duplicates
         repeated = {copy.record.reference for copy in copies}
         rest = [version for version in pending if version.record.reference not in repeated]
@@ -198,7 +198,7 @@ class _RemovesWhatWasReplaced(Attempt):
                 [
                     version.record
                     for version in history
-                    if isinstance(version, Stored) and version.record.arrival < record.arrival
+                    if isinstance(version, StoredVersion) and version.record.arrival < record.arrival
                 ]
             )
         return verdicts
@@ -219,7 +219,7 @@ class FlagsEverySource(Detector):
 class _RemovesTooMuch(Attempt):
     """Removes the postings of everything that it has judged."""
 
-    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
+    def _judge_versions(self, stored: Sequence[StoredVersion]) -> dict[bytes, VerdictEvent]:
         verdicts = super()._judge_versions(stored)
         self.store.remove([version.record for version in stored])
         return verdicts
@@ -231,7 +231,7 @@ RemovesTooMuch = judge_by(_RemovesTooMuch)
 class OverwritesArrivals(MemoryStore):
     """Overwrites a version with what was delivered last."""
 
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Create versions, or overwrite them."""
         for version in versions:
             reference = version.record.reference

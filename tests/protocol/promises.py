@@ -13,7 +13,7 @@ from consumer.judge.events import bank_mentions, reference_in
 from consumer.model.verdict import EndedBefore, SeenBefore, Verdict, decode_verdict
 from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
-from storage.records import Record, Stored, Tombstone, Version, id_hash
+from storage.records import Record, StoredVersion, Tombstone, Version, id_hash
 from tests.protocol.articles import PLAIN
 from tests.protocol.contents import Content
 from tests.protocol.explorer import Failed, Process, Result
@@ -100,7 +100,7 @@ def _ended(processes: Sequence[Process], content: Content, verdicts: Mapping[byt
     return wrong
 
 
-def _would_be_near(version: Stored, other: Stored, mode: str) -> bool:
+def _would_be_near(version: StoredVersion, other: StoredVersion, mode: str) -> bool:
     """Return whether the other ended before the version arrived, and would be near otherwise."""
     ended = other.ends_at is not None and other.ends_at <= version.record.arrival
     return ended and _near(version._replace(ends_at=None), other._replace(ends_at=None), mode)
@@ -140,23 +140,23 @@ def _about(arrived: Version | Tombstone) -> Record | Tombstone:
     return arrived if isinstance(arrived, Tombstone) else arrived.record
 
 
-def _near_pairs(content: Content, mode: str) -> list[tuple[Stored, Stored]]:
+def _near_pairs(content: Content, mode: str) -> list[tuple[StoredVersion, StoredVersion]]:
     by_arrival = sorted(content.versions, key=lambda version: version.record.arrival)
     return [(a, b) for a, b in combinations(by_arrival, 2) if _near(a, b, mode)]
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _near(a: Stored, b: Stored, mode: str) -> bool:
+def _near(a: StoredVersion, b: StoredVersion, mode: str) -> bool:
     return compare(a, [b], MODES[mode])[0].near
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _alike(a: Stored, b: Stored, mode: str) -> bool:
+def _alike(a: StoredVersion, b: StoredVersion, mode: str) -> bool:
     comparison = compare(a, [b], MODES[mode])[0]
     return comparison.found and comparison.verified
 
 
-def _never(version: Stored, mode: str) -> bool:
+def _never(version: StoredVersion, mode: str) -> bool:
     return MODES[mode].never_flags(version.record)
 
 

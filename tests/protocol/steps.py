@@ -12,9 +12,9 @@ import msgspec
 
 from consumer.model.verdict import decode_verdict
 from storage.interface import Store
-from storage.postings import Row, all_keys
-from storage.records import Record, Stored, Tombstone, Version
-from storage.seen import Seen, SeenChange
+from storage.postings import PostingRow, all_keys
+from storage.records import Record, StoredVersion, Tombstone, Version
+from storage.seen import SeenChange, SeenTimes
 
 Item = TypeVar("Item")
 
@@ -36,7 +36,7 @@ class Create:
     def __str__(self) -> str:
         return f"creates {self.version.record.id} {_short(self.version.record.reference)}"
 
-    def apply(self, store: Store) -> Stored:
+    def apply(self, store: Store) -> StoredVersion:
         """Return the version as stored."""
         return store.create([self.version])[0]
 
@@ -64,7 +64,7 @@ class Read:
     def __str__(self) -> str:
         return f"reads {_short(self.reference)}"
 
-    def apply(self, store: Store) -> Stored | None:
+    def apply(self, store: Store) -> StoredVersion | None:
         """Return the version as stored; None where it is not."""
         return store.read([self.reference])[0]
 
@@ -136,7 +136,7 @@ class ReadSeen:
     def __str__(self) -> str:
         return f"reads what is remembered of {self.digest.hex()[:6]}"
 
-    def apply(self, store: Store) -> Seen | None:
+    def apply(self, store: Store) -> SeenTimes | None:
         """Return it; None where that is nothing."""
         return store.seen([self.digest])[0]
 
@@ -164,7 +164,7 @@ class Latest:
     def __str__(self) -> str:
         return f"reads the latest of {_short(self.id_hash)}"
 
-    def apply(self, store: Store) -> Stored | Tombstone | None:
+    def apply(self, store: Store) -> StoredVersion | Tombstone | None:
         """Return it; None where there is nothing."""
         return store.latest([self.id_hash])[0]
 
@@ -178,7 +178,7 @@ class History:
     def __str__(self) -> str:
         return f"reads the history of {_short(self.id_hash)}"
 
-    def apply(self, store: Store) -> tuple[Stored | Tombstone, ...]:
+    def apply(self, store: Store) -> tuple[StoredVersion | Tombstone, ...]:
         """Return all of it, in order of arrival."""
         return tuple(store.history(self.id_hash))
 
@@ -216,7 +216,7 @@ class ScriptedStore:
         self._replies = iter(replies)
         self._backwards = backwards
 
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Take a ``Create`` step for each version."""
         return self._each(Create(version) for version in versions)
 
@@ -224,7 +224,7 @@ class ScriptedStore:
         """Take a ``Retract`` step for each tombstone."""
         return self._each(Retract(tombstone) for tombstone in tombstones)
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Take a ``Read`` step for each reference."""
         return self._each(Read(reference) for reference in references)
 
@@ -236,10 +236,10 @@ class ScriptedStore:
         """Take an ``AddPosting`` step for each posting."""
         self._each(AddPosting(part) for record in records for part in with_each_key(record))
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Take a ``LookUp`` step for each key; rows are small."""
         del bytes_max
-        return [Row(row, cut) for row, cut in self._each(LookUp(key) for key in keys)]
+        return [PostingRow(row, cut) for row, cut in self._each(LookUp(key) for key in keys)]
 
     def remove(self, records: Sequence[Record]) -> None:
         """Take a ``RemovePosting`` step for each posting."""
@@ -252,7 +252,7 @@ class ScriptedStore:
         removals = [RemovePosting(part) for record in removing for part in with_each_key(record)]
         return self._each([*settles, *removals])[: len(settles)]
 
-    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+    def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
         """Take a ``ReadSeen`` step for each text."""
         return self._each(ReadSeen(digest) for digest in digests)
 
@@ -260,11 +260,11 @@ class ScriptedStore:
         """Take a ``ChangeSeen`` step for each text."""
         return self._each(ChangeSeen(change) for change in changes)
 
-    def latest(self, id_hashes: Sequence[bytes]) -> list[Stored | Tombstone | None]:
+    def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         """Take a ``Latest`` step for each id."""
         return self._each(Latest(id_hash) for id_hash in id_hashes)
 
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Take a ``History`` step."""
         return list(self._take(History(id_hash)))
 

@@ -7,12 +7,12 @@ import pytest
 
 from consumer.judge import stretches
 from consumer.judge.stretches import NewStretch, Placement, Replay, placement_of
-from storage.records import Record, Stored, Tombstone, Version
+from storage.records import Record, StoredVersion, Tombstone, Version
 from tests.protocol import mutants
 from tests.protocol.cases import all_cases
 
 CASES = all_cases()
-Last = Stored | Tombstone | None
+Last = StoredVersion | Tombstone | None
 
 
 def _forgets_origins(delivery: Record, stored: Record) -> bool:
@@ -21,14 +21,18 @@ def _forgets_origins(delivery: Record, stored: Record) -> bool:
     return False
 
 
-def _trusts_origins_alone(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
+def _trusts_origins_alone(
+    version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
+) -> Placement:
     """Take what came last for this delivery if it came from the same place, whatever it said."""
-    if isinstance(latest, Stored) and latest.record.origin == version.record.origin:
+    if isinstance(latest, StoredVersion) and latest.record.origin == version.record.origin:
         return Replay(latest)
     return placement_of(version, latest, stored, stretches_max)
 
 
-def _begins_though_in_force(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
+def _begins_though_in_force(
+    version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
+) -> Placement:
     """Begin a stretch though the content is in force."""
     placement = placement_of(version, latest, stored, stretches_max)
     if isinstance(placement, NewStretch) or placement.stored.record.origin == version.record.origin:
@@ -36,15 +40,15 @@ def _begins_though_in_force(version: Version, latest: Last, stored: Sequence[Sto
     return NewStretch((placement.stored.record.stretch or 0) + 1)
 
 
-def _ignores_the_order(version: Version, entry: Stored | Tombstone) -> bool:
+def _ignores_the_order(version: Version, entry: StoredVersion | Tombstone) -> bool:
     """Take every delivery for a later one."""
     del version, entry
     return True
 
 
-def _ignores_places(version: Version, entry: Stored | Tombstone) -> bool:
+def _ignores_places(version: Version, entry: StoredVersion | Tombstone) -> bool:
     """Order deliveries by the times that they arrive at, also where these are not their own."""
-    other = entry.record if isinstance(entry, Stored) else entry
+    other = entry.record if isinstance(entry, StoredVersion) else entry
     return version.record.arrival[:2] > other.arrival[:2]
 
 
@@ -53,13 +57,15 @@ def _numbers_nothing(first: Record, stretch: int) -> Record:
     return stretches_in(first, min(stretch, 1))
 
 
-def _answers_by_the_first(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
+def _answers_by_the_first(
+    version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
+) -> Placement:
     """Answer every replay with the first stretch."""
     placement = placement_of(version, latest, stored, stretches_max)
     return placement if isinstance(placement, NewStretch) else Replay(stored[0])
 
 
-def _never_returns(version: Version, latest: Last, stored: Sequence[Stored], stretches_max: int) -> Placement:
+def _never_returns(version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int) -> Placement:
     """Replay whatever was seen before, as stores without returns do."""
     del stretches_max
     return placement_of(version, latest, stored, 0)

@@ -10,7 +10,7 @@ from consumer.judge.comparison import compare
 from consumer.judge.detector import Detector
 from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
-from storage.records import Record, Stored, Version
+from storage.records import Record, StoredVersion, Version
 from tests.protocol.articles import (
     FAR,
     PATH_0_1_2,
@@ -67,7 +67,7 @@ def test_shapes_have_just_these_edges(shape: Shape, edges: set[tuple[int, int]])
     """The judge's own comparison finds exactly the edges of the shape, and nothing near the far one."""
     (process,) = batches(shape, [0, 1, 2])
     records = [*records_of(process), make_article(3, FAR).record]
-    articles = {number: Stored(record, None, None) for number, record in enumerate(records)}
+    articles = {number: StoredVersion(record, None, None) for number, record in enumerate(records)}
     near = {(a, b) for a, b in combinations(articles, 2) if compare(articles[a], [articles[b]], SETTINGS)[0].near}
     assert near == edges
 
@@ -76,10 +76,10 @@ def test_shapes_have_just_these_edges(shape: Shape, edges: set[tuple[int, int]])
 def test_texts_are_near_as_their_kinds_have_it(mode: str) -> None:
     """Equal ones that are not empty, and with verification those whose sketches are similar."""
     texts = [SHORT, SHORT, CLOSE, TWIN, EMPTY, EMPTY, FIRST, FIRST, MIDDLE, LAST]
-    articles = [Stored(make_text(number, text, mode).record, None, None) for number, text in enumerate(texts)]
+    articles = [StoredVersion(make_text(number, text, mode).record, None, None) for number, text in enumerate(texts)]
     near = {(a, b) for a, b in combinations(range(10), 2) if compare(articles[a], [articles[b]], MODES[mode])[0].near}
     assert near == {(0, 1), (6, 7)} | ({(6, 8), (7, 8), (8, 9)} if MODES[mode].verify else set())
-    spaced = Stored(make_text(10, SPACED, mode).record, None, None)
+    spaced = StoredVersion(make_text(10, SPACED, mode).record, None, None)
     assert [n for n in range(10) if compare(spaced, [articles[n]], MODES[mode])[0].near] == [8] * MODES[mode].lane1
 
 

@@ -17,7 +17,7 @@ from consumer.judge.detector import Detector
 from consumer.model.verdict import decode_verdict
 from consumer.pipeline.loop import distinct_ids
 from storage.memory import MemoryStore
-from storage.records import Stored, Tombstone, Version, id_hash, stretch_reference
+from storage.records import StoredVersion, Tombstone, Version, id_hash, stretch_reference
 from tests.builders import TIME_MS, make_tombstone
 from tests.examples import drawn
 from tests.protocol.articles import RETURNING_OFTEN, make_article
@@ -136,7 +136,9 @@ def judge_with_crashes(messages: Sequence[Message], random: Random) -> MemorySto
 def begun_in(store: MemoryStore, messages: Sequence[Message]) -> set[Beginning]:
     """Return the stretches that a store has, with their verdicts."""
     found = set()
-    places = {stored.record.reference: stored.record.sequence for stored in store.scan() if isinstance(stored, Stored)}
+    places = {
+        stored.record.reference: stored.record.sequence for stored in store.scan() if isinstance(stored, StoredVersion)
+    }
     for stored in store.scan():
         if isinstance(stored, Tombstone):
             continue

@@ -15,7 +15,7 @@ import numpy as np
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.settings import STRETCHES_MAX, JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.postings import lane_of
 from storage.records import Version
@@ -86,7 +86,7 @@ def make_text(number: int, text: Text, mode: str, *, keys_a_lane: int = 1) -> Ve
     )
     builder = VersionBuilder("protocol/1", settings.plan, settings.lane1)
     article = Article(id=f"article {number}", body="", source="wire")
-    (version,) = builder.versions([article], [ArrivedAt(TIME_MS + number, number)], fingerprints)
+    (version,) = builder.versions([article], [ArrivalTime(TIME_MS + number, number)], fingerprints)
     keys = [key for key in version.record.keys if _place(key, version.record.keys) < keys_a_lane]
     return Version(msgspec.structs.replace(version.record, keys=tuple(keys)), None)
 

@@ -27,7 +27,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.workers.word_files import load_lexicon
 from storage.memory import MemoryStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 
 SEEDS = 20
 
@@ -49,7 +49,9 @@ def ordinary(lexicon: Lexicon) -> dict[int, list[Frame]]:
     }
 
 
-def attacks(seed: int, ordinary: dict[int, list[Frame]], lexicon: Lexicon) -> Iterator[tuple[Stored, list[Stored]]]:
+def attacks(
+    seed: int, ordinary: dict[int, list[Frame]], lexicon: Lexicon
+) -> Iterator[tuple[StoredVersion, list[StoredVersion]]]:
     """Yield a hub and the notices that follow, for 0 and 3 to 6 facts that all share; 0 to 2 are the hub's own."""
     random, off = Random(f"attack {seed}"), judges(lexicon).off
     fingerprinter = Fingerprinter(off.scheme, lexicon)
@@ -62,7 +64,7 @@ def attacks(seed: int, ordinary: dict[int, list[Frame]], lexicon: Lexicon) -> It
         yield hub, notices
 
 
-def flagged(hub: Stored | None, notices: list[Stored], by: JudgeSettings) -> int:
+def flagged(hub: StoredVersion | None, notices: list[StoredVersion], by: JudgeSettings) -> int:
     """Return how many of the notices the judge flags, with or without a hub before them."""
     detector = Detector(MemoryStore(), by, lambda: 0)
     versions = [Version(each.record, None) for each in ([] if hub is None else [hub]) + notices]

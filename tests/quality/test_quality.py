@@ -17,7 +17,7 @@ from benchmarks.quality.score import Verdict as ScoredVerdict
 from benchmarks.quality.score import measure
 from consumer.config.loading import load_config
 from consumer.judge.tally import Tally
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
@@ -78,7 +78,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     def judge(feed: Path, **overrides: Any) -> Outcome:  # noqa: ANN401  # any setting
         config = load_config(None, {"source": {"url": str(feed)}, "sink": {"emit": "all"}} | overrides)
         streams, observer = Streams(io.BytesIO(), io.BytesIO()), _Letters()
-        with prepared_run(config, streams, Hooks(observer), Stopping()) as run:
+        with prepared_run(config, streams, Hooks(observer), StopSignal()) as run:
             run.pipeline.run()
             tally = run.tally
         assert observer.letters == []

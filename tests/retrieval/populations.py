@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
 from storage.records import Record, Version
@@ -50,7 +50,7 @@ def fingerprint_version(
         keyword_counts=np.ones(1, np.int64),
     )
     article = Article(id=name or f"article {number}", body="")
-    return _BUILDERS[plan].versions([article], [ArrivedAt(time_ms, number)], fingerprints)[0]
+    return _BUILDERS[plan].versions([article], [ArrivalTime(time_ms, number)], fingerprints)[0]
 
 
 def splits(bits: int) -> Iterator[tuple[int, ...]]:

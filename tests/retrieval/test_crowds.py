@@ -18,8 +18,8 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Verdict
 from storage.interface import Store
-from storage.postings import KeyedCode, Row, truncated_to
-from storage.records import Stored, Version
+from storage.postings import KeyedCode, PostingRow, truncated_to
+from storage.records import StoredVersion, Version
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
 from tests.contract.conftest import MEMORY, Kind, SetClock
@@ -38,19 +38,19 @@ class _Counted:
         self._store = store
         self.postings = self.records = 0
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Look up, and count the postings."""
         rows = self._store.look_up(keys, bytes_max)
         self.postings += sum(len(row.postings) for row in rows)
         return rows
 
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         """Seek, and count the postings."""
         rows = self._store.seek(places, postings_max)
         self.postings += sum(len(row.postings) for row in rows)
         return rows
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read, and count the records."""
         self.records += len(references)
         return self._store.read(references)

@@ -14,7 +14,7 @@ import pytest
 
 from deploy.local import shell
 from deploy.local.hbase import Hbase, ThriftGateway
-from storage.hbase.options import Address, Place
+from storage.hbase.options import GatewayAddress, StoreAddress
 from storage.hbase.schema import DescribedFamily, Schema, Share, check, schema_of
 from storage.hbase.table_script import render_script
 
@@ -37,9 +37,9 @@ _LARGE: Final = random.Random(5).randbytes(60_000)
 _SMALL: Final = b"inline"
 
 
-def place_of(schema: Schema) -> Place:
+def place_of(schema: Schema) -> StoreAddress:
     """Where a store with these tables would be."""
-    return Place((Address("gateway", 9090),), schema.namespace)
+    return StoreAddress((GatewayAddress("gateway", 9090),), schema.namespace)
 
 
 def misfits_of(connection: happybase.Connection, schema: Schema) -> list[str]:

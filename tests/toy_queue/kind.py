@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError, SourceError
@@ -16,7 +16,7 @@ from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.dead_letter_policy import Gate
-from consumer.pipeline.feed_kind import FeedKind, OpenedSource, Outputs, SourceOpening, SourceSide
+from consumer.pipeline.feed_kind import FeedKind, OpenedSource, Outputs, SourceAdapter, SourceArguments
 from consumer.pipeline.journal import Journal
 
 SCHEME: Final = "queue://"
@@ -33,7 +33,7 @@ class Behind(NamedTuple):
 class QueueSource(Source):
     """Delivers the messages that are not answered yet, in the order of their numbers, until it is stopped or closed."""
 
-    def __init__(self, folder: Path, opening: SourceOpening) -> None:
+    def __init__(self, folder: Path, opening: SourceArguments) -> None:
         self._folder = folder
         self._opening = opening
         self._closed = False
@@ -74,8 +74,8 @@ class QueueArrivals(Arrivals):
     """Messages arrive when they were sent."""
 
     @override
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
-        return ArrivedAt(record.time_ms, record.line)
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
+        return ArrivalTime(record.time_ms, record.line)
 
     @override
     def record_name(self, record: RawRecord) -> bytes:
@@ -98,7 +98,7 @@ class QueueJournal(Journal):
         self._source.answer(end)
 
 
-def open_queue(url: str, opening: SourceOpening) -> OpenedSource[QueueSource]:
+def open_queue(url: str, opening: SourceArguments) -> OpenedSource[QueueSource]:
     """Open the queue in a folder."""
     folder = Path(url.removeprefix(SCHEME))
     if not folder.is_dir():
@@ -111,7 +111,7 @@ def open_queue(url: str, opening: SourceOpening) -> OpenedSource[QueueSource]:
     return OpenedSource(source, url, QueueArrivals(), Gate(), journal)
 
 
-def check_queue(url: str, opening: SourceOpening, *, create: bool) -> None:
+def check_queue(url: str, opening: SourceArguments, *, create: bool) -> None:
     """Refuse a URL without a folder."""
     if url == SCHEME:
         raise ConfigError(f"{url} does not name a queue: write {SCHEME}FOLDER")
@@ -121,5 +121,5 @@ QUEUE: Final = FeedKind(
     name="queue",
     form=f"{SCHEME}FOLDER",
     pattern=f"{SCHEME}.*",
-    source=SourceSide(open=open_queue, check=check_queue, lasting=True),
+    source=SourceAdapter(open=open_queue, check=check_queue, lasting=True),
 )

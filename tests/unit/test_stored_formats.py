@@ -10,12 +10,12 @@ from types import MappingProxyType
 
 import pytest
 
-from consumer.files.checkpoint import Checkpoint, Counts, encode_checkpoint
+from consumer.files.checkpoint import Checkpoint, OutcomeCounts, encode_checkpoint
 from consumer.files.lines import Position
 from consumer.fingerprint import SCHEME_NAMES, BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.kafka.offset_metadata import Held, Note, encode_note
-from consumer.model.ports import Marks
+from consumer.kafka.offset_metadata import HoldReason, Note, encode_note
+from consumer.model.ports import OutputSizes
 from consumer.workers.word_files import load_lexicon
 from storage.records import encode_record
 from tests.builders import make_record
@@ -111,7 +111,7 @@ def test_sources_that_are_kept_apart_have_their_bytes() -> None:
 
 def test_notes_keep_their_bytes() -> None:
     """Members of a group may run different releases, and read one another's notes."""
-    held_partition = Held(bad=501, records=1_000, reason="missing_id")
+    held_partition = HoldReason(bad=501, records=1_000, reason="missing_id")
     note = Note(highest_ms=1_767_225_600_000, window=((50, 3), (12, 0)), held=held_partition, free_until=9)
     assert encode_note(note) == (
         '{"dupwatch":1,"free_until":9,"held":{"bad":501,"reason":"missing_id","records":1000},'
@@ -126,9 +126,9 @@ def test_checkpoints_keep_their_bytes() -> None:
         source="feed.jsonl",
         position=Position(3, 40),
         began_ms=1_700_000_000_000,
-        marks=Marks(10, 20),
+        marks=OutputSizes(10, 20),
         settings="ab12",
-        counts=Counts(unique=1, dead_letters=2),
+        counts=OutcomeCounts(unique=1, dead_letters=2),
     )
     assert encode_checkpoint(checkpoint) == (
         b'{"schema":"dupwatch.checkpoint/1","source":"feed.jsonl","head":{"size_bytes":0,"sha256":'

@@ -28,7 +28,7 @@ BITS_IN_A_LINE: Final = 64
 _GROUP_BITS: Final = 16
 
 
-class _Side(NamedTuple):
+class _ComparedText(NamedTuple):
     name: str
     kind: TextKind
     fingerprint: int
@@ -72,11 +72,13 @@ def compare(
         )
 
 
-def _measured(a: NamedText, b: NamedText, fingerprinter: Fingerprinter) -> tuple[_Side, _Side, _Measures]:
+def _measured(
+    a: NamedText, b: NamedText, fingerprinter: Fingerprinter
+) -> tuple[_ComparedText, _ComparedText, _Measures]:
     definition = fingerprinter.scheme.definition
     batch = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
     side_a, side_b = (
-        _Side(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
+        _ComparedText(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
         for number, text in enumerate((a, b))
     )
     weights_a, weights_b = (dict(keywords) for keywords in batch.keywords)
@@ -92,7 +94,7 @@ def _measured(a: NamedText, b: NamedText, fingerprinter: Fingerprinter) -> tuple
     return side_a, side_b, measures
 
 
-def _plain(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> dict[str, object]:
+def _plain(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> dict[str, object]:
     differing = a.fingerprint ^ b.fingerprint
     return {
         "scheme": scheme.name,
@@ -114,7 +116,7 @@ def _plain(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> dict[str,
     }
 
 
-def _text(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> Iterator[RenderableType]:
+def _text(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> Iterator[RenderableType]:
     for name, side in (("A", a), ("B", b)):
         yield Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}")
     yield ""

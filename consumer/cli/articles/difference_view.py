@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from consumer.cli.render import abridged, console, plain
-from consumer.store_tools.explanation import SharedWith
+from consumer.store_tools.explanation import SharedPart
 from consumer.text.counts import counted
 from consumer.text.diff import Stretch
 
@@ -67,7 +67,7 @@ def _marked(text: str, before: str, after: str) -> str:
     return f"{before}{plain(text[:half])} … {counted(left_out, 'more character')} … {plain(text[-half:])}{after}"
 
 
-def print_passages(shared: SharedWith) -> None:
+def print_passages(shared: SharedPart) -> None:
     """Print the passages that also stand in one other article, in the order of the text."""
     if shared.passages is None:
         console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
@@ -87,7 +87,7 @@ def print_passages(shared: SharedWith) -> None:
         console().print("No passage is the same word for word.")
 
 
-def plain_passages(shared: SharedWith) -> dict[str, object]:
+def plain_passages(shared: SharedPart) -> dict[str, object]:
     """Return where each passage begins in the text, and how long it is, in characters; null where that is not known."""
     found = shared.passages
     places = None if found is None else [{"at": passage.at, "chars": len(passage.text)} for passage in found]

@@ -18,11 +18,11 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.binding import Binding
-from consumer.judge.comparison import Comparison
+from consumer.judge.comparison import PairComparison
 from consumer.judge.events import shared_keywords, version_name
 from consumer.judge.guards import guard_skips
 from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, JudgeSettings, differences
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.errors import ConfigError
 from consumer.store_tools.explanation import (
     ComparedArticle,
@@ -41,7 +41,7 @@ from consumer.wiring.components import engine, judge_settings, lexicon_of, versi
 from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_binding, unstored_binding
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
-from storage.records import Record, Stored
+from storage.records import Record, StoredVersion
 
 FACTS_SHOWN_MAX = 40
 _VERSION_HELP = "Version of {} if that is an id, as in events; default: the latest."
@@ -129,8 +129,8 @@ def _named_article(
             raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
         fingerprints = engine(config, bound, lexicon).fingerprint([article.body or ""], [article.lang])
-        built = version_builder(bound).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
-        return ComparedArticle(Stored(built.record, None, None), article.body, ())
+        built = version_builder(bound).versions([article], [ArrivalTime(now_ms(), 0)], fingerprints)[0]
+        return ComparedArticle(StoredVersion(built.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(f"no file named {name!r}; if it is an id, name its store: {STORE_EXAMPLES}")
     if not store.history(id_hash_of(name)):
@@ -149,7 +149,7 @@ def _fingerprint_line(name: str, article: ComparedArticle) -> Text:
     return line
 
 
-def conditions(a: Stored, b: Stored, histories: tuple[History, History], comparison: Comparison,
+def conditions(a: StoredVersion, b: StoredVersion, histories: tuple[History, History], comparison: PairComparison,
                settings: JudgeSettings) -> Table:  # fmt: skip
     """Return a table of all conditions: whether each holds, and the figures behind it."""
     table = Table(
@@ -202,7 +202,7 @@ def _seconds(time_ms: int) -> str:
     return f"{whole}.{rest:03}" if rest else f"{whole}"
 
 
-def _in_force_text(a: Stored, b: Stored, histories: tuple[History, History]) -> str:
+def _in_force_text(a: StoredVersion, b: StoredVersion, histories: tuple[History, History]) -> str:
     """Return whether the earlier version was in force when the later one arrived."""
     sides = sorted(zip("AB", (a, b), histories, strict=True), key=lambda named: named[1].record.arrival)
     (name, earlier, history), (other_name, later, _) = sides
@@ -226,19 +226,19 @@ def _source(name: str) -> str:
     return repr(name) if name else "(none)"
 
 
-def _distance_text(comparison: Comparison, settings: JudgeSettings) -> str:
+def _distance_text(comparison: PairComparison, settings: JudgeSettings) -> str:
     distance = counted(comparison.distance, "bit")
     return f"distance {distance}, maximum {settings.suspect_distance_max}, radius {settings.radius}"
 
 
-def _similarity_text(comparison: Comparison, settings: JudgeSettings) -> str:
+def _similarity_text(comparison: PairComparison, settings: JudgeSettings) -> str:
     if not settings.verify:
         return f"distance {comparison.distance}, maximum {comparison.distance_max}"
     similarity = "–" if comparison.similarity is None else f"{comparison.similarity:.3f}"
     return f"similarity {similarity}, minimum {comparison.similarity_min:g}"
 
 
-def _facts_text(x: Record, y: Record, comparison: Comparison, settings: JudgeSettings) -> str:
+def _facts_text(x: Record, y: Record, comparison: PairComparison, settings: JudgeSettings) -> str:
     """Return what the fact guard or the slot guard compared."""
     if comparison.slot_conflicts is not None:
         conflicts, most = comparison.slot_conflicts, comparison.slot_conflicts_max

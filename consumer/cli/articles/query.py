@@ -25,7 +25,7 @@ from consumer.judge.judge import QueryResult
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.hooks import Hooks
-from consumer.store_tools.explanation import SharedWith, shared_passages
+from consumer.store_tools.explanation import SharedPart, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import TextQuery
@@ -159,7 +159,7 @@ def _answers(asking: TextQuery, config: Config, feed: str, faults: _Faults) -> I
     show_blank_lines(render.console(stderr=True), source)
 
 
-def _answer(article_id: str, record: Record, found: QueryResult, shared: Sequence[SharedWith]) -> dict[str, object]:
+def _answer(article_id: str, record: Record, found: QueryResult, shared: Sequence[SharedPart]) -> dict[str, object]:
     answer: dict[str, object] = {
         "id": article_id,
         "text_kind": TextKind(record.kind).label,

@@ -16,9 +16,16 @@ from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
-from consumer.store_tools.inspection import History, Link, chain, id_hash_of
-from consumer.store_tools.released_record import NoWayBack
-from consumer.store_tools.releases import Attribution, FlaggedVersion, in_force, planned, read_flagged, releasable
+from consumer.store_tools.inspection import DuplicateLink, History, chain, id_hash_of
+from consumer.store_tools.released_record import ReturnObstacle
+from consumer.store_tools.releases import (
+    Attribution,
+    FlaggedVersion,
+    in_force,
+    preview_release,
+    read_flagged,
+    releasable,
+)
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.feeds import is_followed
 from consumer.wiring.kafka_parts import sink_topics
@@ -26,7 +33,7 @@ from consumer.wiring.release_run import send_release
 from consumer.wiring.source_records import SourceRecords
 from consumer.wiring.stores import completed_config, opened_store
 from storage.clock import now_ms
-from storage.records import Stored
+from storage.records import StoredVersion
 
 
 def release(
@@ -72,7 +79,7 @@ def release(
             _announce(links, histories)
     _show_way_back(chosen, back, json=json)
     if dry_run:
-        event = planned(flagged, attribution, now_ms)
+        event = preview_release(flagged, attribution, now_ms)
     elif yes or confirmed("Release it?"):
         event = _release(chosen, flagged, attribution, back)
         if sink is not None and not is_followed(chosen):
@@ -85,7 +92,7 @@ def release(
 
 
 def _release(
-    config: Config, flagged: FlaggedVersion, attribution: Attribution, back: RawRecord | NoWayBack | None
+    config: Config, flagged: FlaggedVersion, attribution: Attribution, back: RawRecord | ReturnObstacle | None
 ) -> VerdictEvent:
     """Release a version, send the event to the sink, and return the event."""
     reference = flagged.reference
@@ -108,7 +115,7 @@ def _release(
     return event
 
 
-def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
+def _announce(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
     """Show the article and the effect of a release."""
     print_article(links, histories)
     verdict = links[0].verdict
@@ -121,12 +128,12 @@ def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
     )
 
 
-def _show_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: bool) -> None:
+def _show_way_back(config: Config, back: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
     """Show whether the article returns to the clean feed; with ``json`` only if it does not."""
     if back is None:
         return
     topic = sink_topics(config).unique_topic
-    if isinstance(back, NoWayBack):
+    if isinstance(back, ReturnObstacle):
         _warn(f"The article cannot be sent to {topic}: {render.plain(back.why)}.")
     elif back.partition is not None and not json:
         origin = "{} [{}] offset {}".format(*back.partition, back.start)
@@ -138,7 +145,7 @@ def _warn(sentence: str) -> None:
     render.console(stderr=True).print(sentence)
 
 
-def _show_outcome(flagged: Stored, history: History, event: VerdictEvent, *, json: bool, dry_run: bool) -> None:
+def _show_outcome(flagged: StoredVersion, history: History, event: VerdictEvent, *, json: bool, dry_run: bool) -> None:
     with results():
         if json:
             write(event.encoded + b"\n")
@@ -150,4 +157,4 @@ def _show_outcome(flagged: Stored, history: History, event: VerdictEvent, *, jso
             console.print("\nDry run; nothing was changed.")
         else:
             console.print(Text("\nafter the release\n", "bold"))
-            print_link(Link(flagged, event.verdict), history)
+            print_link(DuplicateLink(flagged, event.verdict), history)

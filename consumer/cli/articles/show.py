@@ -13,12 +13,12 @@ from consumer.cli.articles.difference_view import plain_passages, print_passages
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, configured
 from consumer.cli.results import results, write_json
 from consumer.judge.events import version_name
-from consumer.store_tools.article_facts import HistoryEntry, article_facts, history_entry, keywords_of
-from consumer.store_tools.inspection import History, Link, how_it_ended, not_stored
+from consumer.store_tools.article_facts import ArticleHistoryEntry, article_facts, history_entry, keywords_of
+from consumer.store_tools.inspection import DuplicateLink, History, how_it_ended, not_stored
 from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
-from storage.records import Arrival, Stored, Tombstone
+from storage.records import Arrival, StoredVersion, Tombstone
 
 
 def show(
@@ -46,7 +46,7 @@ def show(
                 print_passages(each)
 
 
-def print_article(links: Sequence[Link], histories: Sequence[History]) -> None:
+def print_article(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
     """Print an article with its history, and the chain of articles that it duplicates."""
     if len(histories[0]) > 1:
         render.console().print(_history_table(links[0].stored, histories[0]))
@@ -54,7 +54,7 @@ def print_article(links: Sequence[Link], histories: Sequence[History]) -> None:
     print_links(links, histories)
 
 
-def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
+def print_links(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
     """Print a version and the chain of articles that it duplicates; ``histories`` belong to the ids of the links."""
     console = render.console()
     for depth, (link, history) in enumerate(zip(links, histories, strict=True)):
@@ -69,19 +69,19 @@ def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
         console.print(render.keywords_line(keywords_of(links)))
 
 
-def print_link(link: Link, history: History) -> None:
+def print_link(link: DuplicateLink, history: History) -> None:
     """Print one version and its verdict."""
     render.console().print(render.record_table(link.stored.record, link.verdict, _in_force(link.stored, history)))
 
 
-def _in_force(stored: Stored, history: History) -> str:
+def _in_force(stored: StoredVersion, history: History) -> str:
     """Return since when a version is in force, or what ended it."""
     ended = how_it_ended(stored, history)
     arrived = rfc3339(stored.record.time_ms)
     return f"since {arrived}" if ended is None else f"no: arrived {arrived}, {ended}"
 
 
-def _history_table(shown: Stored, history: History) -> Table:
+def _history_table(shown: StoredVersion, history: History) -> Table:
     columns = (
         "",
         Column("arrived", overflow="fold"),
@@ -97,7 +97,7 @@ def _history_table(shown: Stored, history: History) -> Table:
     return render.table(columns, rows, "History")
 
 
-def _outcome(entry: HistoryEntry) -> str:
+def _outcome(entry: ArticleHistoryEntry) -> str:
     if entry.kind == "retraction":
         return "retraction"
     again = "returned, " if entry.stretch else ""
@@ -106,7 +106,7 @@ def _outcome(entry: HistoryEntry) -> str:
     return f"{again}{entry.outcome or 'pending'}{' by a release' if entry.is_released else ''}"
 
 
-def _plain(link: Link, history: History) -> dict[str, object]:
+def _plain(link: DuplicateLink, history: History) -> dict[str, object]:
     record = link.stored.record
     return {
         "id": record.id,
@@ -125,7 +125,7 @@ def _plain(link: Link, history: History) -> dict[str, object]:
     }
 
 
-def _plain_entry(entry: HistoryEntry) -> dict[str, object]:
+def _plain_entry(entry: ArticleHistoryEntry) -> dict[str, object]:
     fields: dict[str, object] = {
         "kind": entry.kind,
         "version": entry.version,

@@ -7,7 +7,7 @@ import msgspec
 
 from consumer.banks.bank import Bank, BankItem, Banks, Entry
 from consumer.banks.changes import replacement, unless_same
-from consumer.cli.banks.options import changed
+from consumer.cli.banks.options import change_banks
 from consumer.config.config import Config
 from consumer.wiring.stores import outlives_run
 from storage.clock import now_ms
@@ -31,7 +31,7 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
         after = entry if before is None else msgspec.structs.replace(entry, enabled=before.enabled)
         return [] if unless_same(before, after) is before else [after]
 
-    entries, (before,) = changed(config, "create", entry.bank, created), found
+    entries, (before,) = change_banks(config, "create", entry.bank, created), found
     if before is None:
         does = "never flags what repeats its texts" if entry.action == "allow" else "reports what repeats its texts"
         yield f"The bank {entry.bank} {does}. Add one: dupwatch bank add {entry.bank} FILE{banks}"
@@ -54,7 +54,7 @@ def add_item(config: Config, entry: BankItem, given: Mapping[str, str | None]) -
         found.append(banks)
         return [replacement(banks, entry)]
 
-    changed(config, "add", f"{entry.bank}/{entry.item}", added)
+    change_banks(config, "add", f"{entry.bank}/{entry.item}", added)
     (before,) = found
     if entry.key in before.items:
         yield f"Replaced {entry.item} in the bank {entry.bank}; options that were not given have their defaults."

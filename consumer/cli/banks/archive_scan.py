@@ -8,7 +8,7 @@ import msgspec
 
 from consumer.banks.bank import Banks
 from consumer.cli import render
-from consumer.cli.banks.comparison import Comparison
+from consumer.cli.banks.comparison import BankComparison
 from consumer.cli.banks.store_scan import show_limited
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
@@ -37,7 +37,7 @@ class _ArchiveScan:
 
     def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
         self._decode = file_decoder(config)
-        self._comparison = Comparison(config, items)
+        self._comparison = BankComparison(config, items)
         self._counts = counts
 
     def lines(self, records: Sequence[RawRecord]) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from consumer.banks.changes import new_entry
 from consumer.banks.exchange import item_id
 from consumer.cli import render
 from consumer.cli.banks.additions import add_item, create_bank, options
-from consumer.cli.banks.comparison import Comparison
+from consumer.cli.banks.comparison import BankComparison
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
 from consumer.cli.banks.named_text import named_text
@@ -22,7 +22,7 @@ from consumer.cli.banks.options import (
     LabelOption,
     NoteOption,
     SimilarityOption,
-    changed,
+    change_banks,
     existing_bank,
     existing_item,
     say,
@@ -195,7 +195,7 @@ def confirm(
         return [msgspec.structs.replace(entry, confirmed=not undo, **made)] if entry.confirmed is undo else []
 
     action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "confirmed")
-    if changed(configured(config, settings, banks__url=banks), action, name, confirmation):
+    if change_banks(configured(config, settings, banks__url=banks), action, name, confirmation):
         say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
     else:
         say(f"{name} was {state} already; nothing was changed.")
@@ -228,7 +228,7 @@ def remove(
         entries: Sequence[Entry] = [new_entry({"bank": bank, "removed": True} | stamp(by), Bank)]
     else:
         entries = [new_entry({"bank": bank, "item": item, "removed": True} | stamp(by), BankItem)]
-    changed(chosen, "remove", bank if item is None else f"{bank}/{item}", lambda _: entries)
+    change_banks(chosen, "remove", bank if item is None else f"{bank}/{item}", lambda _: entries)
     say(f"Removed {f'the bank {bank}' if item is None else f'{item} from the bank {bank}'}.")
 
 
@@ -251,7 +251,7 @@ def try_(
     """Print which items a text repeats, a line of JSON for each."""
     chosen = configured(config, settings, banks__url=banks)
     article = named_text(chosen, source, text, None)
-    comparison = Comparison(chosen, read_banks(chosen))
+    comparison = BankComparison(chosen, read_banks(chosen))
     (found,) = comparison.matches([article]).matches
     mentions = mentions_of(found)
     with results():
@@ -268,7 +268,7 @@ def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enab
         return [] if entry.enabled is enabled else [msgspec.structs.replace(entry, enabled=enabled, **made)]
 
     name, state = bank if item is None else f"{bank}/{item}", "enabled" if enabled else "disabled"
-    if changed(config, state.removesuffix("d"), name, switched):
+    if change_banks(config, state.removesuffix("d"), name, switched):
         say(f"{name} is {state}.")
     else:
         say(f"{name} was {state} already; nothing was changed.")

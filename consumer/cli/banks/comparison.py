@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from consumer.banks.bank import Banks
 from consumer.banks.known_texts import BankMatches
 from consumer.config.config import Config
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.wiring.banks import known_texts
 from consumer.wiring.components import judge_settings, lexicon_of, version_builder
@@ -13,7 +13,7 @@ from consumer.wiring.stores import unstored_binding
 from storage.clock import now_ms
 
 
-class Comparison:
+class BankComparison:
     """Compares articles with the items of some banks, by the settings of the configuration."""
 
     def __init__(self, config: Config, banks: Banks) -> None:
@@ -30,5 +30,5 @@ class Comparison:
         """Return what each of these articles repeats."""
         texts, languages = [article.body or "" for article in articles], [article.lang for article in articles]
         fingerprints = self._known.engine.fingerprint(texts, languages, self._known.known_shingles)
-        arrivals = [ArrivedAt(now_ms(), place) for place in range(len(articles))]
+        arrivals = [ArrivalTime(now_ms(), place) for place in range(len(articles))]
         return self._known.matches(self._builder.versions(articles, arrivals, fingerprints))

@@ -9,7 +9,7 @@ import typer
 from consumer.banks.bank import BankError, BankItem
 from consumer.banks.changes import replacement
 from consumer.banks.exchange import csv_of, items_of_csv, items_of_lines, lines_of
-from consumer.cli.banks.options import BankArgument, BanksOption, ByOption, changed, existing_bank, say, stamp
+from consumer.cli.banks.options import BankArgument, BanksOption, ByOption, change_banks, existing_bank, say, stamp
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.model.errors import ConfigError, SourceError
@@ -41,7 +41,7 @@ def import_(
         raise BankError(f"{source}: {error}; nothing was changed") from None
     if not entries:
         raise SourceError(f"{source} has no items")
-    changed(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
+    change_banks(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
     # A text that the file has twice is one item.
     say(f"Added {counted(len({entry.item for entry in entries}), 'item')} to the bank {bank}.")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
-from consumer.banks.bank_log import Change
+from consumer.banks.bank_log import BankLogChange
 from consumer.cli import render
 from consumer.cli.results import results
 from consumer.config.config import Config
@@ -36,7 +36,7 @@ SimilarityOption = Annotated[
 ]
 
 
-def changed(config: Config, action: str, target: str, change: Change) -> Sequence[Entry]:
+def change_banks(config: Config, action: str, target: str, change: BankLogChange) -> Sequence[Entry]:
     """Change the configured banks, and record that in the audit log. Raises ``BankError``."""
     with opened_audit_log(config) as audit_log, opened_banks(config) as banks:
         entries = banks.change(change)

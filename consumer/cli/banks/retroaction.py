@@ -20,7 +20,7 @@ from consumer.web.audit_log import AuditLog
 from consumer.wiring.audit import opened_audit_log, record_change, record_changes
 from consumer.wiring.comparable_store import bound_store
 from consumer.wiring.feeds import is_followed
-from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEvents, report_denied
+from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEventWriter, report_denied
 
 _NAMES_SHOWN: Final = 10
 _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle]]
@@ -78,7 +78,7 @@ def _released(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: A
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
     """Send an event about each stored article and each of these items that it repeats, and write the events."""
-    with TopicEvents.opened(config) as events:
+    with TopicEventWriter.opened(config) as events:
         if not yes and not _confirmed(_preview(config, items, denied_articles), "Events to send", "Send them?"):
             return
         counts, sent = ScanCounts(), 0

@@ -28,7 +28,7 @@ from consumer.fingerprint import Lexicon, Scheme
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Verdict
@@ -37,23 +37,23 @@ from consumer.text.counts import counted
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
 from storage.memory import MemoryStore
-from storage.records import Stored
+from storage.records import StoredVersion
 
 
 @dataclass(slots=True)
-class _Named:
+class _NamedArticles:
     """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read.
 
     ``by_scheme`` has the articles by id, fingerprinted with each scheme: first that of the settings, then those of
     profiles.
     """
 
-    by_scheme: dict[Scheme, dict[str, Stored]]
+    by_scheme: dict[Scheme, dict[str, StoredVersion]]
     bad_records: Counter[str]
     repeated_ids: int
 
     @property
-    def articles(self) -> dict[str, Stored]:
+    def articles(self) -> dict[str, StoredVersion]:
         """The articles with the scheme of the settings."""
         return next(iter(self.by_scheme.values()))
 
@@ -170,28 +170,28 @@ def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
 
 def _read_named(
     feed: str, pairs: Sequence[LabelledPair], config: Config, settings: JudgeSettings, lexicon: Lexicon
-) -> _Named:
+) -> _NamedArticles:
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
     by_scheme = {each.scheme: each for each in (settings, *settings_by_profile(settings).values())}
     bindings = [unstored_binding(config, each) for each in by_scheme.values()]
     building = [(engine(config, bound, lexicon, sketched=True), version_builder(bound)) for bound in bindings]
-    named = _Named({scheme: {} for scheme in by_scheme}, Counter(), 0)
+    named = _NamedArticles({scheme: {} for scheme in by_scheme}, Counter(), 0)
     for articles in articles_of(feed, config, named.bad_records):
         fresh = _fresh(articles, wanted, named)
         if not fresh:
             continue
         bodies = [article.body or "" for article in fresh]
         # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
-        arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
+        arrivals = [ArrivalTime(0, len(named.articles) + index) for index in range(len(fresh))]
         for known, (fingerprinting, builder) in zip(named.by_scheme.values(), building, strict=True):
             fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
             for version in builder.versions(fresh, arrivals, fingerprints):
-                known[version.record.id] = Stored(version.record, None, None)
+                known[version.record.id] = StoredVersion(version.record, None, None)
     return named
 
 
-def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list[Article]:
+def _fresh(articles: Sequence[Article], wanted: set[str], named: _NamedArticles) -> list[Article]:
     """Return the wanted articles that are not known yet. Retractions have no text to compare."""
     fresh: dict[str, Article] = {}
     for article in articles:
@@ -241,7 +241,7 @@ def _verdicts(
         fingerprints = fingerprinting.fingerprint(
             [article.body or "" for article in articles], [article.lang for article in articles]
         )
-        arrivals = [ArrivedAt(0, len(ids) + place) for place in range(len(articles))]
+        arrivals = [ArrivalTime(0, len(ids) + place) for place in range(len(articles))]
         ids.update(article.id for article in articles)
         for part in distinct_ids(builder.versions(articles, arrivals, fingerprints)):
             yield from (event.verdict for event in detector.judge(part))

@@ -9,7 +9,7 @@ from typing import Final
 from consumer.cli import render
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.evaluation.labelled_pairs import LabelledPair, Line
+from consumer.evaluation.labelled_pairs import LabelledPair, PairsLine
 from consumer.files.lines import Position
 from consumer.files.source import FileSource
 from consumer.model.article import Article
@@ -21,14 +21,14 @@ UNKNOWN_SHOWN_MAX: Final = 5
 _PAIR_BYTES_MAX: Final = 1 << 16
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[PairsLine]:
     """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
     with closing(FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())) as source:
         for batch in source.batches():
             for record in batch.records:
                 if record.fault is not None:
                     raise SourceError(f"line {record.line} of {path}: {record.fault.detail}")
-                yield Line(record.line, record.data)
+                yield PairsLine(record.line, record.data)
         show_blank_lines(render.console(stderr=True), source)
 
 

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.evaluation.curves import Curve, Evaluation, Figures, ProfileFigures, Rate, Setting
+from consumer.evaluation.curves import Curve, Evaluation, ProfileFigures, QualityFigures, Rate, Setting
 from consumer.evaluation.recommendations import Choice, Recommendation
 from consumer.judge.settings import JudgeSettings
 
@@ -142,7 +142,7 @@ def _chosen(setting: Setting, choice: Choice | None) -> tuple[str, ...]:
     )
 
 
-def _figures(figures: Figures) -> tuple[str, ...]:
+def _figures(figures: QualityFigures) -> tuple[str, ...]:
     return (
         f"{figures.right:,}",
         f"{figures.wrong:,}",

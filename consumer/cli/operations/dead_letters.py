@@ -16,12 +16,12 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, named_once
 from consumer.cli.results import answer, results, write_json
 from consumer.config.config import Config
-from consumer.kafka.sink.letter_replay import LetterReplay, Refused
-from consumer.kafka.sink.topic_letters import TopicLetters
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.kafka.sink.letter_replay import LetterReplay, ReplayRefused
+from consumer.kafka.sink.topic_letters import TopicLetterReader
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
-from consumer.model.letter import Letter, Letters, Selection
+from consumer.model.letter import Letter, LetterFilter, LetterReader
 from consumer.text.counts import counted
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.components import kafka_options
@@ -147,8 +147,8 @@ def replay(
     selection = _selection(chosen, reason, since, until, key)
     brokers, topic = letters_topic(chosen)
     options = kafka_options(chosen)
-    stopping = Stopping()
-    with stopping.listening(), TopicLetters(brokers, topic, options) as letters:
+    stopping = StopSignal()
+    with stopping.listening(), TopicLetterReader(brokers, topic, options) as letters:
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
         sending = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         selected = itertools.islice(filter(selection.takes, letters.letters()), limit)
@@ -167,7 +167,7 @@ def _named_sink(letters: str | None, sink: str | None) -> str | None:
 
 
 def _send(
-    sending: LetterReplay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping
+    sending: LetterReplay, letters: LetterReader, selected: Iterator[Letter], rate: float | None, stopping: StopSignal
 ) -> int:
     """Send the letters, print each refusal, and return the number of refusals."""
     console = render.console(stderr=True)
@@ -182,7 +182,7 @@ def _send(
                 break
             try:
                 sending.send(letter)
-            except Refused as reason:
+            except ReplayRefused as reason:
                 refused += 1
                 console.print(f"Not replayed: {letter.position}: {render.plain(str(reason))}")
             bar.update(task, completed=letters.progress()[0])
@@ -192,14 +192,14 @@ def _send(
 
 def _selection(
     config: Config, reasons: Sequence[str] | None, since: str | None, until: str | None, key: str | None
-) -> Selection:
+) -> LetterFilter:
     for reason in reasons or ():
         if reason not in frozenset(str(known) for known in Reason):
             meant = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
             raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/use/formats.md lists all reasons.")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until need a topic; dead letters in a file have no time")
-    return Selection(
+    return LetterFilter(
         frozenset(reasons or ()),
         None if since is None else option_time_ms("--since", since),
         None if until is None else option_time_ms("--until", until),

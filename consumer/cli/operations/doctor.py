@@ -12,7 +12,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
-from consumer.doctor.finding import Result, Status, examine, exit_code, sentence, unchecked, wrong
+from consumer.doctor.finding import CheckFindings, Status, examine, exit_code, sentence, unchecked, wrong
 from consumer.model.errors import ConfigError
 from consumer.text.redaction import redacted
 
@@ -49,20 +49,22 @@ def doctor(
         raise typer.Exit(code)
 
 
-def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str | None) -> Iterator[Result]:
+def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str | None) -> Iterator[CheckFindings]:
     try:
         chosen = configured(config, settings, **flags)
     except ConfigError as error:
-        yield Result(
+        yield CheckFindings(
             CONFIGURATION,
             (wrong(ConfigError, sentence(str(error)), "Correct it; dupwatch config show lists all settings."),),
         )
-        yield Result("everything else", (unchecked("The configuration is invalid.", "Fix the configuration first."),))
+        yield CheckFindings(
+            "everything else", (unchecked("The configuration is invalid.", "Fix the configuration first."),)
+        )
     else:
         yield from examine(checks_of(chosen))
 
 
-def _without_secrets(result: Result) -> Result:
+def _without_secrets(result: CheckFindings) -> CheckFindings:
     """Return the result without the secrets that a server or a library may have quoted."""
     findings = (
         finding._replace(found=redacted(finding.found), remedy=finding.remedy and redacted(finding.remedy))
@@ -71,7 +73,7 @@ def _without_secrets(result: Result) -> Result:
     return result._replace(findings=tuple(findings))
 
 
-def _shown(examined: Iterator[Result]) -> list[Result]:
+def _shown(examined: Iterator[CheckFindings]) -> list[CheckFindings]:
     """Print each result as soon as it is there, since a check may take seconds. Return all results."""
     console, shown = render.console(), []
     with results():
@@ -82,7 +84,7 @@ def _shown(examined: Iterator[Result]) -> list[Result]:
     return shown
 
 
-def _print(console: Console, result: Result) -> None:
+def _print(console: Console, result: CheckFindings) -> None:
     console.print(Text(render.plain(result.name), "bold"))
     for finding in result.findings:
         mark, style = _MARKS[finding.status]
@@ -93,7 +95,7 @@ def _print(console: Console, result: Result) -> None:
             console.print(Text(f"      → {render.plain(finding.remedy)}"))
 
 
-def _summary(examined: Sequence[Result]) -> Text:
+def _summary(examined: Sequence[CheckFindings]) -> Text:
     count = dict.fromkeys(_MARKS, 0)
     for result in examined:
         for finding in result.findings:
@@ -102,7 +104,7 @@ def _summary(examined: Sequence[Result]) -> Text:
     return Text(f"{counts}.", _MARKS["wrong"][1] if count["wrong"] else "bold")
 
 
-def _plain(examined: Sequence[Result]) -> dict[str, object]:
+def _plain(examined: Sequence[CheckFindings]) -> dict[str, object]:
     findings = [
         {"check": result.name, "status": finding.status, "found": finding.found, "remedy": finding.remedy}
         for result in examined

@@ -6,7 +6,7 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.doctor.pages_client import ClientAccess, PagesClient, Unanswered, own_url, with_own_certificate
+from consumer.doctor.pages_client import ClientAccess, PagesClient, PageUnavailable, own_url, with_own_certificate
 
 WAIT_S: Final = 5.0
 _ALIVE: Final = 200
@@ -33,7 +33,7 @@ def health(
     page = "/readyz" if ready else "/healthz"
     try:
         answer = pages.get(page)
-    except Unanswered as error:
+    except PageUnavailable as error:
         console.print(
             f"No answer from {render.plain(url)}: {render.plain(str(error))}. Check that the consumer runs, and that "
             "this is its http.listen.",

@@ -10,7 +10,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
-from consumer.kafka.groups import HeldPartition, Way
+from consumer.kafka.groups import HeldPartition, ResumePoint
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
 from consumer.wiring.kafka_parts import held_partitions
@@ -84,7 +84,7 @@ def resume(
         raise ConfigError("--until and --skip-to exclude each other; use one")
     chosen = configured(config, settings, source__url=source, kafka__group=group)
     with held_partitions(chosen) as found:
-        resumed = found.resume(partitions or [], Way(until, skip_to))
+        resumed = found.resume(partitions or [], ResumePoint(until, skip_to))
     with results():
         report = "".join(f"{_sentence(partition, until, skip_to)}\n" for partition in resumed) or _none_held(chosen)
         write(report.encode())

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from consumer.cli.operations.size_request import Numbers, SizeRequest, check_measuring, size_request
+from consumer.cli.operations.size_request import SizeOptions, SizeRequest, check_measuring, size_request
 from consumer.cli.operations.size_view import plain, text
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import answer, standard_error
@@ -71,7 +71,7 @@ def size(
     Both judge articles into a store in a temporary folder, which takes up to some GB: set TMPDIR to a folder on the
     disk of the store to come. Nothing else is written.
     """
-    numbers = Numbers(articles_a_day, chars, lang, window, copies, peak)
+    numbers = SizeOptions(articles_a_day, chars, lang, window, copies, peak)
     request = size_request(configured(config, settings), store, numbers, _options(config, settings))
     check_measuring(sample, calibrate_seconds)
     found, sources = _sizing(request, sample, calibrate_seconds if calibrate else None)

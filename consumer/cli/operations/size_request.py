@@ -22,7 +22,7 @@ _SECONDS_MAX: Final = 3_600
 _PEAK_MAX: Final = 1_000
 
 
-class Numbers(NamedTuple):
+class SizeOptions(NamedTuple):
     """The options as given, None for those that were not."""
 
     articles_a_day: int
@@ -42,11 +42,11 @@ class SizeRequest(NamedTuple):
     feed: Feed
     chars: int
     language: Language
-    given: Numbers
+    given: SizeOptions
     options: tuple[str, ...]
 
 
-def size_request(config: Config, store: str | None, numbers: Numbers, options: tuple[str, ...] = ()) -> SizeRequest:
+def size_request(config: Config, store: str | None, numbers: SizeOptions, options: tuple[str, ...] = ()) -> SizeRequest:
     """Return the request. Raises ``ConfigError``, with a sentence that says what to write, for impossible values."""
     if numbers.window is not None:
         window_s = int(option_duration("--window", numbers.window).total_seconds())

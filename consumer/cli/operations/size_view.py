@@ -12,7 +12,7 @@ from rich.text import Text
 from consumer.cli import render
 from consumer.cli.operations.size_request import SizeRequest
 from consumer.store_tools.sizing import GB, REPLICAS, Sizing
-from consumer.store_tools.sizing_report import Group, Sources, assumptions, gigabytes
+from consumer.store_tools.sizing_report import FigureGroup, Sources, assumptions, gigabytes
 from storage.lmdb.kind import MAP_SHARE_MAX
 
 _NAME_CHARS: Final = 26
@@ -20,7 +20,7 @@ _SOURCE_CHARS: Final = 21
 _LINE_CHARS: Final = 78
 
 
-def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[Group]) -> dict[str, object]:
+def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]) -> dict[str, object]:
     """Return all of it as a value for JSON."""
     figures = {
         figure.key: {"value": figure.value, "source": figure.source} for group in groups for figure in group.figures
@@ -34,7 +34,9 @@ def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequenc
     }
 
 
-def text(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[Group]) -> Iterator[RenderableType]:
+def text(
+    request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]
+) -> Iterator[RenderableType]:
     """Yield a table for each group, what is assumed, and the commands to go on with."""
     for group in groups:
         columns = (

@@ -18,7 +18,7 @@ from consumer.judge.binding import settings_in
 from consumer.model.errors import StoreBroken, StoreMismatch
 from consumer.store_tools import inspection
 from consumer.store_tools.export import exported
-from consumer.store_tools.inspection import Findings
+from consumer.store_tools.inspection import VerificationReport
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.text.counts import counted
 from consumer.wiring.components import lexicon_of
@@ -102,7 +102,7 @@ def verify(
     if dangling:
         _write_dangling(chosen, pending_s)
         return
-    findings = Findings()
+    findings = VerificationReport()
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
         opened.check()
@@ -119,7 +119,7 @@ def verify(
 def _write_dangling(config: Config, pending_s: int) -> None:
     written = 0
     with opened_store(config, readonly=True) as opened, results():
-        for flag in inspection.dangling(opened, now_ms() - MS_PER_S * pending_s):
+        for flag in inspection.dangling_flags(opened, now_ms() - MS_PER_S * pending_s):
             write((flag.verdict or b"") + b"\n")
             written += 1
     if written:
@@ -129,7 +129,7 @@ def _write_dangling(config: Config, pending_s: int) -> None:
     )
 
 
-def _findings_text(findings: Findings) -> Iterator[RenderableType]:
+def _findings_text(findings: VerificationReport) -> Iterator[RenderableType]:
     counts = [(name, getattr(findings, name)) for name in ("versions", "kept", "duplicates", "pending", "tombstones")]
     yield render.pairs("Checked", [*counts, ("wrong", len(findings.wrong))])
     yield from map(render.plain, findings.wrong[:WRONG_SHOWN_MAX])

@@ -19,7 +19,7 @@ from consumer.wiring.components import scheme_of
 from consumer.wiring.stores import opened_store
 from storage.clock import MS_PER_S
 from storage.hbase.kind import HBASE
-from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
+from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, UnpackProgress
 from storage.hbase.schema import Share
 from storage.hbase.set_plans import PackTally
 from storage.hbase.store import HbaseStore
@@ -75,7 +75,7 @@ def unpack(
     """Turn all posting sets of an HBase store back into single postings, as they were before packing."""
     chosen = configured(config, settings, store__url=store)
     shares = _shares(chosen)
-    done = Unpacked(0, 0, None)
+    done = UnpackProgress(0, 0, None)
     with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:
         task = bar.add_task("unpacking", total=1.0)
         for done in packer.unpack():

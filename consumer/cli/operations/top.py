@@ -17,7 +17,7 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.config.config import Config
 from consumer.doctor.pages_client import ClientAccess, PagesClient, own_url, with_own_certificate
-from consumer.doctor.watching import Seen, Watched, look_at_all
+from consumer.doctor.watching import ConsumerStatus, WatchedConsumer, look_at_all
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
 
@@ -58,7 +58,7 @@ def top(
     named = urls or [own_url(chosen)]
     if len(named) > URLS_MAX:
         raise ConfigError(f"cannot watch {len(named)} consumers at once; the maximum is {URLS_MAX}")
-    watched = [Watched(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
+    watched = [WatchedConsumer(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
     with ThreadPoolExecutor(len(watched), thread_name_prefix="top") as pool:
         if once:
             _once(watched, pool, interval)
@@ -67,7 +67,7 @@ def top(
                 _live(watched, pool, interval)
 
 
-def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
+def _once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     look_at_all(watched, pool)
     time.sleep(interval_s)
     seen = look_at_all(watched, pool)
@@ -78,7 +78,7 @@ def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
         raise SourceError("no consumer answers; check that one is running, and its http.listen")
 
 
-def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
+def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     console = _console()
     looks = enumerate(_looks(watched, pool, interval_s))
     pictures = (
@@ -104,7 +104,9 @@ def _console() -> Console:
     return console
 
 
-def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> Iterator[list[Seen]]:
+def _looks(
+    watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float
+) -> Iterator[list[ConsumerStatus]]:
     """Yield what is seen, once per interval. A look that takes longer than that delays the next one."""
     while True:
         due_s = time.monotonic() + interval_s
@@ -112,7 +114,7 @@ def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: flo
         time.sleep(max(due_s - time.monotonic(), 0.0))
 
 
-def _headline(seen: Sequence[Seen], over: str) -> str:
+def _headline(seen: Sequence[ConsumerStatus], over: str) -> str:
     answering = sum(consumer.away is None for consumer in seen)
     return f"dupwatch top: {answering} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
 

@@ -10,8 +10,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli.render import figures, plain, table
-from consumer.doctor.scrapes import Interval, Outgrown, mean, outgrown_plans, quantile, rate
-from consumer.doctor.watching import Seen, ShownFlag, ShownText, latest, returning
+from consumer.doctor.scrapes import Interval, OutgrownPlan, mean, outgrown_plans, quantile, rate
+from consumer.doctor.watching import ConsumerStatus, ShownFlag, ShownText, latest, returning
 from storage.clock import MS_PER_S
 
 FLAGS_SHOWN: Final = 8
@@ -48,7 +48,7 @@ class StageTime(NamedTuple):
     mean_s: float | None
 
 
-def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
+def frame(seen: Sequence[ConsumerStatus], headline: str, width: int) -> RenderableType:
     """Return one picture of all consumers for a terminal of ``width`` columns."""
     intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
     parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
@@ -92,9 +92,9 @@ def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
     return f"{ms:,.0f} ms" if ms >= _SHORT_MS or not ms else f"{ms:.2g} ms"
 
 
-def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
+def _consumers(seen: Sequence[ConsumerStatus], width: int) -> RenderableType:
     rows = [
-        Figures(
+        ConsumerRow(
             Text(plain(consumer.name)),
             _state(consumer),
             _shown([] if consumer.interval is None else [consumer.interval]),
@@ -104,7 +104,7 @@ def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
     if len(seen) > 1:
         intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
         answer = Text(f"{len(intervals)} of {len(seen)} answer", "bold")
-        rows.append(Figures(Text("all", "bold"), answer, _shown(intervals)))
+        rows.append(ConsumerRow(Text("all", "bold"), answer, _shown(intervals)))
     names = ("consumer", *_FIGURES)
     states = max(min(row.state.cell_len, _STATE_CELLS_MIN) for row in rows)
     taken = table_width(names, [(row.name.plain, *row.figures) for row in rows])
@@ -118,7 +118,7 @@ def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
     return shown
 
 
-def _outgrown(found: Outgrown) -> Text:
+def _outgrown(found: OutgrownPlan) -> Text:
     return Text(
         f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
         f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
@@ -167,7 +167,7 @@ def _now(intervals: Sequence[Interval], name: str) -> float:
     return sum(interval.after.total(name) for interval in intervals)
 
 
-def _state(consumer: Seen) -> Text:
+def _state(consumer: ConsumerStatus) -> Text:
     if consumer.away is not None:
         return Text(f"unreachable: {plain(consumer.away, _WHY_CHARS_MAX)}", "bold red")
     if consumer.ready:
@@ -177,7 +177,7 @@ def _state(consumer: Seen) -> Text:
     return Text(f"not ready{why and ': '}{why}", "yellow")
 
 
-def _held_partitions(consumer: Seen) -> list[str]:
+def _held_partitions(consumer: ConsumerStatus) -> list[str]:
     """Return the held partitions of a consumer, as ``dupwatch poison`` names them."""
     samples = {} if consumer.interval is None else consumer.interval.after.samples.get(_HELD, {})
     labels = [dict(pairs) for pairs, value in samples.items() if value]
@@ -253,7 +253,7 @@ def _title(flag: ShownFlag) -> str:
     return f"(released) {title}" if flag.released else title
 
 
-class Figures(NamedTuple):
+class ConsumerRow(NamedTuple):
     """The name of a consumer, its state, and its figures in the order of the columns."""
 
     name: Text
@@ -271,7 +271,9 @@ def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], importance: Seq
     return shown
 
 
-def stacked(names: Sequence[str], consumers: Sequence[Figures], importance: Sequence[str], width: int) -> list[Text]:
+def stacked(
+    names: Sequence[str], consumers: Sequence[ConsumerRow], importance: Sequence[str], width: int
+) -> list[Text]:
     """Return two lines per consumer, name and state above the figures, and a last line that names hidden columns."""
     rows = [consumer.figures for consumer in consumers]
     shown = fitting(names, rows, importance, width - len(_INDENT))

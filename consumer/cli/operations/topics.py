@@ -9,8 +9,8 @@ from consumer.cli.results import results, write
 from consumer.feeds.kinds import source_of
 from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
-from consumer.kafka.planned_topics import planned
-from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
+from consumer.kafka.planned_topics import topic_plan
+from consumer.kafka.topics import PlannedTopic, Shape, SinkTopics, TopicReport
 from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.components import kafka_options
 from storage.clock import MS_PER_S
@@ -69,7 +69,7 @@ def init(
         raise ConfigError(
             "--source and --sink name different brokers; create the topics of each with a command of its own"
         )
-    wanted = planned(SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S)
+    wanted = topic_plan(SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S)
     shape = Shape(partitions, replication)
     if print_:
         with results():
@@ -97,7 +97,7 @@ def _plan_lines(topic: PlannedTopic, shape: Shape) -> str:
     return f"{topic.name}: {words}\n    may be compacted: {topic.compaction}\n"
 
 
-def _report_lines(report: Report) -> str:
+def _report_lines(report: TopicReport) -> str:
     state = "created" if report.created else "differs" if report.differences else "ok"
     lines = [f"{report.topic.name}: {state}", f"    may be compacted: {report.topic.compaction}"]
     return "".join(f"{line}\n" for line in lines + [f"    {difference}" for difference in report.differences])

@@ -13,11 +13,11 @@ from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_rep
 from consumer.cli.runs.run import run_feed
 from consumer.config.config import Config
 from consumer.decode.codecs import described_feeds
-from consumer.files.backfill_state import State, default_state, named_state
+from consumer.files.backfill_state import BackfillState, default_state, named_state
 from consumer.files.checkpoint import checkpoint_path
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
@@ -66,7 +66,7 @@ def backfill(
     console = render.console(stderr=True)
     state_file, notice = _state(chosen, state)
     chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(state_file)})})
-    stopping = Stopping()
+    stopping = StopSignal()
     report = FeedReport()
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
@@ -92,7 +92,7 @@ def backfill(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _state(config: Config, named: str | None) -> State:
+def _state(config: Config, named: str | None) -> BackfillState:
     store = store_identity(config.store.url)
     if named is not None:
         return named_state(Path(named), store)

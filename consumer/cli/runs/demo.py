@@ -25,7 +25,7 @@ from consumer.decode.codecs import described_feeds
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.time_limits import ENDING_S
 from consumer.kafka.topics import SinkTopics
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -61,7 +61,7 @@ _BANKS: Final = (
 )
 
 
-class _EndOfFeed(Stopping):
+class _EndOfFeed(StopSignal):
     """Stops the run, as a signal does, at the end of the feed."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _EndOfFeed(Stopping):
 class _Reminder:
     """Prints where to look at flags: at the beginning, again before it scrolls away, and when no more flags come."""
 
-    def __init__(self, console: Console, stopping: Stopping) -> None:
+    def __init__(self, console: Console, stopping: StopSignal) -> None:
         self._console = console
         self._stopping = stopping
         self._where: str | None = None
@@ -218,7 +218,7 @@ def _topic_names() -> list[str]:
 
 @contextmanager
 def _console_served(
-    console: Console, reminder: _Reminder, config: Config, run: LastingRun, stopping: Stopping
+    console: Console, reminder: _Reminder, config: Config, run: LastingRun, stopping: StopSignal
 ) -> Iterator[None]:
     """Serve the moderators' console from a thread until the end of the block.
 

@@ -10,7 +10,7 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_flags, show_report
 from consumer.config.config import Config
 from consumer.kafka.time_limits import ENDING_S
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
 from consumer.model.program_version import program_version
 from consumer.pipeline.batches import BatchCommitted
@@ -26,7 +26,7 @@ def run_lasting(config: Config, *, show: bool) -> None:
     """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
-    stopping = Stopping(interrupts=False)
+    stopping = StopSignal(interrupts=False)
     report = FeedReport()
     began_s = time.monotonic()
 

@@ -11,9 +11,9 @@ from rich.table import Table
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, WorkersOption, configured
 from consumer.cli.results import results, write_json
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.migration.building import prepared_migration
-from consumer.migration.migration import CaughtUp, Migration, Moves, TextsCopied, WindowGap
+from consumer.migration.migration import FillCaughtUp, Migration, MigrationPlan, TextsCopied, WindowGap
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -45,7 +45,7 @@ class Reporter:
         """Show what is reported from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(TextsCopied, self._texts_copied)
-        hooks.on(CaughtUp, self._caught_up)
+        hooks.on(FillCaughtUp, self._caught_up)
         hooks.on(WindowGap, self._gap)
 
     def _committed(self, batch: BatchCommitted) -> None:
@@ -65,7 +65,7 @@ class Reporter:
         if copied.texts:
             self._console.print(f"Copied what the old store remembers of {counted(copied.texts, 'text')}.")
 
-    def _caught_up(self, _: CaughtUp) -> None:
+    def _caught_up(self, _: FillCaughtUp) -> None:
         """Ask the user to stop the old consumers."""
         self._console.print(
             f"The new store has caught up with the group {render.plain(self._from_group)} and follows it. Stop its"
@@ -125,9 +125,9 @@ def migrate(
     )  # fmt: skip
     console = render.console(stderr=True)
     progress = render.progress(console)
-    stopping = Stopping(interrupts=False)
+    stopping = StopSignal(interrupts=False)
     watcher = Reporter(console, progress, from_group)
-    moves = Moves(from_group, from_store, allow_gap)
+    moves = MigrationPlan(from_group, from_store, allow_gap)
     began_s = time.monotonic()
     with stopping.listening(), prepared_migration(chosen, moves, Hooks(watcher), stopping) as ready:
         console.print(

@@ -18,7 +18,7 @@ from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_
 from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.sink.outgoing import ANY_PARTITION
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
 from consumer.wiring import components
@@ -59,7 +59,7 @@ def produce(
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
     console = render.console(stderr=True)
-    stopping = Stopping()
+    stopping = StopSignal()
     source = components.feed_file(chosen, sample_feed() if feed is None else feed)
     try:
         sender = FeedSender(
@@ -94,7 +94,7 @@ def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, 
     return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 
 
-def _waiting(stopping: Stopping, progress: Progress, source: FileSource) -> Callable[[float], bool]:
+def _waiting(stopping: StopSignal, progress: Progress, source: FileSource) -> Callable[[float], bool]:
     """Return what waits between two records and shows the progress."""
     update = render.follow(progress, "sending", source.progress)
 

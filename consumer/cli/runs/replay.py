@@ -15,12 +15,12 @@ from consumer.cli.runs.feed_report import FeedReport
 from consumer.config.config import Config
 from consumer.judge.tally import Tally
 from consumer.kafka.offset_range import OffsetRange, parse_bound
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted
-from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
+from consumer.store_tools.compare_stores import CHANGES, StoreComparison, VerdictChange, compare_stores
 from consumer.text.counts import counted
 from consumer.text.timestamps import TIME_HELP
 from consumer.wiring.replay_run import ReplayRun, prepared_replay
@@ -72,7 +72,7 @@ def replay(
     _check_stores_and_sink(chosen, theirs, against)
     offsets = OffsetRange(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
-    stopping = Stopping(interrupts=False)
+    stopping = StopSignal(interrupts=False)
     feed = FeedReport()
     hooks = Hooks(feed)
     began_s = time.monotonic()
@@ -118,7 +118,7 @@ def _report(
     answer(json=json, lines=lines, text=() if report is None else _text(report))
 
 
-def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, Any]:
+def _plain(tally: Tally, dead_letters: int, report: StoreComparison | None) -> dict[str, Any]:
     return {
         "judged": {
             "articles": tally.versions,
@@ -135,13 +135,13 @@ def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, 
     }
 
 
-def _text(report: Report) -> Iterator[RenderableType]:
+def _text(report: StoreComparison) -> Iterator[RenderableType]:
     rows = {words: report.counts[kind] for kind, words in CHANGES.items()}
     yield render.pairs("Versions, compared with the consumers' store", rows.items())
     yield from map(_example_text, report.examples)
 
 
-def _example_text(example: Changed) -> Text:
+def _example_text(example: VerdictChange) -> Text:
     before = "no verdict" if example.before is None else _verdict_text(example.before)
     return Text.assemble(
         (render.plain(example.now.id), "bold"), f": {CHANGES[example.change]}\n",

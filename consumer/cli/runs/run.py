@@ -18,14 +18,14 @@ from consumer.decode.codecs import described_feeds
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
-from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError, TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.wiring.feeds import source_side
-from consumer.wiring.file_run import Run, prepared_run
+from consumer.wiring.file_run import FileRun, prepared_run
 from consumer.wiring.stores import outlives_run
 
 _OTHER_ENCODING: Final = (
@@ -98,7 +98,7 @@ def run(
 def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
     """Judge a file or a stream, and print what came of it."""
     console = render.console(stderr=True)
-    stopping = Stopping()
+    stopping = StopSignal()
     report = FeedReport()
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
@@ -122,7 +122,7 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def run_feed(ready: Run, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
+def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
     """Run to the end, with a progress bar. The refusal of a feed is returned, to be raised after the summary."""
     with render.progress(console) as progress:
         hooks.on(BatchCommitted, render.follow(progress, "judging", ready.source.progress))

@@ -9,7 +9,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.kafka.time_limits import ENDING_S
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
 from consumer.model.program_version import program_version
 from consumer.pipeline.feed_kind import Streams
@@ -42,7 +42,7 @@ def serve(
     service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
-    stopping, streams = Stopping(interrupts=False), Streams(standard_output(), standard_error())
+    stopping, streams = StopSignal(interrupts=False), Streams(standard_output(), standard_error())
     with stopping.listening(), service.prepared_service(chosen, streams, Hooks(), stopping) as ready:
         where = chosen.store.url
         _run(ready, stopping, chosen.service.drain_s, f"Serving {render.plain(where)} at", "Serving", store=where)
@@ -78,12 +78,12 @@ def console(
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
-    stopping, again = Stopping(interrupts=False), "sink" if rebuild == "topic" else rebuild
+    stopping, again = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
     with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=again) as ready:
         _run(ready, stopping, chosen.console.drain_s, "The console is at", "Console")
 
 
-def _run(ready: Any, stopping: Stopping, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
+def _run(ready: Any, stopping: StopSignal, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
     """Say where it listens, to people in a sentence and to programs in the log, and run until it is stopped."""
     enforce(stopping, ready.stop, drain_s + ENDING_S)
     if logs.tells_people():

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
 from consumer.banks.bank import BankError
-from consumer.console.intake.intake import Stopped
-from consumer.model.errors import Abandoned, NotBegun, SinkError, SourceError, StoreMismatch
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.console.intake.intake import ConsoleStopped
+from consumer.model.errors import Abandoned, SinkError, SourceError, StoppedBeforeStart, StoreMismatch
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.reviews.database import DatabaseUnavailable
 from storage.backoff import Backoff
 from storage.errors import StoreError
@@ -21,7 +21,7 @@ log = logging.getLogger("dupwatch")
 
 _PAUSES: Final = Backoff(0.2, 10.0)
 _JOIN_S: Final = 15.0
-_PARTS: Final[tuple[tuple[type[Exception], Part], ...]] = (
+_PARTS: Final[tuple[tuple[type[Exception], RunPart], ...]] = (
     (DatabaseUnavailable, "database"),
     (StoreError, "store"),
     (StoreMismatch, "store"),
@@ -32,28 +32,28 @@ _PARTS: Final[tuple[tuple[type[Exception], Part], ...]] = (
 _FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
 
 
-class Repeating(NamedTuple):
+class WorkSchedule(NamedTuple):
     """The pause between two turns of work, and the part that is out of reach where it fails and names no other."""
 
     pause_s: float
-    part: Part
+    part: RunPart
 
 
-class Background:
+class BackgroundWork:
     """Calls ``work`` in a thread while the context is open: with pauses, at once where it returns True, or woken.
 
     ``stopping``, which several may share, is set at the end, and is for long work to look at.
     """
 
     def __init__(
-        self, name: str, work: Callable[[], bool], repeating: Repeating, hooks: Hooks, stopping: threading.Event
+        self, name: str, work: Callable[[], bool], repeating: WorkSchedule, hooks: Hooks, stopping: threading.Event
     ) -> None:
         self._work = work
         self._pause_s = repeating.pause_s
         self._part = repeating.part
         self._hooks = hooks
         self._woken = threading.Event()
-        self._away: Part | None = None
+        self._away: RunPart | None = None
         self.stopping = stopping
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -88,7 +88,7 @@ class Background:
                 return
             try:
                 more = self._work()
-            except (Stopped, NotBegun, Abandoned):
+            except (ConsoleStopped, StoppedBeforeStart, Abandoned):
                 continue
             except Exception as error:  # noqa: BLE001  # it is told, and tried again
                 self._tell(error)

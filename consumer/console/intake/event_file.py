@@ -20,7 +20,7 @@ from consumer.model.errors import Abandoned, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import End, RawBatch, RawRecord
 from consumer.reviews.database import Connection, Database
-from consumer.reviews.read_files import Mark, Marks, forget_marks, marks_of, move_marks
+from consumer.reviews.read_files import FileMark, FileMarks, forget_marks, marks_of, move_marks
 from storage.files import opened_regular
 
 log = logging.getLogger("dupwatch")
@@ -36,7 +36,7 @@ MARKS_APART_BYTES: Final = 1 << 20
 
 
 _NOTHING: Final = hashlib.sha256().hexdigest()
-_BEGINNING: Final = Mark(0, 0, _NOTHING)
+_BEGINNING: Final = FileMark(0, 0, _NOTHING)
 
 
 class EventFile(EventSource):
@@ -48,9 +48,9 @@ class EventFile(EventSource):
         self._limits = limits
         self._stopped = stopped
         self._key = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
-        self._marks: Marks = ()
+        self._marks: FileMarks = ()
         self._inode: tuple[int, int] | None = None
-        self._without_news: tuple[Mark, tuple[int, int], int, int] | None = None
+        self._without_news: tuple[FileMark, tuple[int, int], int, int] | None = None
         self._read_to = 0
         self._is_abandoned = False
 
@@ -118,7 +118,7 @@ class EventFile(EventSource):
         """Have the file read from its beginning. Raises ``DatabaseUnavailable``."""
         self._database.written(lambda connection: forget_marks(connection, [self._key]))
 
-    def _place(self, descriptor: int) -> tuple[Mark, bytes]:
+    def _place(self, descriptor: int) -> tuple[FileMark, bytes]:
         """Return the latest known place that the file still has, and the bytes before it that show that.
 
         Later places are forgotten. Raises ``DatabaseUnavailable``.
@@ -134,7 +134,7 @@ class EventFile(EventSource):
         self._forget(())
         return _BEGINNING, b""
 
-    def _forget(self, left: Marks) -> None:
+    def _forget(self, left: FileMarks) -> None:
         """Keep these marks alone. Where another console has moved them, that is found out with the next batch."""
         before = self._marks
         if left == before:
@@ -147,16 +147,16 @@ class EventFile(EventSource):
         if self._database.written(lambda connection: move_marks(connection, self._key, before, left)):
             self._marks = left
 
-    def _read(self, descriptor: int, place: Mark, tail: bytes) -> Iterator[RawBatch]:
+    def _read(self, descriptor: int, place: FileMark, tail: bytes) -> Iterator[RawBatch]:
         splitter = LineSplitter(self._limits.record_bytes_max, Position(place.line, place.offset))
         at = place.offset
         while chunk := os.pread(descriptor, CHUNK_BYTES, at):
             # What is read now identifies its place, and not what the file has once a batch is stored.
             held, held_from = tail + chunk, at - len(tail)
 
-            def mark(end: Position, held: bytes = held, held_from: int = held_from) -> Mark:
+            def mark(end: Position, held: bytes = held, held_from: int = held_from) -> FileMark:
                 upto = end.offset - held_from
-                return Mark(end.line, end.offset, _digest(held[max(0, upto - TAIL_BYTES) : upto]))
+                return FileMark(end.line, end.offset, _digest(held[max(0, upto - TAIL_BYTES) : upto]))
 
             records: list[RawRecord] = []
             for record in splitter.feed(chunk):
@@ -170,7 +170,7 @@ class EventFile(EventSource):
             tail = held[-TAIL_BYTES:]
 
 
-def remembered(marks: Marks, latest: Mark) -> Marks:
+def remembered(marks: FileMarks, latest: FileMark) -> FileMarks:
     """Return the marks to keep once a file is read up to ``latest``: earlier ones lie apart from each other."""
     earlier = marks[1:]
     if marks and marks[0].offset - (earlier[0].offset if earlier else 0) >= MARKS_APART_BYTES:
@@ -178,8 +178,8 @@ def remembered(marks: Marks, latest: Mark) -> Marks:
     return (latest, *earlier)[:MARKS_MAX]
 
 
-def _mark(end: End) -> Mark:
-    if not isinstance(end, Mark):
+def _mark(end: End) -> FileMark:
+    if not isinstance(end, FileMark):
         raise TypeError("a batch of a file ends at a mark")
     return end
 

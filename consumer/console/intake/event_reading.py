@@ -21,7 +21,7 @@ from consumer.model.near_miss import NearMiss, decode_near_miss
 from consumer.model.record import RawRecord
 from consumer.model.story import STORY_SCHEMA
 from consumer.model.verdict import SCHEMA, Released, Verdict, decode_verdict
-from consumer.reviews.kinds.bank_mentions import denied
+from consumer.reviews.kinds.bank_mentions import denying_items
 from consumer.reviews.portable import is_storable_id
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, SkippedFor
 
@@ -53,7 +53,7 @@ class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing faile
     """A record is an event of a later version. It is left for a console of that version."""
 
 
-class _Named(msgspec.Struct):
+class _SchemaMember(msgspec.Struct):
     """The member of an event that names its schema."""
 
     schema: str
@@ -191,7 +191,7 @@ def _near_miss(data: bytes) -> NearMiss:
 def _bank_match(data: bytes) -> BankMatchEvent:
     match = decode_bank_match(data)
     _check_times(match.arrived_at, match.decided_at)
-    if not all(map(is_storable_id, (match.id, match.version))) or not denied(match.banks):
+    if not all(map(is_storable_id, (match.id, match.version))) or not denying_items(match.banks):
         raise ValueError("it names what no store or no bank can hold")
     return match
 
@@ -223,6 +223,6 @@ def _check_sources(*sources: str | msgspec.UnsetType) -> None:
 def _schema_of(record: RawRecord) -> str:
     """Return the schema that a record names, "" where it names none."""
     try:
-        return msgspec.json.decode(record.data, type=_Named).schema
+        return msgspec.json.decode(record.data, type=_SchemaMember).schema
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""

@@ -20,7 +20,7 @@ from consumer.model.hooks import Hooks
 from consumer.reviews.database import Database, DatabaseUnavailable
 from consumer.reviews.outbox import limits, sink_events
 from consumer.reviews.outbox.events import EventKind
-from consumer.reviews.outbox.limits import Waiting
+from consumer.reviews.outbox.limits import OutboxBacklog
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.telemetry.metrics.console import EventsMissed, EventsSent, OutboxCounted, SinkEventKind
 from storage.clock import MS_PER_S
@@ -145,7 +145,7 @@ class EventSender:
         with self._parts.database.reading() as connection:
             # First: what is committed in between is not passed over.
             latest_id = sink_events.latest_id(connection)
-            events = sink_events.pending(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
+            events = sink_events.pending_events(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
         if not events:
             self._seen_ids[stream] = latest_id
         return events
@@ -190,5 +190,5 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     )
 
 
-def _age_s(waiting: Waiting, now_ms: int) -> float:
+def _age_s(waiting: OutboxBacklog, now_ms: int) -> float:
     return 0.0 if waiting.since_ms is None else max(0, now_ms - waiting.since_ms) / MS_PER_S

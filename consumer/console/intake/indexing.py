@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.console.context import Articles
-from consumer.console.intake.background import Background, Repeating
+from consumer.console.context import ArticleReader
+from consumer.console.intake.background import BackgroundWork, WorkSchedule
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.reviews import queue
@@ -21,8 +21,8 @@ from consumer.reviews.database import Connection, Database
 from consumer.reviews.portable import portions
 from consumer.reviews.word_index import parts, waiting
 from consumer.reviews.word_index.pages import Numbers
-from consumer.reviews.word_index.parts import Part
-from consumer.reviews.word_index.waiting import Claim
+from consumer.reviews.word_index.parts import IndexPart
+from consumer.reviews.word_index.waiting import IndexClaim
 from consumer.reviews.word_index.words import WordCutter
 
 log = logging.getLogger("dupwatch")
@@ -42,7 +42,7 @@ class IndexParts(NamedTuple):
     """
 
     database: Database
-    articles: Articles
+    articles: ArticleReader
     cutter: WordCutter | None
     now_ms: Callable[[], int]
     proceed: Callable[[], None]
@@ -99,7 +99,7 @@ class Indexer:
             log.info("%d flags are found by id and source only: the store does not have their texts", given_up)
         return len(claimed.flag_ids) == waiting.CLAIMED_MAX
 
-    def _words_of(self, claimed: Claim) -> tuple[dict[int, set[int]], list[int]]:
+    def _words_of(self, claimed: IndexClaim) -> tuple[dict[int, set[int]], list[int]]:
         """Return the words of flags, and the flags whose texts the store does not have."""
         cutter = self._parts.cutter
         assert cutter is not None  # noqa: S101  # or nothing is indexed
@@ -160,7 +160,7 @@ class Indexer:
         self._parts.database.written(lambda connection: parts.leave(connection, part.part_id, gone, until_ms, now_ms))
         return True
 
-    def _gone(self, part: Part) -> Numbers:
+    def _gone(self, part: IndexPart) -> Numbers:
         """Return the flags of a part whose articles the store no longer has."""
         with self._parts.database.reading() as connection:
             flag_ids = parts.ids_of(connection, part.part_id)
@@ -174,7 +174,7 @@ class Indexer:
         return np.array(gone, np.int64)
 
 
-def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> Background:
+def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> BackgroundWork:
     """Return what keeps the index of words, or what deletes it where there is no cutter."""
     indexer = Indexer(index_parts)
 
@@ -182,8 +182,8 @@ def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stoppi
         with turns.at_work():
             return clear_index(index_parts.database) if index_parts.cutter is None else indexer.work()
 
-    repeating = Repeating(_CLEAR_S, "database") if index_parts.cutter is None else Repeating(_INDEX_S, "store")
-    return Background("search", keep, repeating, hooks, stopping)
+    repeating = WorkSchedule(_CLEAR_S, "database") if index_parts.cutter is None else WorkSchedule(_INDEX_S, "store")
+    return BackgroundWork("search", keep, repeating, hooks, stopping)
 
 
 def clear_index(database: Database) -> bool:

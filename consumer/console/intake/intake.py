@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake.event_reading import NEWER_EVENT, NewerEvent, PlaceOf, read_verdicts
-from consumer.lifecycle.retry import Awaited, UntilReachable
+from consumer.lifecycle.retry import RetrySubject, RetryUntilReachable
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
@@ -27,9 +27,9 @@ from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
-from consumer.reviews.flag_events import Added, add_events
+from consumer.reviews.flag_events import IntakeCounts, add_events
 from consumer.reviews.floods import Flood, note_floods
-from consumer.reviews.kinds.side_entries import SidesAdded, add_sides
+from consumer.reviews.kinds.side_entries import AddedEntries, add_sides
 from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
 from consumer.reviews.outbox.flood_events import tell_of_floods
 from consumer.reviews.outbox.story_events import tell_of_growth
@@ -37,7 +37,7 @@ from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import StandingOutcome, counts_in_force
 from consumer.reviews.word_index.waiting import waiting_count
-from consumer.telemetry.metrics.console import EventsTaken, FlagsDecided, FloodsBegan, QueueCounted, TakenKind
+from consumer.telemetry.metrics.console import EventsTaken, FlagsDecided, FloodsStarted, QueueCounted, TakenKind
 from storage.clock import MS_PER_S
 
 log = logging.getLogger("dupwatch")
@@ -82,11 +82,11 @@ class EventSource(Protocol):
         ...
 
 
-class Stopped(Exception):  # noqa: N818  # nothing failed
+class ConsoleStopped(Exception):  # noqa: N818  # nothing failed
     """The console ends."""
 
 
-def nothing(_: Connection) -> None:
+def store_nothing(_: Connection) -> None:
     """Store nothing."""
 
 
@@ -103,16 +103,16 @@ class BatchIntake(ABC, Generic[Event]):
         self._turns = Turns(hooks)
 
     def take_all(self, source: EventSource) -> None:
-        """Take in batches until the source ends. Raises ``SourceError``, and ``Stopped``."""
+        """Take in batches until the source ends. Raises ``SourceError``, and ``ConsoleStopped``."""
         for batch in source.batches():
             with self._turns.at_work():
                 self._take(source, batch)
 
     def proceed(self) -> None:
-        """Report progress. Raises ``Stopped``."""
+        """Report progress. Raises ``ConsoleStopped``."""
         self._turns.turn()
         if self._stopping.is_set():
-            raise Stopped
+            raise ConsoleStopped
 
     @abstractmethod
     def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Event]:
@@ -120,7 +120,7 @@ class BatchIntake(ABC, Generic[Event]):
 
     @abstractmethod
     def take_in(
-        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
+        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = store_nothing
     ) -> None:
         """Store events in one transaction once the database answers, and report them.
 
@@ -165,10 +165,10 @@ class BatchIntake(ABC, Generic[Event]):
             if events:
                 self._hooks.report(EventsTaken(kind, events))
 
-    def patience(self, proceed: Callable[[], None]) -> UntilReachable:
+    def patience(self, proceed: Callable[[], None]) -> RetryUntilReachable:
         """Return what waits for the database."""
-        database = Awaited("database", self._name, DatabaseUnavailable, "The console's database")
-        return UntilReachable(proceed, self._hooks, database)
+        database = RetrySubject("database", self._name, DatabaseUnavailable, "The console's database")
+        return RetryUntilReachable(proceed, self._hooks, database)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,8 @@ class IntakeParts:
 class _IntakeOutcome(NamedTuple):
     """What became of a batch. ``begun`` counts floods that have begun, and ``told`` are those that events tell of."""
 
-    added: Added
-    sides: SidesAdded
+    added: IntakeCounts
+    sides: AddedEntries
     decided: Mapping[StandingOutcome, int]
     begun: int
     told: Sequence[Flood]
@@ -226,13 +226,13 @@ class Intake(BatchIntake[Verdict]):
 
     @override
     def take_in(
-        self, events: Sequence[Verdict], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
+        self, events: Sequence[Verdict], proceed: Callable[[], None], note: Callable[[Connection], None] = store_nothing
     ) -> None:
         self._take_in(events, proceed, note, takes_all=self._takes_all)
 
     def take_in_all(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
         """Store events as ``take_in`` does, and all entries that are made of verdicts."""
-        self._take_in(events, proceed, nothing, takes_all=True)
+        self._take_in(events, proceed, store_nothing, takes_all=True)
 
     def _take_in(
         self,
@@ -250,7 +250,7 @@ class Intake(BatchIntake[Verdict]):
         def stored(connection: Connection) -> _IntakeOutcome:
             note(connection)
             added = add_events(connection, events)
-            sides = add_sides(connection, events) if takes_all else SidesAdded()
+            sides = add_sides(connection, events) if takes_all else AddedEntries()
             tell_of_flags(connection, added.new, now_ms)
             # Before stories are looked at: what is wrong is no copy, begins none, and makes no flood.
             decided = self._parts.decide_new(connection, added.flag_ids)
@@ -274,7 +274,7 @@ class Intake(BatchIntake[Verdict]):
         )
         self._parts.report_decided(decided)
         if begun:
-            self._parts.hooks.report(FloodsBegan(begun))
+            self._parts.hooks.report(FloodsStarted(begun))
         for flood in told:
             log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
         if told:

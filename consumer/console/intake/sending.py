@@ -18,7 +18,7 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, sending
 from consumer.reviews.database import Connection, Database
-from consumer.reviews.sending import Due
+from consumer.reviews.sending import DueRelease
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics.console import ReleaseEnded
 from storage.clock import MS_PER_S
@@ -70,7 +70,7 @@ class ReleasePort(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SenderParts:
+class ReleaseSenderParts:
     """What a sender works with. Releases wait while ``unwritable`` returns what this process may not write."""
 
     database: Database
@@ -80,14 +80,14 @@ class SenderParts:
     unwritable: Callable[[], Path | None] = lambda: None
 
 
-class Sender:
+class ReleaseSender:
     """Sends what is due; used by one thread. Others may do so in other processes."""
 
-    def __init__(self, parts: SenderParts) -> None:
+    def __init__(self, parts: ReleaseSenderParts) -> None:
         self._parts = parts
         self._worker = uuid.uuid4().hex
         self._turns = Turns(parts.hooks)
-        self._claimed: deque[Due] = deque()
+        self._claimed: deque[DueRelease] = deque()
         self._claimed_until_s = 0.0
         self._alone = 0
         self._is_full = False
@@ -137,14 +137,14 @@ class Sender:
         if put_off:
             raise put_off[0][1]
 
-    def _pending(self, due: Due) -> PendingRelease:
+    def _pending(self, due: DueRelease) -> PendingRelease:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 
     def _prepare(self) -> bool:
         """Prepare what is due, unless what will be claimed next was prepared lately. Return whether anything is due."""
         with self._parts.database.reading() as connection:
-            coming = sending.coming(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
+            coming = sending.claimable_releases(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s
         if coming and (is_old or not self._prepared.issuperset(coming[:CLAIMED_MAX])):
             self._parts.releases.prepare(coming)
@@ -156,12 +156,12 @@ class Sender:
         parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)
         self._claimed_until_s = time.monotonic() + LEASE_S
         found = parts.database.written(
-            lambda connection: sending.due(connection, self._worker, parts.now_ms(), lease_ms, CLAIMED_MAX)
+            lambda connection: sending.claim_due(connection, self._worker, parts.now_ms(), lease_ms, CLAIMED_MAX)
         )
         self._claimed.extend(found)
         return len(found) == CLAIMED_MAX
 
-    def _end(self, ended: Sequence[tuple[Due, ConfigError | None]]) -> None:
+    def _end(self, ended: Sequence[tuple[DueRelease, ConfigError | None]]) -> None:
         """Note what became of releases: sent, or refused for good, because it would fail again whoever tries."""
         now_ms = self._parts.now_ms()
         self._parts.database.written(lambda connection: _note_ended(connection, ended, now_ms))
@@ -172,12 +172,12 @@ class Sender:
                 log.warning("%r cannot be released: %s", due.flag.article_id, refusal)
 
 
-def _note_ended(connection: Connection, ended: Sequence[tuple[Due, ConfigError | None]], now_ms: int) -> None:
+def _note_ended(connection: Connection, ended: Sequence[tuple[DueRelease, ConfigError | None]], now_ms: int) -> None:
     for due, refusal in ended:
         if refusal is None:
-            sending.sent(connection, due.review_id, now_ms)
+            sending.mark_sent(connection, due.review_id, now_ms)
         else:
-            sending.refused(connection, due.review_id, str(refusal), now_ms)
+            sending.mark_refused(connection, due.review_id, str(refusal), now_ms)
         audit.note(
             connection,
             at_ms=now_ms,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.console.context import Articles, SetupWarnings, SinkFault
+from consumer.console.context import ArticleReader, SetupWarnings, SinkFault
 from consumer.console.intake.event_reading import NEWER_EVENT
 from consumer.console.intake.event_sending import EVENTS_THREAD
 from consumer.model.hooks import Outage
@@ -49,7 +49,7 @@ class SetupChecks:
     def __init__(
         self,
         database: Database,
-        articles: Articles,
+        articles: ArticleReader,
         sink: FlagTopic | Path,
         store_url: str,
         clock_s: Callable[[], float] = time.monotonic,

@@ -8,7 +8,7 @@ from typing import Final, Generic
 from typing_extensions import override
 
 from consumer.console.intake.event_reading import PlaceOf, read_bank_matches, read_near_misses, read_repeats_of_ended
-from consumer.console.intake.intake import BatchIntake, Event, nothing
+from consumer.console.intake.intake import BatchIntake, Event, store_nothing
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawRecord
 from consumer.reviews.database import Connection, Database
@@ -66,7 +66,7 @@ class SideIntake(BatchIntake[Event]):
 
     @override
     def take_in(
-        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = nothing
+        self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = store_nothing
     ) -> None:
         def stored(connection: Connection) -> int:
             note(connection)

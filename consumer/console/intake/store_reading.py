@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from consumer.console.context import Articles
+from consumer.console.context import ArticleReader
 from consumer.console.intake.intake import IntakeParts
 from consumer.model.bank_match import is_denied
 from consumer.model.verdict import EndedBefore, Released, Verdict, decode_verdict
@@ -14,13 +14,13 @@ from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.standing.standing_decisions import StandingOutcome
 from storage.interface import Store
-from storage.records import Stored
+from storage.records import StoredVersion
 
 BATCH: Final = 500
 """Flags that are read at once."""
 
 
-def fill_in(parts: IntakeParts, articles: Articles) -> bool:
+def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
     """Read the sources of flags whose events do not name them; return whether there may be more.
 
     Flags that fit a standing decision about their sources are decided then. An article that the store no longer holds
@@ -63,7 +63,7 @@ def flags_in(store: Store) -> Iterator[list[Verdict]]:
 
 def _verdicts(store: Store) -> Iterator[Verdict]:
     for stored in store.scan():
-        if isinstance(stored, Stored) and stored.verdict is not None:
+        if isinstance(stored, StoredVersion) and stored.verdict is not None:
             yield decode_verdict(stored.verdict)
 
 

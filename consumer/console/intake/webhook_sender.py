@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from consumer.console.intake.background import Background, Repeating
+from consumer.console.intake.background import BackgroundWork, WorkSchedule
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable, identity
 from consumer.reviews.outbox import deliveries, webhooks
-from consumer.reviews.outbox.deliveries import Claim, Destination, Failure, LastAttempt
-from consumer.reviews.outbox.webhooks import Reason
+from consumer.reviews.outbox.deliveries import DeliveryClaim, Destination, Failure, LastAttempt
+from consumer.reviews.outbox.webhooks import OffReason
 from consumer.telemetry.metrics.webhooks import DeliveryEnded, WebhooksCounted
-from consumer.webhooks.courier import GONE, Courier, Message, Outcome
+from consumer.webhooks.courier import GONE, AttemptOutcome, Courier, WebhookMessage
 from consumer.webhooks.retrying import RETRY_AFTER_MAX_S, has_failed_too_long, next_try_ms
 from storage.clock import MS_PER_S
 
@@ -69,12 +69,12 @@ class WebhookParts:
     chance: Callable[[], float] = field(default=random.random)
 
 
-class Attempt(NamedTuple):
+class DeliveryAttempt(NamedTuple):
     """An attempt that has ended."""
 
     destination: Destination
-    claim: Claim
-    outcome: Outcome
+    claim: DeliveryClaim
+    outcome: AttemptOutcome
 
 
 class WebhookSender:
@@ -84,7 +84,7 @@ class WebhookSender:
         self._parts = parts
         self._turns = Turns(parts.hooks)
         self._name = ""
-        self._ended: deque[Attempt] = deque()
+        self._ended: deque[DeliveryAttempt] = deque()
         # By webhook: attempts that are being made or are not noted yet, and failures in a row.
         self._flying: Counter[int] = Counter()
         self._failures: Counter[int] = Counter()
@@ -148,7 +148,7 @@ class WebhookSender:
         for destination in due:
             self._turns.turn()
             claim = partial(
-                deliveries.claimed,
+                deliveries.claim_due_deliveries,
                 webhook_id=destination.webhook_id,
                 now_ms=now_ms,
                 lease_ms=round(LEASE_S * MS_PER_S),
@@ -162,23 +162,23 @@ class WebhookSender:
         """Return how many more attempts of a webhook may begin now."""
         return (1 if self._failures[webhook_id] else AT_ONCE) - self._flying[webhook_id]
 
-    def _send(self, destination: Destination, claim: Claim) -> None:
+    def _send(self, destination: Destination, claim: DeliveryClaim) -> None:
         """Make an attempt, in a thread of its own."""
         parts, name = self._parts, message_id(self._name, claim.event_id, claim.at_ms)
-        message = Message(name, claim.payload.encode(), destination.secrets)
+        message = WebhookMessage(name, claim.payload.encode(), destination.secrets)
         try:
             outcome = parts.courier.send(destination.url, message, parts.now_ms() / MS_PER_S)
         except Exception:
             log.exception("An attempt to send to the webhook %r failed", destination.name)
-            outcome = Outcome("unreachable", cause="connection")
-        self._ended.append(Attempt(destination, claim, outcome))
+            outcome = AttemptOutcome("unreachable", cause="connection")
+        self._ended.append(DeliveryAttempt(destination, claim, outcome))
         parts.wake()
 
 
-def webhook_background(parts: WebhookParts, stopping: threading.Event, running: ExitStack) -> Background:
+def webhook_background(parts: WebhookParts, stopping: threading.Event, running: ExitStack) -> BackgroundWork:
     """Return what sends to webhooks in a thread. ``running`` waits for its attempts after the thread has ended."""
     sender = WebhookSender(parts)
-    background = Background("webhooks", sender.work, Repeating(LOOK_S, "database"), parts.hooks, stopping)
+    background = BackgroundWork("webhooks", sender.work, WorkSchedule(LOOK_S, "database"), parts.hooks, stopping)
     parts.wake = background.wake
     running.callback(sender.close)
     return background
@@ -202,11 +202,15 @@ class _FailureReport(NamedTuple):
     """The failures in a row of each webhook, and the webhooks to which nothing more is sent."""
 
     failures: Counter[int]
-    given_up: list[tuple[Destination, Reason]]
+    given_up: list[tuple[Destination, OffReason]]
 
 
 def _noted(
-    connection: Connection, ended: Sequence[Attempt], before: Counter[int], now_ms: int, chance: Callable[[], float]
+    connection: Connection,
+    ended: Sequence[DeliveryAttempt],
+    before: Counter[int],
+    now_ms: int,
+    chance: Callable[[], float],
 ) -> _FailureReport:
     """Note how attempts ended."""
     accepted = [attempt.claim for attempt in ended if attempt.outcome.result == "accepted"]
@@ -237,7 +241,7 @@ def _pause_ms(failures: int, retry_after_s: float | None) -> int:
     return round(MS_PER_S * max(pause_s, min(retry_after_s or 0.0, RETRY_AFTER_MAX_S)))
 
 
-def _why_off(connection: Connection, webhook_id: int, outcome: Outcome, now_ms: int) -> Reason | None:
+def _why_off(connection: Connection, webhook_id: int, outcome: AttemptOutcome, now_ms: int) -> OffReason | None:
     """Return why nothing more is sent to a webhook that has just failed, None where something is."""
     if outcome.status == GONE:
         return "gone"
@@ -245,7 +249,7 @@ def _why_off(connection: Connection, webhook_id: int, outcome: Outcome, now_ms: 
     return "day" if since_ms is not None and has_failed_too_long(since_ms, now_ms) else None
 
 
-def _turned_off(connection: Connection, destination: Destination, why: Reason, now_ms: int) -> bool:
+def _turned_off(connection: Connection, destination: Destination, why: OffReason, now_ms: int) -> bool:
     """Turn a webhook off, with an entry in the audit log, and return whether it was on."""
     if not webhooks.turn_off(connection, destination.webhook_id, why, now_ms):
         return False

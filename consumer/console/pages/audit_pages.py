@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
-from consumer.console.visit import Asked, Streamed
+from consumer.console.visit import SignedInVisit, StreamedResponse
 from consumer.reviews import audit
-from consumer.reviews.audit import AuditFilters, Entry
+from consumer.reviews.audit import AuditEntry, AuditFilters
 from consumer.text.spreadsheet import text_cell
 from consumer.text.timestamps import day_begins_ms
 from consumer.text.visible import one_line
@@ -84,7 +84,7 @@ _CELL_CHARS_MAX: Final = 4_000
 _MARK: Final = "\ufeff"
 
 
-def show_audit(asked: Asked) -> Response:
+def show_audit(asked: SignedInVisit) -> Response:
     """Show what was done, the latest first."""
     filters, query = _filters(asked), asked.query
     with asked.desk.database.reading() as connection:
@@ -105,7 +105,7 @@ def show_audit(asked: Asked) -> Response:
     )
 
 
-def export(asked: Asked) -> Streamed:
+def export(asked: SignedInVisit) -> StreamedResponse:
     """Send all entries that match, the latest first."""
     filters = _filters(asked)
     said = urlencode(_pairs({name: asked.query.text(name) for name in _FIELDS}))
@@ -119,10 +119,10 @@ def export(asked: Asked) -> Streamed:
         return (_csv([_COLUMNS, *rows], _MARK) if after is None else _csv(rows)), page.after
 
     at = datetime.fromtimestamp(asked.desk.now_ms() / 1_000, UTC)
-    return Streamed("text/csv; charset=utf-8", f"dupwatch-audit-{at:%Y%m%dT%H%M%SZ}.csv", piece)
+    return StreamedResponse("text/csv; charset=utf-8", f"dupwatch-audit-{at:%Y%m%dT%H%M%SZ}.csv", piece)
 
 
-def _filters(asked: Asked) -> AuditFilters:
+def _filters(asked: SignedInVisit) -> AuditFilters:
     query = asked.query
     begin, end = _day(asked, "from"), _day(asked, "to")
     return AuditFilters(
@@ -134,7 +134,7 @@ def _filters(asked: Asked) -> AuditFilters:
     )
 
 
-def _day(asked: Asked, name: str) -> int | None:
+def _day(asked: SignedInVisit, name: str) -> int | None:
     """Return when a day begins, in UTC. Raises ``PageError``."""
     value = asked.query.text(name)
     if not value:
@@ -151,7 +151,7 @@ def _pairs(given: dict[str, str]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in given.items() if value]
 
 
-def _rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
+def _rows(entries: Iterable[AuditEntry]) -> list[tuple[str, ...]]:
     return [
         (
             datetime.fromtimestamp(entry.at_ms / 1_000, UTC).isoformat(timespec="milliseconds"),

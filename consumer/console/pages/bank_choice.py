@@ -9,7 +9,7 @@ from consumer.banks.bank import ITEM_ID, Bank, BankItem
 from consumer.banks.changes import items_need_admin
 from consumer.console.faults import N_
 from consumer.console.pages.bank_forms import item_path, may_change_items
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 
 _BANK: Final = "to_bank"
 _ITEM: Final = "item"
@@ -35,7 +35,7 @@ class BankChoice(NamedTuple):
     href: str
 
 
-def bank_choice(asked: Asked) -> BankChoice | None:
+def bank_choice(asked: SignedInVisit) -> BankChoice | None:
     """Return what a flag's page shows of banks, None where the console has none.
 
     It shows them as they were last read, and does not wait for them.

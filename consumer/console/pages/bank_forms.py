@@ -29,7 +29,7 @@ from consumer.banks.changes import items_need_admin, new_entry
 from consumer.banks.current_banks import BankChange, ChangeRefused
 from consumer.console.bank_access import BankAccess
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.people import Person
@@ -47,7 +47,7 @@ _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind", Bank, BankItem)
 
 
-class Record(NamedTuple):
+class BankAuditEntry(NamedTuple):
     """An entry of the audit log about a change of banks."""
 
     action: str
@@ -56,7 +56,7 @@ class Record(NamedTuple):
     flag_id: int | None = None
 
 
-def banks_of(asked: Asked) -> BankAccess:
+def banks_of(asked: SignedInVisit) -> BankAccess:
     """Return the banks of the console. Raises ``PageError`` where it has none."""
     if asked.desk.banks is None:
         message = N_(
@@ -72,7 +72,7 @@ def item_path(bank: str, item: str) -> str:
     return f"/banks/{bank}/items/{item}"
 
 
-def the_bank(asked: Asked, banks: Banks) -> Bank:
+def the_bank(asked: SignedInVisit, banks: Banks) -> Bank:
     """Return the bank that the path names. Raises ``PageError`` where there is none."""
     bank = banks.banks.get(asked.places["bank"])
     if bank is None:
@@ -80,7 +80,7 @@ def the_bank(asked: Asked, banks: Banks) -> Bank:
     return bank
 
 
-def the_item(asked: Asked, banks: Banks) -> BankItem:
+def the_item(asked: SignedInVisit, banks: Banks) -> BankItem:
     """Return the item that the path names. Raises ``PageError`` where there is none."""
     item = banks.items.get((asked.places["bank"], asked.places["item"]))
     if item is None:
@@ -93,14 +93,14 @@ def may_change_items(person: Person, bank: Bank) -> bool:
     return person.role == "admin" or not items_need_admin(bank)
 
 
-def check_may_change_items(asked: Asked, bank: Bank) -> None:
+def check_may_change_items(asked: SignedInVisit, bank: Bank) -> None:
     """Raise ``PageError`` where this person may not change the items of a bank."""
     if not may_change_items(asked.person, bank):
         message = N_("Only an admin can change the items of a bank that allows. Ask an admin of this console.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
 
 
-def stamp(asked: Asked) -> dict[str, object]:
+def stamp(asked: SignedInVisit) -> dict[str, object]:
     """Return who makes a change, and when, as members of an entry."""
     return {"by": asked.person.name, "at": rfc3339(asked.desk.now_ms())}
 
@@ -119,7 +119,7 @@ def entry_after(before: _Kind, values: Mapping[str, object]) -> _Kind:
     return entry_of(msgspec.structs.asdict(before) | dict(values), type(before))
 
 
-def changed(asked: Asked, change: BankChange[tuple[_Answer, Record | None]]) -> _Answer:
+def apply_bank_change(asked: SignedInVisit, change: BankChange[tuple[_Answer, BankAuditEntry | None]]) -> _Answer:
     """Make a change of banks, record it, and return its answer; without a record nothing was to be changed.
 
     Raises ``BankError``, and ``PageError`` where the change contradicts the banks or cannot be recorded.
@@ -133,7 +133,7 @@ def changed(asked: Asked, change: BankChange[tuple[_Answer, Record | None]]) -> 
     return answer
 
 
-def _note(asked: Asked, record: Record) -> None:
+def _note(asked: SignedInVisit, record: BankAuditEntry) -> None:
     try:
         asked.desk.database.written(
             lambda c: asked.note(c, record.action, subject=record.subject, why=record.why, flag_id=record.flag_id)
@@ -170,7 +170,7 @@ def given_in(form: Fields, names: Sequence[str]) -> dict[str, str]:
     return {name: form.exact(name, ITEM_FORM_BYTES_MAX) for name in names}
 
 
-def said_of(asked: Asked, refusal: PageError | None) -> str:
+def said_of(asked: SignedInVisit, refusal: PageError | None) -> str:
     """Return why a form was refused, in the language of the page; "" where it was not."""
     return "" if refusal is None else refusal.said(asked.language)
 

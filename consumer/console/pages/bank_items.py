@@ -22,9 +22,9 @@ from consumer.console.faults import N_, PageError
 from consumer.console.item_search import item_page
 from consumer.console.pages.bank_forms import (
     ITEM_FORM_BYTES_MAX,
-    Record,
+    BankAuditEntry,
+    apply_bank_change,
     banks_of,
-    changed,
     check_may_change_items,
     check_seen,
     checked_text,
@@ -45,7 +45,7 @@ from consumer.console.pages.bank_forms import (
     until_in,
 )
 from consumer.console.pages.item_flags import flags_naming
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 
 _PIECE_CHARS_MAX: Final = 200
 _ADDED_FIELDS: Final = ("text", "title", "labels", "note", "until", "similarity")
@@ -84,17 +84,17 @@ class Addition(NamedTuple):
     is_new: bool
 
 
-def show_bank(asked: Asked) -> Response:
+def show_bank(asked: SignedInVisit) -> Response:
     """Show a bank and a page of its items."""
     return _bank_page(asked)
 
 
-def show_item(asked: Asked) -> Response:
+def show_item(asked: SignedInVisit) -> Response:
     """Show all of an item."""
     return _item_page(asked)
 
 
-def add_item(asked: Asked) -> Response:
+def add_item(asked: SignedInVisit) -> Response:
     """Add a text that somebody pasted. What is refused stands in the form again."""
     try:
         form = asked.form
@@ -105,14 +105,19 @@ def add_item(asked: Asked) -> Response:
             "note": note_in(form),
             "until": until_in(form),
         }
-        addition = added(asked, asked.places["bank"], values)
+        addition = add_to_bank(asked, asked.places["bank"], values)
     except PageError as error:
         return _bank_page(asked, refusal=error, given=given_in(asked.form, _ADDED_FIELDS))
     return asked.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
 
 
-def added(
-    asked: Asked, name: str, values: Mapping[str, object], flag_id: int | None = None, *, must_allow: bool = False
+def add_to_bank(
+    asked: SignedInVisit,
+    name: str,
+    values: Mapping[str, object],
+    flag_id: int | None = None,
+    *,
+    must_allow: bool = False,
 ) -> Addition:
     """Add an item to a bank, unless the bank has its text. The similarity is that of the form.
 
@@ -120,7 +125,7 @@ def added(
     """
     made = stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[Addition, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[Addition, BankAuditEntry | None]]:
         bank = banks.banks.get(name)
         if bank is None:
             raise PageError(HTTPStatus.NOT_FOUND, N_("There is no such bank, and nothing was added."))
@@ -134,16 +139,19 @@ def added(
             # Somebody may have given it another id.
             if before.bank == name and (before.item == item.item or before.text == item.text):
                 return [], (Addition(before, is_new=False), None)
-        return [item], (Addition(item, is_new=True), Record("item.add", subject(item), item.article or "", flag_id))
+        return [item], (
+            Addition(item, is_new=True),
+            BankAuditEntry("item.add", subject(item), item.article or "", flag_id),
+        )
 
-    return changed(asked, change)
+    return apply_bank_change(asked, change)
 
 
-def change_item(asked: Asked) -> Response:
+def change_item(asked: SignedInVisit) -> Response:
     """Change title, labels, note, end and similarity of an item. What is refused stands in the form again."""
     form, made = asked.form, stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         bank, before = the_bank(asked, banks), the_item(asked, banks)
         check_may_change_items(asked, bank)
         check_seen(form, before)
@@ -158,44 +166,44 @@ def change_item(asked: Asked) -> Response:
         return _entries(before, values | made, "item.change")
 
     try:
-        changed(asked, change)
+        apply_bank_change(asked, change)
     except PageError as error:
         return _item_page(asked, refusal=error, given=given_in(form, _CHANGED_FIELDS))
     return asked.redirect(item_path(asked.places["bank"], asked.places["item"]), done="changed")
 
 
-def enable_item(asked: Asked) -> Response:
+def enable_item(asked: SignedInVisit) -> Response:
     """Switch an item on."""
     return _switched(asked, enabled=True)
 
 
-def disable_item(asked: Asked) -> Response:
+def disable_item(asked: SignedInVisit) -> Response:
     """Switch an item off, so that it is not found."""
     return _switched(asked, enabled=False)
 
 
-def confirm_item(asked: Asked) -> Response:
+def confirm_item(asked: SignedInVisit) -> Response:
     """Say that an item may match any share of the feed."""
     return _confirmed(asked, confirmed=True)
 
 
-def unconfirm_item(asked: Asked) -> Response:
+def unconfirm_item(asked: SignedInVisit) -> Response:
     """Withdraw that."""
     return _confirmed(asked, confirmed=False)
 
 
-def remove_item(asked: Asked) -> Response:
+def remove_item(asked: SignedInVisit) -> Response:
     """Remove an item."""
     made = stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         check_may_change_items(asked, the_bank(asked, banks))
         item = the_item(asked, banks)
         check_seen(asked.form, item)
         removal = entry_of({"bank": item.bank, "item": item.item, "removed": True} | made, BankItem)
-        return [removal], (None, Record("item.remove", subject(item), item.title))
+        return [removal], (None, BankAuditEntry("item.remove", subject(item), item.title))
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     return asked.redirect(f"/banks/{asked.places['bank']}", done="removed")
 
 
@@ -204,43 +212,45 @@ def subject(item: BankItem) -> str:
     return f"{item.bank}/{item.item}"
 
 
-def _switched(asked: Asked, *, enabled: bool) -> Response:
+def _switched(asked: SignedInVisit, *, enabled: bool) -> Response:
     made = stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         check_may_change_items(asked, the_bank(asked, banks))
         action = "item.enable" if enabled else "item.disable"
         return _entries(the_item(asked, banks), made | {"enabled": enabled}, action)
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     path = item_path(asked.places["bank"], asked.places["item"])
     return asked.redirect(path, done="enabled" if enabled else "disabled")
 
 
-def _confirmed(asked: Asked, *, confirmed: bool) -> Response:
+def _confirmed(asked: SignedInVisit, *, confirmed: bool) -> Response:
     made = stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         item = the_item(asked, banks)
         check_seen(asked.form, item)
         return _entries(item, made | {"confirmed": confirmed}, "item.confirm" if confirmed else "item.unconfirm")
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     path = item_path(asked.places["bank"], asked.places["item"])
     return asked.redirect(path, done="confirmed" if confirmed else "unconfirmed")
 
 
 def _entries(
     before: BankItem, values: Mapping[str, object], action: str
-) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     """Return the entry that changes an item, and its record; neither where it says nothing new."""
     after = entry_after(before, values)
     if unless_same(before, after) is before:
         return [], (None, None)
-    return [after], (None, Record(action, subject(before)))
+    return [after], (None, BankAuditEntry(action, subject(before)))
 
 
-def _bank_page(asked: Asked, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None) -> Response:
+def _bank_page(
+    asked: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
+) -> Response:
     banks, now_ms = banks_of(asked).read(), asked.desk.now_ms()
     bank = the_bank(asked, banks)
     piece, after = asked.query.text("piece", _PIECE_CHARS_MAX), asked.query.text("after", _PIECE_CHARS_MAX)
@@ -265,7 +275,9 @@ def _bank_page(asked: Asked, *, refusal: PageError | None = None, given: Mapping
     )
 
 
-def _item_page(asked: Asked, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None) -> Response:
+def _item_page(
+    asked: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
+) -> Response:
     banks = banks_of(asked).read()
     bank, item = the_bank(asked, banks), the_item(asked, banks)
     values = {
@@ -289,7 +301,7 @@ def _item_page(asked: Asked, *, refusal: PageError | None = None, given: Mapping
     )
 
 
-def _messages(asked: Asked, refusal: PageError | None) -> dict[str, str]:
+def _messages(asked: SignedInVisit, refusal: PageError | None) -> dict[str, str]:
     done = _SAID.get(asked.query.text("done"), "")
     said = asked.language.gettext(done) if done and refusal is None else ""
     return {"said": said, "conflict": said_of(asked, refusal)}

@@ -11,9 +11,9 @@ from consumer.banks.bank import BANK_NAME, Action, Bank, Banks, Entry
 from consumer.banks.changes import unless_same
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import (
-    Record,
+    BankAuditEntry,
+    apply_bank_change,
     banks_of,
-    changed,
     changed_meanwhile,
     check_seen,
     entry_after,
@@ -27,7 +27,7 @@ from consumer.console.pages.bank_forms import (
     stamp,
     the_bank,
 )
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.text.counts import counted
 
 ACTIONS: Final[Mapping[Action, str]] = {
@@ -50,71 +50,71 @@ class BankRow(NamedTuple):
     changed_ms: int | None
 
 
-def show_banks(asked: Asked) -> Response:
+def show_banks(asked: SignedInVisit) -> Response:
     """Show all banks."""
     return _page(asked, said=_SAID.get(asked.query.text("done"), ""))
 
 
-def create(asked: Asked) -> Response:
+def create(asked: SignedInVisit) -> Response:
     """Create a bank. What is refused stands in the form again."""
     try:
         entry = _new_bank(asked)
-        changed(asked, lambda banks: _created(banks, entry))
+        apply_bank_change(asked, lambda banks: _created(banks, entry))
     except PageError as error:
         return _page(asked, refusal=error, given=given_in(asked.form, _FIELDS))
     return asked.redirect(f"/banks/{entry.bank}", done="created")
 
 
-def change_bank(asked: Asked) -> Response:
+def change_bank(asked: SignedInVisit) -> Response:
     """Change labels, note and similarity of a bank."""
     form, made = asked.form, stamp(asked)
     values = {"labels": labels_in(form), "note": note_in(form)}
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         before = the_bank(asked, banks)
         check_seen(form, before)
         similarity = similarity_in(form, allows=before.action == "allow")
         after = entry_after(before, values | made | {"similarity": similarity})
-        return _entries(before, after, Record("bank.change", before.bank, after.note))
+        return _entries(before, after, BankAuditEntry("bank.change", before.bank, after.note))
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     return asked.redirect(f"/banks/{asked.places['bank']}", done="changed")
 
 
-def enable(asked: Asked) -> Response:
+def enable(asked: SignedInVisit) -> Response:
     """Switch a bank on."""
     return _switched(asked, enabled=True)
 
 
-def disable(asked: Asked) -> Response:
+def disable(asked: SignedInVisit) -> Response:
     """Switch a bank off, so that nothing is found of it."""
     return _switched(asked, enabled=False)
 
 
-def confirm_removal(asked: Asked) -> Response:
+def confirm_removal(asked: SignedInVisit) -> Response:
     """Say how many items a bank takes along, and ask."""
     banks = banks_of(asked).read()
     bank = the_bank(asked, banks)
     return asked.page("bank_remove.html", bank=bank, items=banks.item_counts()[bank.bank])
 
 
-def remove(asked: Asked) -> Response:
+def remove(asked: SignedInVisit) -> Response:
     """Remove a bank with as many items as the page before has named."""
     items, made = asked.form.integer("items"), stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         bank = the_bank(asked, banks)
         if banks.item_counts()[bank.bank] != items:
             raise changed_meanwhile()
         removal = entry_of({"bank": bank.bank, "removed": True} | made, Bank)
-        return [removal], (None, Record("bank.remove", bank.bank, counted(items, "item")))
+        return [removal], (None, BankAuditEntry("bank.remove", bank.bank, counted(items, "item")))
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     return asked.redirect("/banks", done="removed")
 
 
 def _page(
-    asked: Asked,
+    asked: SignedInVisit,
     *,
     said: str = "",
     refusal: PageError | None = None,
@@ -134,7 +134,7 @@ def _page(
     )
 
 
-def _new_bank(asked: Asked) -> Bank:
+def _new_bank(asked: SignedInVisit) -> Bank:
     form = asked.form
     name, action = form.text("bank"), form.text("action")
     if not _NAME.fullmatch(name):
@@ -152,25 +152,27 @@ def _new_bank(asked: Asked) -> Bank:
     return entry_of(values | stamp(asked), Bank)
 
 
-def _created(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+def _created(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     if entry.bank in banks.banks:
         message = N_("There is a bank of this name already, and nothing was changed. Choose another name.")
         raise PageError(HTTPStatus.CONFLICT, message)
-    return [entry], (None, Record("bank.create", entry.bank, entry.action or ""))
+    return [entry], (None, BankAuditEntry("bank.create", entry.bank, entry.action or ""))
 
 
-def _switched(asked: Asked, *, enabled: bool) -> Response:
+def _switched(asked: SignedInVisit, *, enabled: bool) -> Response:
     made = stamp(asked)
 
-    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+    def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
         before = the_bank(asked, banks)
         after = entry_after(before, made | {"enabled": enabled})
-        return _entries(before, after, Record("bank.enable" if enabled else "bank.disable", before.bank))
+        return _entries(before, after, BankAuditEntry("bank.enable" if enabled else "bank.disable", before.bank))
 
-    changed(asked, change)
+    apply_bank_change(asked, change)
     return asked.redirect(f"/banks/{asked.places['bank']}", done="enabled" if enabled else "disabled")
 
 
-def _entries(before: Bank, after: Bank, record: Record) -> tuple[Sequence[Entry], tuple[None, Record | None]]:
+def _entries(
+    before: Bank, after: Bank, record: BankAuditEntry
+) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     """Return the change from one entry to another, None where they say the same."""
     return ([], (None, None)) if unless_same(before, after) is before else ([after], (None, record))

@@ -7,17 +7,17 @@ from typing import Final, NamedTuple, get_args
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.decision_notice import GONE, MANY, ONE, REFUSED
 from consumer.console.pages.flag_page import WITH_OTHERS, flag_answer, flag_href, the_flag
-from consumer.console.pages.queue_filters import Wanted, wanted_in, wanted_of
+from consumer.console.pages.queue_filters import QueueSelection, wanted_in, wanted_of
 from consumer.console.pages.queue_pages import selected_max
 from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
-from consumer.console.pages.said import GONE, MANY, ONE, REFUSED
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews import decisions, discussion, queue
 from consumer.reviews.database import Connection, DatabaseUnavailable
-from consumer.reviews.decisions import NOTE_CHARS_MAX, Decided, Decision, OwnReview, own_review, own_reviews_at
+from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision, DecisionResult, OwnReview, own_review, own_reviews_at
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.moderation import claims, reasons
 from consumer.reviews.queue import Filters
@@ -37,7 +37,7 @@ HEADINGS: Final[dict[Decision, str]] = {
 }
 
 
-class Opinion(NamedTuple):
+class SubmittedDecision(NamedTuple):
     """A decision about one or more flags, as a form has it. Only *wrong* has a reason."""
 
     decision: Decision
@@ -45,7 +45,7 @@ class Opinion(NamedTuple):
     reason_id: int | None = None
 
 
-def decide(asked: Asked) -> Response:
+def decide(asked: SignedInVisit) -> Response:
     """Decide, and go on with the next flag."""
     opinion, flag, wanted = _opinion_in(asked.form), the_flag(asked), wanted_of(asked.form, asked.desk.cutter)
     decided = _decided(asked, [flag.flag_id], opinion, asked.desk.now_ms())
@@ -60,26 +60,26 @@ def decide(asked: Asked) -> Response:
         return asked.redirect("/", **wanted.fields, **said)
 
 
-def go_on(asked: Asked) -> Response:
+def go_on(asked: SignedInVisit) -> Response:
     """Leave a flag, and go on with the next one."""
     return _go_on(asked, wanted_in(asked.query, asked.desk.cutter), the_flag(asked), {})
 
 
-def leave(asked: Asked) -> Response:
+def leave(asked: SignedInVisit) -> Response:
     """Leave a flag, and go back to the queue."""
     flag_id, person_id = asked.places["flag_id"], asked.person.person_id
     asked.desk.database.written(lambda c: claims.leave(c, flag_id, person_id))
     return asked.redirect("/", **wanted_in(asked.query, asked.desk.cutter).fields)
 
 
-def close(asked: Asked) -> Response:
+def close(asked: SignedInVisit) -> Response:
     """Leave a flag whose page has gone away in the browser, unless it was opened again since."""
     flag_id, opened_ms = asked.places["flag_id"], asked.form.integer("opened_ms")
     claims.close(asked.desk.database, flag_id, asked.person.person_id, opened_ms)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
-def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int]) -> Response:
+def _go_on(asked: SignedInVisit, wanted: QueueSelection, flag: FlagRow, said: Mapping[str, int]) -> Response:
     """Show the next flag, which nobody else gets at the same time, or the queue where there is none."""
     desk, person_id = asked.desk, asked.person.person_id
     following = claims.next_flag(desk.database, wanted.filters, wanted.order, flag, person_id, desk.now_ms())
@@ -89,7 +89,7 @@ def _go_on(asked: Asked, wanted: Wanted, flag: FlagRow, said: Mapping[str, int])
     return asked.redirect(f"/flags/{following.flag_id}", **wanted.fields, **said, **with_others)
 
 
-def add_note(asked: Asked) -> Response:
+def add_note(asked: SignedInVisit) -> Response:
     """Store a note."""
     text = asked.form.text("text", NOTE_CHARS_MAX)
     flag, wanted = the_flag(asked), wanted_of(asked.form, asked.desk.cutter)
@@ -106,7 +106,7 @@ def add_note(asked: Asked) -> Response:
     return asked.redirect(flag_href(flag.flag_id, wanted))
 
 
-def undo(asked: Asked) -> Response:
+def undo(asked: SignedInVisit) -> Response:
     """Take a decision of one's own back, and show its flag again."""
     review_id, now_ms = asked.places["review_id"], asked.desk.now_ms()
     wanted = wanted_of(asked.form, asked.desk.cutter)
@@ -119,7 +119,7 @@ def undo(asked: Asked) -> Response:
     return asked.redirect(f"/flags/{review.flag_id}", **wanted.fields, **{ONE: review_id})
 
 
-def _undo(asked: Asked, chosen: Callable[[Connection], Sequence[OwnReview]], now_ms: int) -> None:
+def _undo(asked: SignedInVisit, chosen: Callable[[Connection], Sequence[OwnReview]], now_ms: int) -> None:
     """Take back decisions of one's own, all of them in one transaction. Raises ``PageError`` where none can be."""
 
     def undone(connection: Connection) -> int:
@@ -146,20 +146,20 @@ def _decision_in(fields: Fields) -> Decision:
     raise PageError(HTTPStatus.BAD_REQUEST, N_("A decision is right, wrong or skip."))
 
 
-def _opinion_in(form: Fields) -> Opinion:
+def _opinion_in(form: Fields) -> SubmittedDecision:
     """Return what a form says of flags. Raises ``PageError``."""
     decision = _decision_in(form)
     # The field is there for whoever decides wrong; beside another button it says nothing.
     reason_id = chosen_reason(form) if decision == "wrong" else None
-    return Opinion(decision, form.text("note", NOTE_CHARS_MAX), reason_id)
+    return SubmittedDecision(decision, form.text("note", NOTE_CHARS_MAX), reason_id)
 
 
-def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: int) -> Decided:
+def _decided(asked: SignedInVisit, flag_ids: Sequence[int], opinion: SubmittedDecision, now_ms: int) -> DecisionResult:
     """Decide about flags, with an entry in the audit log for each. Raises ``PageError`` for a wrong reason."""
     undo_ms = round(asked.desk.section.undo_s * MS_PER_S)
     decision, note, reason_id = opinion
 
-    def decide_and_note(connection: Connection) -> Decided:
+    def decide_and_note(connection: Connection) -> DecisionResult:
         reason = None if reason_id is None else reasons.choice_numbered(connection, reason_id).name
         decided = decisions.decide(
             connection, flag_ids, asked.person.person_id, decision, note, now_ms, undo_ms, reason_id
@@ -176,7 +176,7 @@ def _decided(asked: Asked, flag_ids: Sequence[int], opinion: Opinion, now_ms: in
     return decided
 
 
-def decide_selected(asked: Asked) -> Response:
+def decide_selected(asked: SignedInVisit) -> Response:
     """Decide about the flags that somebody has selected on a page of the queue, and show that page again."""
     form = asked.form
     opinion, wanted = _opinion_in(form), wanted_of(form, asked.desk.cutter)
@@ -188,7 +188,7 @@ def decide_selected(asked: Asked) -> Response:
     return asked.redirect("/", **wanted.fields, after=form.text("after") or None, **fields)
 
 
-def undo_selected(asked: Asked) -> Response:
+def undo_selected(asked: SignedInVisit) -> Response:
     """Take back what was decided about flags that were selected in the queue."""
     wanted = wanted_of(asked.form, asked.desk.cutter)
     return asked.redirect("/", **wanted.fields, **{MANY: undo_at(asked, None)})
@@ -201,7 +201,7 @@ def check_number(flag_ids: Sequence[int], most: int) -> None:
         raise PageError(HTTPStatus.BAD_REQUEST, message, most=most)
 
 
-def confirm(asked: Asked) -> Response:
+def confirm(asked: SignedInVisit) -> Response:
     """Say what would be decided, and ask."""
     decision = _decision_about_many(asked.query)
     with asked.desk.database.reading() as connection:
@@ -222,7 +222,7 @@ def confirm(asked: Asked) -> Response:
     )
 
 
-def decide_all(asked: Asked) -> Response:
+def decide_all(asked: SignedInVisit) -> Response:
     """Decide about the flags that the page before has named."""
     _decision_about_many(asked.form)
     opinion = _opinion_in(asked.form)
@@ -241,7 +241,7 @@ def decide_all(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 
 
-def decide_together(asked: Asked, flag_ids: Sequence[int], opinion: Opinion) -> dict[str, int | None]:
+def decide_together(asked: SignedInVisit, flag_ids: Sequence[int], opinion: SubmittedDecision) -> dict[str, int | None]:
     """Decide about several flags; return the query that makes a page say so. Raises ``PageError`` if none was."""
     now_ms = asked.desk.now_ms()
     decided = _decided(asked, flag_ids, opinion, now_ms)
@@ -252,7 +252,7 @@ def decide_together(asked: Asked, flag_ids: Sequence[int], opinion: Opinion) -> 
     return {MANY: now_ms, REFUSED: len(decided.refused) - gone or None, GONE: gone or None}
 
 
-def undo_all(asked: Asked) -> Response:
+def undo_all(asked: SignedInVisit) -> Response:
     """Take back what was decided about many flags of a story at one moment."""
     with asked.desk.database.reading() as connection:
         # It may have been merged since then.
@@ -261,7 +261,7 @@ def undo_all(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{story_id}", **{MANY: at_ms})
 
 
-def undo_at(asked: Asked, story_id: int | None) -> int:
+def undo_at(asked: SignedInVisit, story_id: int | None) -> int:
     """Take back what was decided at the moment that a form names, which is returned. Raises ``PageError``.
 
     Without a story it may be about flags of several.
@@ -278,7 +278,7 @@ def _decision_about_many(fields: Fields) -> Decision:
     return decision
 
 
-def _open_flags(asked: Asked, connection: Connection, story_id: int) -> list[FlagRow]:
+def _open_flags(asked: SignedInVisit, connection: Connection, story_id: int) -> list[FlagRow]:
     """Return the open flags of a story, the oldest first, as many as one decision may cover."""
     filters = Filters(state="open", kind="flag", story_id=story_id)
     rows_max = asked.desk.section.reviewed_at_once_max

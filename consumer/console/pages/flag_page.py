@@ -16,21 +16,21 @@ from consumer.console.i18n import Language
 from consumer.console.kind_words import WORDS
 from consumer.console.mentioned_items import ITEMS_MAX, MentionedItem, chosen_item, mentioned_items
 from consumer.console.pages.bank_choice import bank_choice
+from consumer.console.pages.decision_notice import DecisionNotice, decision_notice, review_notice
 from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
-from consumer.console.pages.queue_filters import Wanted, wanted_in
+from consumer.console.pages.queue_filters import QueueSelection, wanted_in
 from consumer.console.pages.repairs.repaired import split_line
 from consumer.console.pages.rule_advice import advice
-from consumer.console.pages.said import SaidDecision, said_of_decision, said_of_review
 from consumer.console.pages.sources.preferred_line import read_preferred
 from consumer.console.pages.standing.standing_words import mute_href
 from consumer.console.pages.stored_articles import StoryRow, articles_of, story_rows
 from consumer.console.rendering import moment
 from consumer.console.verdict_words import reasons
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import discussion, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision
-from consumer.reviews.discussion import Said
+from consumer.reviews.discussion import DiscussionEntry
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.moderation import claims
@@ -47,12 +47,14 @@ ITEM: Final = "item"
 """The field of a query that names one of the items of banks that an entry names."""
 
 
-def show_flag(asked: Asked) -> Response:
+def show_flag(asked: SignedInVisit) -> Response:
     """Show a flag."""
     return flag_answer(asked, wanted_in(asked.query, asked.desk.cutter))
 
 
-def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTTPStatus = HTTPStatus.OK) -> Response:
+def flag_answer(
+    asked: SignedInVisit, wanted: QueueSelection, *, conflict: str = "", status: HTTPStatus = HTTPStatus.OK
+) -> Response:
     """Answer with the page of the flag that the path names; ``conflict`` says why something was not done to it."""
     desk, now_ms = asked.desk, asked.desk.now_ms()
     flag = the_flag(asked)
@@ -65,7 +67,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
         history = discussion.history(connection, flag.flag_id)
         items = mentioned_items(desk, connection, [flag.flag_id]).get(flag.flag_id, ())
         choices = list_of_reasons.choices(connection)
-        said = said_of_decision(asked, connection) or _still_open(asked, connection, history)
+        said = decision_notice(asked, connection) or _still_open(asked, connection, history)
         muted = _muted(asked, connection, flag)
         split = split_line(connection, flag)
     found = articles_of(desk, [flag], bodies=True)
@@ -122,7 +124,7 @@ def flag_answer(asked: Asked, wanted: Wanted, *, conflict: str = "", status: HTT
     )
 
 
-def show_text(asked: Asked) -> Response:
+def show_text(asked: SignedInVisit) -> Response:
     """Return the whole text of one of the two articles."""
     if asked.places["side"] not in SIDES:
         raise not_found()
@@ -139,7 +141,7 @@ def show_text(asked: Asked) -> Response:
     return PlainTextResponse(paragraphs(view.body, len(view.body)))
 
 
-def _item_text(asked: Asked, flag: FlagRow) -> Response:
+def _item_text(asked: SignedInVisit, flag: FlagRow) -> Response:
     with asked.desk.database.reading() as connection:
         items = mentioned_items(asked.desk, connection, [flag.flag_id]).get(flag.flag_id, ())
     chosen = chosen_item(items, asked.query.text(ITEM))
@@ -153,13 +155,13 @@ def item_field(item: MentionedItem | None) -> dict[str, str]:
     return {} if item is None else {ITEM: item.name}
 
 
-def flag_href(flag_id: int, wanted: Wanted, more: str = "") -> str:
+def flag_href(flag_id: int, wanted: QueueSelection, more: str = "") -> str:
     """Return the path of a flag within a part of the queue, or of ``more`` behind it."""
     path = f"/flags/{flag_id}{more}"
     return f"{path}?{wanted.query}" if wanted.query else path
 
 
-def the_flag(asked: Asked) -> FlagRow:
+def the_flag(asked: SignedInVisit) -> FlagRow:
     """Return the flag that the path names. Raises ``PageError`` where there is none."""
     with asked.desk.database.reading() as connection:
         flag = queue.flag(connection, asked.places["flag_id"])
@@ -168,27 +170,29 @@ def the_flag(asked: Asked) -> FlagRow:
     return flag
 
 
-def _still_open(asked: Asked, connection: Connection, history: Sequence[Said]) -> SaidDecision | None:
+def _still_open(
+    asked: SignedInVisit, connection: Connection, history: Sequence[DiscussionEntry]
+) -> DecisionNotice | None:
     """Return one's own decision about the flag that is shown, as long as it can be undone."""
     last = [said for said in history if said.decision is not None and said.undone_ms is None][-1:]
-    said = said_of_review(asked, connection, last[0].said_id) if last else None
+    said = review_notice(asked, connection, last[0].said_id) if last else None
     return said if said is not None and said.can_be_undone else None
 
 
-def _neighbours(connection: Connection, wanted: Wanted, flag: FlagRow) -> tuple[int | None, bool]:
+def _neighbours(connection: Connection, wanted: QueueSelection, flag: FlagRow) -> tuple[int | None, bool]:
     """Return the open flag before one, None for none, and whether another one is open, in this part of the queue."""
     before = queue.open_before(connection, wanted.filters, wanted.order, flag)
     return before, before is not None or bool(queue.open_after(connection, wanted.filters, wanted.order, flag, 1))
 
 
-def _muted(asked: Asked, connection: Connection, flag: FlagRow) -> StandingDecision | None:
+def _muted(asked: SignedInVisit, connection: Connection, flag: FlagRow) -> StandingDecision | None:
     """Return the standing decision that mutes the two sources of a flag, None where there is none."""
     pair = (flag.source, flag.original_source)
     standing = in_force(connection, asked.desk.now_ms())
     return next((each for each in standing if (each.source, each.original_source) == pair != (None, None)), None)
 
 
-class Told(NamedTuple):
+class FlagHistoryEntry(NamedTuple):
     """One thing that somebody did. ``after`` says what became of it, "" where there is nothing to say.
 
     ``standing`` is what a standing decision of the person decided, None where they did it themselves.
@@ -205,17 +209,19 @@ class Told(NamedTuple):
     standing: Decision | None = None
 
 
-def _told(asked: Asked, kind: Kind, said: Said, now_ms: int) -> Told:
+def _told(asked: SignedInVisit, kind: Kind, said: DiscussionEntry, now_ms: int) -> FlagHistoryEntry:
     language = asked.language
     if said.decision is None:
-        return Told(language.gettext(N_("Note")), "", said.person, said.at_ms, None, said.text, is_undone=False)
+        return FlagHistoryEntry(
+            language.gettext(N_("Note")), "", said.person, said.at_ms, None, said.text, is_undone=False
+        )
     name = language.gettext(WORDS[kind].decisions[said.decision])
     after = _after(asked, kind, said, now_ms)
     is_undone, standing = said.undone_ms is not None, said.decision if said.is_standing else None
-    return Told(name, after, said.person, said.at_ms, said.reason, said.text, is_undone, standing)
+    return FlagHistoryEntry(name, after, said.person, said.at_ms, said.reason, said.text, is_undone, standing)
 
 
-def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:
+def _after(asked: SignedInVisit, kind: Kind, said: DiscussionEntry, now_ms: int) -> str:
     language = asked.language
     if said.undone_ms is not None:
         return _at(language, N_("undone %(time)s"), said.undone_ms)
@@ -228,7 +234,7 @@ def _after(asked: Asked, kind: Kind, said: Said, now_ms: int) -> str:
     return _of_due(asked, said, now_ms)
 
 
-def _of_due(asked: Asked, said: Said, now_ms: int) -> str:
+def _of_due(asked: SignedInVisit, said: DiscussionEntry, now_ms: int) -> str:
     """Say when a release is sent, or why it waits."""
     language, path = asked.language, asked.desk.warnings().unwritable
     if path is not None:

@@ -10,17 +10,17 @@ from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_choice import choice_fields
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX, banks_of, checked_text
-from consumer.console.pages.bank_items import added
+from consumer.console.pages.bank_items import add_to_bank
 from consumer.console.pages.flag_page import SIDES, the_flag
 from consumer.console.pages.look_up.report_page import the_report
 from consumer.console.pages.queue_filters import wanted_of
-from consumer.console.pages.stored_articles import Found, articles_named, articles_of
+from consumer.console.pages.stored_articles import ArticleLookUp, articles_named, articles_of
 from consumer.console.pages.story_pages import the_story
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.stories import root_versions
 
 
-def add_flagged(asked: Asked) -> Response:
+def add_flagged(asked: SignedInVisit) -> Response:
     """Add the text of one of the two articles of a flag to a bank, and show the flag again."""
     side, wanted, flag = _side(asked), wanted_of(asked.form, asked.desk.cutter), the_flag(asked)
     found = articles_of(asked.desk, [flag], bodies=True)
@@ -28,7 +28,7 @@ def add_flagged(asked: Asked) -> Response:
     return asked.redirect(f"/flags/{flag.flag_id}", **wanted.fields, **fields)
 
 
-def add_reported(asked: Asked) -> Response:
+def add_reported(asked: SignedInVisit) -> Response:
     """Add the text of one of the two articles of a report to a bank, or the text that was reported, and show it again.
 
     The form has the text that was reported, since it is stored nowhere.
@@ -37,7 +37,7 @@ def add_reported(asked: Asked) -> Response:
     path = f"/reports/{report.report_id}"
     if side == "article" and not report.article_id:
         values = {"text": checked_text(asked.form.text("text", ITEM_FORM_BYTES_MAX))}
-        addition = added(asked, asked.form.text("bank"), values)
+        addition = add_to_bank(asked, asked.form.text("bank"), values)
         return asked.redirect(path, **choice_fields(addition.item, is_new=addition.is_new))
     original = (report.original_id, report.original_version)
     named = (report.article_id, report.version) if side == "article" else original
@@ -45,7 +45,7 @@ def add_reported(asked: Asked) -> Response:
     return asked.redirect(path, **_added(asked, found, found.articles.get(named)))
 
 
-def add_original(asked: Asked) -> Response:
+def add_original(asked: SignedInVisit) -> Response:
     """Add the text of the original of a story to a bank that allows, and show the story again."""
     banks_of(asked)
     with asked.desk.database.reading() as connection:
@@ -60,7 +60,7 @@ def add_original(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{story.story_id}", **fields)
 
 
-def _side(asked: Asked) -> str:
+def _side(asked: SignedInVisit) -> str:
     """Return which of the two articles a form names. Raises ``PageError``, also where there are no banks."""
     banks_of(asked)
     side = asked.form.text("side")
@@ -70,8 +70,8 @@ def _side(asked: Asked) -> str:
 
 
 def _added(
-    asked: Asked,
-    found: Found,
+    asked: SignedInVisit,
+    found: ArticleLookUp,
     view: ArticleView | None,
     flag_id: int | None = None,
     *,
@@ -88,5 +88,5 @@ def _added(
         message = N_("The store no longer has the text of this article, and nothing was added.")
         raise PageError(HTTPStatus.CONFLICT, message)
     values = {"text": checked_text(view.body), "title": view.title, "lang": view.lang, "article": view.id}
-    addition = added(asked, asked.form.text("bank"), {**values, **more}, flag_id, must_allow=must_allow)
+    addition = add_to_bank(asked, asked.form.text("bank"), {**values, **more}, flag_id, must_allow=must_allow)
     return choice_fields(addition.item, is_new=addition.is_new)

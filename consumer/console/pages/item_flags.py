@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from consumer.banks.bank import BankItem
 from consumer.console.context import ArticleView
 from consumer.console.pages.stored_articles import articles_of
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import queue
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
@@ -14,22 +14,22 @@ FLAGS_MAX: Final = 200
 """Flags that are looked at, the latest ones."""
 
 
-class NamingFlag(NamedTuple):
+class ItemFlag(NamedTuple):
     """A flag, and its article where the store has it."""
 
     flag: FlagRow
     article: ArticleView | None
 
 
-class NamingFlags(NamedTuple):
+class ItemFlags(NamedTuple):
     """Flags that name an item, of so many that were looked at. ``store_is_away``: their articles cannot be read."""
 
-    flags: tuple[NamingFlag, ...]
+    flags: tuple[ItemFlag, ...]
     examined: int
     store_is_away: bool
 
 
-def flags_naming(asked: Asked, item: BankItem) -> NamingFlags:
+def flags_naming(asked: SignedInVisit, item: BankItem) -> ItemFlags:
     """Return those of the latest flags whose article, or the earlier one, repeats an item, as their verdicts say.
 
     A verdict names the items that the banks had when the article arrived. Articles that arrived before the item was
@@ -39,11 +39,11 @@ def flags_naming(asked: Asked, item: BankItem) -> NamingFlags:
         latest = queue.page(connection, Filters(state=None), "newest", FLAGS_MAX).rows
     found = articles_of(asked.desk, latest)
     naming = [
-        NamingFlag(flag, found.article(flag))
+        ItemFlag(flag, found.article(flag))
         for flag in latest
         if _names(found.article(flag), item) or _names(found.original(flag), item)
     ]
-    return NamingFlags(tuple(naming), len(latest), found.is_away)
+    return ItemFlags(tuple(naming), len(latest), found.is_away)
 
 
 def _names(article: ArticleView | None, item: BankItem) -> bool:

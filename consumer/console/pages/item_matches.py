@@ -10,11 +10,11 @@ from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable
 from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, the_bank, the_item
-from consumer.console.pages.deciding import Opinion, check_number, decide_together, undo_at
-from consumer.console.pages.said import MANY, said_of_many
+from consumer.console.pages.deciding import SubmittedDecision, check_number, decide_together, undo_at
+from consumer.console.pages.decision_notice import MANY, bulk_decision_notice
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.judge.events import storable_reference
 from consumer.reviews import queue, stories
 from consumer.reviews.database import Connection
@@ -59,13 +59,13 @@ class _OpenFlags(NamedTuple):
     limited: bool
 
 
-def show_matches(asked: Asked) -> Response:
+def show_matches(asked: SignedInVisit) -> Response:
     """Show the kept articles of the window that repeat an item."""
     chosen = _the_item(asked)
     found = _kept(asked, chosen)
     matches = () if found is None else found.matches.found
     with asked.desk.database.reading() as connection:
-        said = said_of_many(asked, connection, None, f"{_path(chosen)}/undo")
+        said = bulk_decision_notice(asked, connection, None, f"{_path(chosen)}/undo")
         of_roots = _stories_of(connection, matches)
     return asked.page(
         "item_matches.html",
@@ -82,7 +82,7 @@ def show_matches(asked: Asked) -> Response:
     )
 
 
-def confirm_release(asked: Asked) -> Response:
+def confirm_release(asked: SignedInVisit) -> Response:
     """Say which open flags an item allows, and ask."""
     chosen = _the_item(asked)
     _check_allows(chosen.bank)
@@ -100,7 +100,7 @@ def confirm_release(asked: Asked) -> Response:
     )
 
 
-def release(asked: Asked) -> Response:
+def release(asked: SignedInVisit) -> Response:
     """Release the flags that the page before has named, because of the item that it has shown."""
     chosen, form = _the_item(asked), asked.form
     _check_allows(chosen.bank)
@@ -109,17 +109,17 @@ def release(asked: Asked) -> Response:
     check_number(wanted, _flags_max(asked))
     with asked.desk.database.reading() as connection:
         flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if RULES[flag.kind].releases]
-    fields = decide_together(asked, flag_ids, Opinion("wrong", allowed_reason(*chosen.item.key)))
+    fields = decide_together(asked, flag_ids, SubmittedDecision("wrong", allowed_reason(*chosen.item.key)))
     return asked.redirect(f"{_path(chosen)}/matches", **fields)
 
 
-def undo(asked: Asked) -> Response:
+def undo(asked: SignedInVisit) -> Response:
     """Take back what was released because of an item."""
     at_ms = undo_at(asked, None)
     return asked.redirect(f"{item_path(asked.places['bank'], asked.places['item'])}/matches", **{MANY: at_ms})
 
 
-def _the_item(asked: Asked) -> _Item:
+def _the_item(asked: SignedInVisit) -> _Item:
     """Return the item that the path names, as banks were last read. Raises ``PageError`` where there is none."""
     latest = banks_of(asked).latest
     if latest is None:
@@ -133,17 +133,17 @@ def _path(chosen: _Item) -> str:
     return item_path(*chosen.item.key)
 
 
-def _kept(asked: Asked, chosen: _Item) -> KeptMatches | None:
+def _kept(asked: SignedInVisit, chosen: _Item) -> KeptMatches | None:
     """Return the kept articles that repeat an item, None where nothing is compared with it now."""
     return asked.desk.matches.kept(chosen.banks) if chosen.counts else None
 
 
 def _stories_of(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
     """Return the stories of kept articles that have copies, by the ids of the articles."""
-    return stories.rooted(connection, {match.stored.record.id for match in matches})
+    return stories.stories_of_roots(connection, {match.stored.record.id for match in matches})
 
 
-def _row(asked: Asked, chosen: _Item, match: StoredMatch, of_roots: Mapping[str, Story]) -> KeptArticle:
+def _row(asked: SignedInVisit, chosen: _Item, match: StoredMatch, of_roots: Mapping[str, Story]) -> KeptArticle:
     of_item = next(each for each in match.matches if (each.bank, each.item) == chosen.item.key)
     record = match.stored.record
     return KeptArticle(record, of_item, asked.language.gettext(FORMS[of_item.form]), of_roots.get(record.id))
@@ -155,12 +155,12 @@ def _check_allows(bank: Bank) -> None:
         raise PageError(HTTPStatus.CONFLICT, message)
 
 
-def _flags_max(asked: Asked) -> int:
+def _flags_max(asked: SignedInVisit) -> int:
     """Return how many flags are compared and released at once."""
     return min(COMPARED_MAX, asked.desk.section.reviewed_at_once_max)
 
 
-def _open_flags(asked: Asked, chosen: _Item) -> _OpenFlags:
+def _open_flags(asked: SignedInVisit, chosen: _Item) -> _OpenFlags:
     """Return the open flags whose articles repeat an item, in the stories of the kept articles that do, too."""
     found, most = _kept(asked, chosen), _flags_max(asked)
     if found is None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from consumer.console.faults import N_, PageError
 from consumer.console.guessing import begin_attempt, end_attempt, note_failure
 from consumer.console.i18n import CODES
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection
 from consumer.reviews.passwords import PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN
@@ -19,12 +19,12 @@ _SAID: Final = {
 }
 
 
-def show_own(asked: Asked) -> Response:
+def show_own(asked: SignedInVisit) -> Response:
     """Show what a person can change of their account."""
     return _page(asked, _SAID.get(asked.query.text("done"), ""))
 
 
-def change_language(asked: Asked) -> Response:
+def change_language(asked: SignedInVisit) -> Response:
     """Choose a language, or leave it to the browser."""
     language = asked.form.text("language")
     if language and language not in CODES:
@@ -38,7 +38,7 @@ def change_language(asked: Asked) -> Response:
     return asked.redirect("/me", done="language")
 
 
-def change_password(asked: Asked) -> Response:
+def change_password(asked: SignedInVisit) -> Response:
     """Change the password if the current one is right. All sessions end, and this browser gets a new one."""
     desk, person, form = asked.desk, asked.person, asked.form
     old, new = form.exact("old", PASSWORD_CHARS_MAX), form.exact("new", PASSWORD_CHARS_MAX)
@@ -77,7 +77,7 @@ def _why_not(new: str, again: str, name: str) -> str:
     return ""
 
 
-def _page(asked: Asked, said: str, status: int = HTTPStatus.OK) -> Response:
+def _page(asked: SignedInVisit, said: str, status: int = HTTPStatus.OK) -> Response:
     return asked.page(
         "me.html",
         status=status,

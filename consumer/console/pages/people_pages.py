@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import passwords, people
 from consumer.reviews.database import Connection
 from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, NobodyThere, Person, Role
@@ -18,14 +18,14 @@ _Result = TypeVar("_Result")
 ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
 
 
-def show_people(asked: Asked) -> Response:
+def show_people(asked: SignedInVisit) -> Response:
     """Show all people."""
     with asked.desk.database.reading() as connection:
         known = people.people(connection)
     return _page(asked, known, said=_SAID.get(asked.query.text("done"), ""))
 
 
-def add(asked: Asked) -> Response:
+def add(asked: SignedInVisit) -> Response:
     """Add somebody, with a password that is shown once."""
     name, role = asked.form.text("name", NAME_CHARS_MAX), _role(asked)
     if not is_name(name):
@@ -40,27 +40,27 @@ def add(asked: Asked) -> Response:
     return _with_password(asked, added, password)
 
 
-def disable(asked: Asked) -> Response:
+def disable(asked: SignedInVisit) -> Response:
     """Disable an account; its sessions and its standing decisions end."""
     now_ms = asked.desk.now_ms()
     _changed(asked, _change(asked, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
     return asked.redirect("/people", done="disabled")
 
 
-def enable(asked: Asked) -> Response:
+def enable(asked: SignedInVisit) -> Response:
     """Enable an account again."""
     _changed(asked, _change(asked, "person.enable", people.enable))
     return asked.redirect("/people", done="enabled")
 
 
-def change_role(asked: Asked) -> Response:
+def change_role(asked: SignedInVisit) -> Response:
     """Give somebody another role."""
     role = _role(asked)
     _changed(asked, _change(asked, "person.role", lambda c, person_id: people.set_role(c, person_id, role), role))
     return asked.redirect("/people", done="role")
 
 
-def give_password(asked: Asked) -> Response:
+def give_password(asked: SignedInVisit) -> Response:
     """Give somebody a new password, which is shown once; their sessions end."""
     password = passwords.generated()
     change = _change(asked, "person.password", lambda c, person_id: people.set_password(c, person_id, password))
@@ -74,7 +74,7 @@ _SAID: Final = {
 }
 
 
-def _with_password(asked: Asked, work: Callable[[Connection], Person], password: str) -> Response:
+def _with_password(asked: SignedInVisit, work: Callable[[Connection], Person], password: str) -> Response:
     """Change a password, and show it once. All people are read before it counts: afterwards nothing may fail."""
 
     def changed(connection: Connection) -> tuple[Person, list[Person]]:
@@ -85,7 +85,7 @@ def _with_password(asked: Asked, work: Callable[[Connection], Person], password:
 
 
 def _page(
-    asked: Asked, known: Sequence[Person], *, said: str = "", person: Person | None = None, password: str = ""
+    asked: SignedInVisit, known: Sequence[Person], *, said: str = "", person: Person | None = None, password: str = ""
 ) -> Response:
     return asked.page(
         "people.html",
@@ -97,7 +97,7 @@ def _page(
     )
 
 
-def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
+def _changed(asked: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
     """Change something about somebody. Raises ``PageError`` where that cannot be."""
     try:
         return asked.desk.database.written(work)
@@ -115,7 +115,7 @@ def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
 
 
 def _change(
-    asked: Asked, action: str, change: Callable[[Connection, int], None], why: str = ""
+    asked: SignedInVisit, action: str, change: Callable[[Connection, int], None], why: str = ""
 ) -> Callable[[Connection], Person]:
     """Return what changes the person whom the path names, with an entry in the audit log; it raises ``PageError``."""
 
@@ -130,7 +130,7 @@ def _change(
     return changed
 
 
-def _role(asked: Asked) -> Role:
+def _role(asked: SignedInVisit) -> Role:
     """Return the role that a form names. Raises ``PageError``."""
     sent = asked.form.text("role")
     for role in ROLES:

@@ -14,7 +14,7 @@ from consumer.console.visit import Fields, fields_of
 from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.queue import Filters, Order
-from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.results import QueueSearch
 from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import day_begins_ms
 
@@ -32,7 +32,7 @@ _DEFAULTS: Final = {"state": "open", "order": "certainty"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueueSelection:
     """A part of the queue. ``fields`` are those of the query that say it, as they were written."""
 
     filters: Filters
@@ -63,7 +63,7 @@ class Wanted:
         return urlencode(_said({**self.fields, **changed}))
 
 
-def wanted_in(query: Fields, cutter: WordCutter | None) -> Wanted:
+def wanted_in(query: Fields, cutter: WordCutter | None) -> QueueSelection:
     """Return the part of the queue that a query asks for. Raises ``PageError`` where it makes no sense."""
     searched = query.text("q", SEARCH_CHARS_MAX)
     values: dict[str, Any] = {
@@ -76,16 +76,16 @@ def wanted_in(query: Fields, cutter: WordCutter | None) -> Wanted:
         "similarity_max": _share(query, "similarity_max"),
         "arrived_from_ms": _day_ms(query, "from", days=0),
         "arrived_to_ms": _day_ms(query, "to", days=1),
-        "search": Search(searched, None if cutter is None else cutter.terms_of(searched)) if searched else None,
+        "search": QueueSearch(searched, None if cutter is None else cutter.terms_of(searched)) if searched else None,
     }
     if values["state"] == ANY:
         values["state"] = None
     order: Any = one_of(query, "order", _ORDERS) or "certainty"
     names = {*values, "q", "from", "to", "order"} - {"search"}
-    return Wanted(Filters(**values), order, _said({name: query.text(name) for name in names}))
+    return QueueSelection(Filters(**values), order, _said({name: query.text(name) for name in names}))
 
 
-def wanted_of(form: Fields, cutter: WordCutter | None) -> Wanted:
+def wanted_of(form: Fields, cutter: WordCutter | None) -> QueueSelection:
     """Return the part of the queue that a form carries. Raises ``PageError``."""
     return wanted_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()), cutter)
 

@@ -11,11 +11,11 @@ from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError
 from consumer.console.kind_words import WORDS
 from consumer.console.mentioned_items import MentionedItem, mentioned_items
-from consumer.console.pages.queue_filters import ANY, Wanted, wanted_in
-from consumer.console.pages.said import said_of_decision, said_of_many
+from consumer.console.pages.decision_notice import bulk_decision_notice, decision_notice
+from consumer.console.pages.queue_filters import ANY, QueueSelection, wanted_in
 from consumer.console.pages.stored_articles import articles_of
 from consumer.console.search_report import search_report
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import queue
 from consumer.reviews.database import Connection
 from consumer.reviews.discussion import Decider, deciders
@@ -52,7 +52,7 @@ ORDER_NAMES: Final = {
 KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plural for kind, words in WORDS.items()}}
 
 
-class Row(NamedTuple):
+class QueueRow(NamedTuple):
     """A row of the queue. ``others`` have the flag open at this moment, ``items`` are those that it names of banks.
 
     ``standing_of`` is whose standing decision decided it, "" where none did.
@@ -89,14 +89,14 @@ class StateTab(NamedTuple):
     is_here: bool
 
 
-class SourceGuess(NamedTuple):
+class SourceSuggestions(NamedTuple):
     """A source in a filter that no flag has, and links to sources with similar names."""
 
     name: str
     similar: Sequence[tuple[str, str]]
 
 
-class Change(NamedTuple):
+class RowStatus(NamedTuple):
     """A row that somebody has open. ``decided_by`` is None where no person decided it, or it is in its state still."""
 
     flag: FlagRow
@@ -105,7 +105,7 @@ class Change(NamedTuple):
     others: tuple[str, ...]
 
 
-def show_queue(asked: Asked) -> Response:
+def show_queue(asked: SignedInVisit) -> Response:
     """Show a page of the queue."""
     desk = asked.desk
     wanted = wanted_in(asked.query, asked.desk.cutter)
@@ -124,13 +124,13 @@ def show_queue(asked: Asked) -> Response:
         items = mentioned_items(desk, connection, ids)
         decided_by = deciders(connection, [flag.flag_id for flag in page.rows if flag.state in {"right", "wrong"}])
         standing_of = {flag_id: decider.person for flag_id, decider in decided_by.items() if decider.is_standing}
-        said = said_of_decision(asked, connection) or said_of_many(asked, connection, None, "/flags/undo")
+        said = decision_notice(asked, connection) or bulk_decision_notice(asked, connection, None, "/flags/undo")
         report = search_report(desk, connection, wanted.filters, page)
     found = articles_of(desk, page.rows)
     return asked.page(
         "queue.html",
         rows=[
-            Row(
+            QueueRow(
                 flag,
                 found.article(flag),
                 found.original(flag),
@@ -165,7 +165,7 @@ def show_queue(asked: Asked) -> Response:
     )
 
 
-def find_flag(asked: Asked) -> Response:
+def find_flag(asked: SignedInVisit) -> Response:
     """Lead to the flag of a version, which other programs name by the article's id and the version."""
     article_id, version = (asked.query.exact(name, ID_BYTES_MAX) for name in ("id", "version"))
     with asked.desk.database.reading() as connection:
@@ -181,7 +181,7 @@ def selected_max(section: ConsoleSection) -> int:
     return min(section.page_rows, section.reviewed_at_once_max)
 
 
-def show_changes(asked: Asked) -> Response:
+def show_changes(asked: SignedInVisit) -> Response:
     """Return what an open page of the queue shows in place: counts, what is new, and who decided or opened its rows."""
     desk, query = asked.desk, asked.query
     wanted = wanted_in(query, asked.desk.cutter)
@@ -205,34 +205,36 @@ def _new(connection: Connection, filters: Filters, after_flag: int) -> Count:
     return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
 
 
-def _changes(asked: Asked, connection: Connection, state: State | None, ids: Sequence[int]) -> list[Change]:
+def _changes(asked: SignedInVisit, connection: Connection, state: State | None, ids: Sequence[int]) -> list[RowStatus]:
     """Return what became of rows. Where a page lists all states, its rows say theirs already."""
     flags = queue.flags(connection, ids)
     left = {flag.flag_id for flag in flags if state not in {None, flag.state}}
     people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])
     others = open_elsewhere(connection, ids, asked.person.person_id, asked.desk.now_ms())
     return [
-        Change(flag, flag.flag_id in left, people.get(flag.flag_id), others.get(flag.flag_id, ())) for flag in flags
+        RowStatus(flag, flag.flag_id in left, people.get(flag.flag_id), others.get(flag.flag_id, ())) for flag in flags
     ]
 
 
-def _guesses(connection: Connection, wanted: Wanted) -> list[SourceGuess]:
+def _guesses(connection: Connection, wanted: QueueSelection) -> list[SourceSuggestions]:
     """Return each source of a filter that no flag has, with those that somebody may have meant."""
     guesses = []
     for name in ("source", "original_source"):
         similar = _similar(connection, wanted, name, name)
         if similar:
-            guesses.append(SourceGuess(wanted.field(name), similar))
+            guesses.append(SourceSuggestions(wanted.field(name), similar))
     return guesses
 
 
-def _similar(connection: Connection, wanted: Wanted, given: str, field: str, **changed: str) -> list[tuple[str, str]]:
+def _similar(
+    connection: Connection, wanted: QueueSelection, given: str, field: str, **changed: str
+) -> list[tuple[str, str]]:
     """Return sources that what is given in a field may mean, with links to the queue that has them in another field."""
     similar = queue.similar_sources(connection, wanted.field(given), SIMILAR_SOURCES_MAX)
     return [(each, f"/?{wanted.but(**changed, **{field: each})}") for each in similar]
 
 
-def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | None) -> queue.Page:
+def _page(asked: SignedInVisit, connection: Connection, wanted: QueueSelection, place: str | None) -> queue.QueuePage:
     try:
         return queue.page(connection, wanted.filters, wanted.order, asked.desk.section.page_rows, place)
     except BadCursor as error:
@@ -240,7 +242,9 @@ def _page(asked: Asked, connection: Connection, wanted: Wanted, place: str | Non
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
-def _tabs(asked: Asked, connection: Connection, wanted: Wanted, hits: Hits | None = None) -> list[StateTab]:
+def _tabs(
+    asked: SignedInVisit, connection: Connection, wanted: QueueSelection, hits: Hits | None = None
+) -> list[StateTab]:
     counts: dict[str, Count] = dict(queue.state_counts(connection, wanted.filters, hits).items())
     together = total(counts.values())
     counts[ANY] = together if queue.is_counted_whole(wanted.filters) else together.cut(COUNTED_MAX)
@@ -256,5 +260,5 @@ def _tabs(asked: Asked, connection: Connection, wanted: Wanted, hits: Hits | Non
     ]
 
 
-def _named(asked: Asked, names: Mapping[str, str]) -> list[tuple[str, str]]:
+def _named(asked: SignedInVisit, names: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(value, asked.language.gettext(name)) for value, name in names.items()]

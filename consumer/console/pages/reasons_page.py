@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.moderation import reasons
 from consumer.reviews.moderation.reasons import REASON_CHARS_MAX, REASONS_MAX, RETIRED_MAX
@@ -51,7 +51,7 @@ def refusing_reasons() -> Iterator[None]:
         raise PageError(HTTPStatus.CONFLICT, message) from error
 
 
-def show_reasons(asked: Asked) -> Response:
+def show_reasons(asked: SignedInVisit) -> Response:
     """Show all reasons."""
     with asked.desk.database.reading() as connection:
         known = reasons.reasons(connection)
@@ -66,7 +66,7 @@ def show_reasons(asked: Asked) -> Response:
     )
 
 
-def add(asked: Asked) -> Response:
+def add(asked: SignedInVisit) -> Response:
     """Add a reason."""
     name = _name_in(asked.form)
 
@@ -77,7 +77,7 @@ def add(asked: Asked) -> Response:
     return _changed(asked, "add", added)
 
 
-def change(asked: Asked) -> Response:
+def change(asked: SignedInVisit) -> Response:
     """Rename, retire, restore or move a reason, as the button says."""
     action, now_ms = asked.form.text("action"), asked.desk.now_ms()
     reason_id: int = asked.places["reason_id"]
@@ -100,7 +100,7 @@ def change(asked: Asked) -> Response:
     return _changed(asked, action, changed)
 
 
-def _changed(asked: Asked, action: str, work: Callable[[Connection], None]) -> Response:
+def _changed(asked: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
     """Change the list, and show it. Raises ``PageError`` where that cannot be."""
     try:
         asked.desk.database.written(work)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from consumer.console.intake.kept import Kept
+from consumer.console.intake.cached_result import CachedResult
 from consumer.evaluation.review_figures import ReviewFigures, figures, sources_chosen
 from consumer.evaluation.reviewed_pairs import ReportedCopies, ReviewedPair
 from consumer.judge.settings import JudgeSettings
@@ -11,7 +11,7 @@ from consumer.reviews.database import Database
 from consumer.reviews.pairs.reports import similarities
 from consumer.reviews.pairs.reviewed_pairs import (
     PairCount,
-    TooManyDifferent,
+    TooManyCombinations,
     pair_counts,
     reviews_by_source,
     without_similarity,
@@ -21,7 +21,7 @@ PRECISION: Final = 0.995
 """The default for the precision asked for, as in ``dupwatch evaluate``."""
 
 
-class Evaluated(NamedTuple):
+class ReviewSnapshot(NamedTuple):
     """The figures of the reviews at ``at_ms``.
 
     ``overall`` is None where nobody has decided about any pair that has a similarity, and where pairs differ in too
@@ -41,14 +41,14 @@ class Evaluated(NamedTuple):
 
 def kept_evaluation(
     database: Database, judging: JudgeSettings | None, now_ms: Callable[[], int]
-) -> Kept[Evaluated] | None:
+) -> CachedResult[ReviewSnapshot] | None:
     """Return what keeps it, None where consumers judge by no similarity (plain SimHash), or nobody says by what."""
     if judging is None or not judging.verify:
         return None
-    return Kept("evaluation", lambda: evaluation_of(database, judging, now_ms))
+    return CachedResult("evaluation", lambda: evaluation_of(database, judging, now_ms))
 
 
-def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[], int]) -> Iterator[Evaluated]:
+def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[], int]) -> Iterator[ReviewSnapshot]:
     """Yield what reviews say, twice: the second time with sources. Raises ``DatabaseUnavailable``."""
     at_ms = now_ms()
     try:
@@ -56,15 +56,15 @@ def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[
             counts = pair_counts(connection)
             unverified = without_similarity(connection)
             reported = ReportedCopies(tuple(similarities(connection)))
-    except TooManyDifferent:
-        yield Evaluated(at_ms, None, is_too_much=True)
+    except TooManyCombinations:
+        yield ReviewSnapshot(at_ms, None, is_too_much=True)
         return
     if not any(each.decision for each in counts):
         open_pairs = sum(each.pairs for each in counts)
-        yield Evaluated(at_ms, None, without_similarity=unverified, reported=reported, open=open_pairs)
+        yield ReviewSnapshot(at_ms, None, without_similarity=unverified, reported=reported, open=open_pairs)
         return
     overall = _figures(None, counts, judging)
-    found = Evaluated(
+    found = ReviewSnapshot(
         at_ms,
         overall,
         without_similarity=unverified,

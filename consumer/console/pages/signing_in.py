@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from consumer.console.faults import N_
 from consumer.console.guessing import SIGNED_IN, begin_attempt, end_attempt, forgive, note_failure
-from consumer.console.visit import Asked, Visit
+from consumer.console.visit import SignedInVisit, Visit
 from consumer.reviews import audit, people, sessions
-from consumer.reviews.attempts import Begun
+from consumer.reviews.attempts import PendingAttempt
 from consumer.reviews.database import Connection
 from consumer.reviews.passwords import PASSWORD_CHARS_MAX
 from consumer.reviews.people import NAME_CHARS_MAX
@@ -46,7 +46,7 @@ def sign_in(visit: Visit) -> Response:
     return response
 
 
-def sign_out(asked: Asked) -> Response:
+def sign_out(asked: SignedInVisit) -> Response:
     """End the session of this browser."""
     secret, now_ms = asked.session.secret, asked.desk.now_ms()
 
@@ -61,7 +61,9 @@ def sign_out(asked: Asked) -> Response:
     return response
 
 
-def _begun(connection: Connection, visit: Visit, person: people.Person, password: str, attempt: Sequence[Begun]) -> str:
+def _begun(
+    connection: Connection, visit: Visit, person: people.Person, password: str, attempt: Sequence[PendingAttempt]
+) -> str:
     """Begin a session with a secret of its own; what this browser had before ends."""
     now_ms = visit.desk.now_ms()
     if visit.session.secret is not None:

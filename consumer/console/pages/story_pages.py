@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
+from consumer.console.pages.decision_notice import bulk_decision_notice
 from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.repairs.repaired import repairs_of
-from consumer.console.pages.said import said_of_many
 from consumer.console.pages.sources.preferred_line import LISTED_COPIES_MAX, PreferredLine, read_preferred
 from consumer.console.pages.sources.rank_forms import rank_list, said_of_rank
 from consumer.console.pages.standing.standing_words import mute_href
@@ -23,7 +23,7 @@ from consumer.console.pages.standing.story_part import story_part
 from consumer.console.pages.stored_articles import articles_named, original_named, story_rows
 from consumer.console.source_matrix import PairLine, source_matrix
 from consumer.console.story_chart import Chart, bar_length_ms, chart_of
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews import floods, queue, stories
 from consumer.reviews.database import Connection
 from consumer.reviews.floods import Flood
@@ -69,7 +69,7 @@ class _Span(NamedTuple):
     tabs: tuple[Tab, ...]
 
 
-def show_stories(asked: Asked) -> Response:
+def show_stories(asked: SignedInVisit) -> Response:
     """Show the stories that are large, and those that spread."""
     span = _span_in(asked)
     with asked.desk.database.reading() as connection:
@@ -101,7 +101,7 @@ def show_stories(asked: Asked) -> Response:
     )
 
 
-def show_story(asked: Asked) -> Response:
+def show_story(asked: SignedInVisit) -> Response:
     """Show an original and its copies over time."""
     desk, place = asked.desk, asked.query.text("after") or None
     with desk.database.reading() as connection:
@@ -111,7 +111,7 @@ def show_story(asked: Asked) -> Response:
         chart = chart_of(stories.timeline(connection, story, length_ms))
         repairs = repairs_of(connection, story)
         versions = root_versions(connection, [story.root_id, *repairs.root_ids])
-        said = said_of_many(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
+        said = bulk_decision_notice(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
         preferred = read_preferred(connection, [story])
         still_to_come = story_part(asked, connection, story)
     copies = [(flag.article_id, flag.version) for flag in page.rows]
@@ -137,7 +137,7 @@ def show_story(asked: Asked) -> Response:
     )
 
 
-def show_sources(asked: Asked) -> Response:
+def show_sources(asked: SignedInVisit) -> Response:
     """Show which source copies which."""
     span = _span_in(asked)
     with asked.desk.database.reading() as connection:
@@ -168,7 +168,7 @@ def show_sources(asked: Asked) -> Response:
     )
 
 
-def the_story(asked: Asked, connection: Connection) -> Story:
+def the_story(asked: SignedInVisit, connection: Connection) -> Story:
     """Return the story that the path names. Raises ``PageError`` where there is none."""
     story = stories.story(connection, asked.places["story_id"])
     if story is None:
@@ -176,7 +176,7 @@ def the_story(asked: Asked, connection: Connection) -> Story:
     return story
 
 
-def _span_in(asked: Asked) -> _Span:
+def _span_in(asked: SignedInVisit) -> _Span:
     """Return the span that a query asks for. Raises ``PageError``."""
     wanted = one_of(asked.query, _SPAN_FIELD, tuple(_SPANS_S)) or _DEFAULT_SPAN
     names = {code: asked.language.span(seconds) for code, seconds in _SPANS_S.items()}
@@ -191,7 +191,7 @@ def _span_in(asked: Asked) -> _Span:
     return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * MS_PER_S, names[wanted], tabs)
 
 
-def _copies(asked: Asked, connection: Connection, story_id: int, place: str | None) -> queue.Page:
+def _copies(asked: SignedInVisit, connection: Connection, story_id: int, place: str | None) -> queue.QueuePage:
     try:
         return stories.copies(connection, story_id, place, asked.desk.section.page_rows)
     except BadCursor as error:
@@ -199,7 +199,7 @@ def _copies(asked: Asked, connection: Connection, story_id: int, place: str | No
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
-def _said_of(asked: Asked, chart: Chart) -> str:
+def _said_of(asked: SignedInVisit, chart: Chart) -> str:
     """Return what a chart shows, in words."""
     top = max(chart.bars, key=lambda bar: bar.copies)
     return asked.language.ngettext(

@@ -6,18 +6,18 @@ from typing import Final, Literal, NamedTuple
 from consumer.console.faults import N_
 from consumer.console.i18n import Language
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.drawn_line import MISTAKES_MIN
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall, whole_count
+from consumer.evaluation.reviewer_line import MISTAKES_MIN
 
 SHOWN_EVERY: Final = 5
 """Percents between the thresholds that are shown unless all are asked for."""
 _PLACES: Final = 3
 
-Mark = Literal["now", "moved", "f1", "precision"]
+ThresholdMark = Literal["now", "moved", "f1", "precision"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ThresholdTableInput:
     """The input of the rows: all figures, the points that are marked, and whether ``every`` one is shown."""
 
     language: Language
@@ -39,7 +39,7 @@ class ThresholdRow(NamedTuple):
     f1: str
     gone: str
     come: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ThresholdMark, ...]
 
 
 class SourceRow(NamedTuple):
@@ -62,7 +62,7 @@ class LineText(NamedTuple):
     interval: str = ""
 
 
-def threshold_rows(rows: Rows) -> list[ThresholdRow]:
+def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
     """Return the rows of the table: those of every fifth percent, and all that are marked."""
     marked = [(point, _marks(rows, point)) for point in rows.figures.points]
     return [
@@ -106,7 +106,7 @@ def interval_text(language: Language, rate: Rate) -> str:
     return "–" if rate.value is None else _span(language, rate.low, rate.high)
 
 
-def _row(language: Language, point: ReviewPoint, marks: tuple[Mark, ...]) -> ThresholdRow:
+def _row(language: Language, point: ReviewPoint, marks: tuple[ThresholdMark, ...]) -> ThresholdRow:
     return ThresholdRow(
         threshold=threshold_text(language, point.threshold),
         value=point.threshold,
@@ -126,13 +126,13 @@ def threshold_text(language: Language, threshold: float) -> str:
     return language.decimal(threshold, max(len(f"{threshold:g}".partition(".")[2]), 2))
 
 
-def _marks(rows: Rows, point: ReviewPoint) -> tuple[Mark, ...]:
-    marked: tuple[tuple[Mark, ReviewPoint | None], ...] = (
+def _marks(rows: ThresholdTableInput, point: ReviewPoint) -> tuple[ThresholdMark, ...]:
+    marked: tuple[tuple[ThresholdMark, ReviewPoint | None], ...] = (
         ("moved", rows.moved),
         ("f1", rows.figures.best_f1),
         ("precision", rows.reaching),
     )
-    now: tuple[Mark, ...] = ("now",) if point.threshold == rows.figures.now else ()
+    now: tuple[ThresholdMark, ...] = ("now",) if point.threshold == rows.figures.now else ()
     return now + tuple(mark for mark, other in marked if other is not None and other.threshold == point.threshold)
 
 

@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
-from consumer.console.pages.review_evaluation import PRECISION, Evaluated
+from consumer.console.pages.review_evaluation import PRECISION, ReviewSnapshot
 from consumer.console.pages.rule_advice import quoted
 from consumer.console.pages.threshold_rows import (
-    Rows,
+    ThresholdTableInput,
     interval_text,
     line_text,
     mistakes_text,
@@ -27,7 +27,7 @@ from consumer.console.pages.threshold_rows import (
     threshold_rows,
     threshold_text,
 )
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.profile_thresholds import (
     SAME_WITHIN,
@@ -59,28 +59,28 @@ _MIXED: Final = "mixed"
 _ANY_SOURCE: Final = "SOURCE"
 
 
-class Tick(NamedTuple):
+class AxisTick(NamedTuple):
     """A place on an axis, and its value."""
 
     at: float
     value: float
 
 
-class Drawn(NamedTuple):
+class RatePlot(NamedTuple):
     """A rate where it is known well enough: the corners of each band of its intervals, and the points of its lines."""
 
     bands: tuple[str, ...]
     lines: tuple[str, ...]
 
 
-class Span(NamedTuple):
+class ChartStrip(NamedTuple):
     """A strip from top to bottom."""
 
     left: float
     width: float
 
 
-class Curve(NamedTuple):
+class ThresholdChart(NamedTuple):
     """Everything there is to draw. ``now`` is where the configured threshold is, ``reviewers`` where their line is.
 
     Nothing is drawn that is not known to within half of its scale: ``reviewers`` is None then, ``is_whole`` is False
@@ -93,16 +93,16 @@ class Curve(NamedTuple):
     right: float
     top: float
     bottom: float
-    precision: Drawn
-    recall: Drawn | None
+    precision: RatePlot
+    recall: RatePlot | None
     now: float
-    reviewers: Span | None
+    reviewers: ChartStrip | None
     is_whole: bool
-    thresholds: tuple[Tick, ...]
-    shares: tuple[Tick, ...]
+    thresholds: tuple[AxisTick, ...]
+    shares: tuple[AxisTick, ...]
 
 
-def curve_of(figures: ReviewFigures) -> Curve:
+def curve_of(figures: ReviewFigures) -> ThresholdChart:
     """Return the picture of all points."""
     thresholds = [point.threshold for point in figures.points]
     first, last = thresholds[0], max(thresholds[-1], thresholds[0] + _LEAST_SPAN)
@@ -116,7 +116,7 @@ def curve_of(figures: ReviewFigures) -> Curve:
     recalls = [point.recall for point in figures.points if point.recall is not None]
     left, right = x(figures.line.low), x(figures.line.high)
     has_line = right - left <= _KNOWN_WITHIN * (_RIGHT - _LEFT)
-    return Curve(
+    return ThresholdChart(
         width=WIDTH,
         height=HEIGHT,
         left=_LEFT,
@@ -126,14 +126,14 @@ def curve_of(figures: ReviewFigures) -> Curve:
         precision=_drawn(places, precisions),
         recall=_drawn(places, recalls) if len(recalls) == len(places) else None,
         now=x(figures.now),
-        reviewers=Span(left, round(max(right - left, 1.0), 1)) if has_line else None,
+        reviewers=ChartStrip(left, round(max(right - left, 1.0), 1)) if has_line else None,
         is_whole=all(map(_is_known, [rate for rate in (*precisions, *recalls) if rate.value is not None])),
-        thresholds=tuple(Tick(x(value), value) for value in _named(first, last)),
-        shares=tuple(Tick(_y(share), share) for share in _SHARES),
+        thresholds=tuple(AxisTick(x(value), value) for value in _named(first, last)),
+        shares=tuple(AxisTick(_y(share), share) for share in _SHARES),
     )
 
 
-def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> Drawn:
+def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> RatePlot:
     bands, lines = [], []
     for is_known, group in groupby(zip(places, rates, strict=True), lambda pair: _is_known(pair[1])):
         if is_known:
@@ -141,7 +141,7 @@ def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> Drawn:
             corners = [(x, rate.high) for x, rate in stretch] + [(x, rate.low) for x, rate in reversed(stretch)]
             bands.append(_points(corners))
             lines.append(_points([(x, rate.value or 0.0) for x, rate in stretch]))
-    return Drawn(tuple(bands), tuple(lines))
+    return RatePlot(tuple(bands), tuple(lines))
 
 
 def _is_known(rate: Rate) -> bool:
@@ -162,7 +162,7 @@ def _named(first: float, last: float) -> list[float]:
     return [number * step / 100 for number in range(low, high + 1)]
 
 
-class Changed(NamedTuple):
+class FlagCounts(NamedTuple):
     """Flags that would come or go with another threshold, all and wrong ones."""
 
     all: int
@@ -181,20 +181,20 @@ class ProfileAdvice(NamedTuple):
     rule: str
 
 
-class Moved(NamedTuple):
+class ThresholdChange(NamedTuple):
     """Another threshold: its point, and what the configuration says then, "" where a rule cannot be less strict.
 
     What would come and go is None where nothing would, and ``profile`` where no profile is reached.
     """
 
     point: ReviewPoint
-    come: Changed | None
-    gone: Changed | None
+    come: FlagCounts | None
+    gone: FlagCounts | None
     toml: str
     profile: ProfileAdvice | None
 
 
-def show_thresholds(asked: Asked) -> Response:
+def show_thresholds(asked: SignedInVisit) -> Response:
     """Show what reviews say of the threshold, of all pairs or of one source."""
     kept = asked.desk.evaluation
     if kept is None:
@@ -213,7 +213,7 @@ def show_thresholds(asked: Asked) -> Response:
     precision = _precision(asked)
     reaching = greatest_recall(figures.points, precision)
     moved = _moved(asked, figures, reaching)
-    rows = Rows(asked.language, figures, reaching, moved and moved.point, every="every" in asked.query)
+    rows = ThresholdTableInput(asked.language, figures, reaching, moved and moved.point, every="every" in asked.query)
     return asked.page(
         "thresholds.html",
         why="",
@@ -241,7 +241,7 @@ def show_thresholds(asked: Asked) -> Response:
     )
 
 
-def _of_source(found: Evaluated, source: str) -> ReviewFigures:
+def _of_source(found: ReviewSnapshot, source: str) -> ReviewFigures:
     for figures in found.sources:
         if figures.source == source:
             return figures
@@ -255,7 +255,7 @@ def _of_source(found: Evaluated, source: str) -> ReviewFigures:
     )
 
 
-def _precision(asked: Asked) -> float:
+def _precision(asked: SignedInVisit) -> float:
     wanted = asked.query.number("precision")
     if wanted is None:
         return PRECISION
@@ -264,7 +264,7 @@ def _precision(asked: Asked) -> float:
     return wanted
 
 
-def _moved(asked: Asked, figures: ReviewFigures, reaching: ReviewPoint | None) -> Moved | None:
+def _moved(asked: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None) -> ThresholdChange | None:
     """Return the threshold that was asked for; without that, one that is better than the configured one."""
     wanted = asked.query.number("threshold")
     if wanted is None:
@@ -281,24 +281,24 @@ def _moved(asked: Asked, figures: ReviewFigures, reaching: ReviewPoint | None) -
     )
 
 
-def _with_setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> Moved:
+def _with_setting(asked: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> ThresholdChange:
     change = point.change
 
-    def changed(all_of: float, wrong: float) -> Changed | None:
-        return Changed(whole_count(all_of), whole_count(wrong)) if all_of else None
+    def changed(all_of: float, wrong: float) -> FlagCounts | None:
+        return FlagCounts(whole_count(all_of), whole_count(wrong)) if all_of else None
 
     come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
     reached = profile_reached(_profiles(asked), figures.now, point.threshold)
     advice = None if reached is None else _advice(asked, figures, reached)
-    return Moved(point, come, gone, _setting(asked, figures, point), advice)
+    return ThresholdChange(point, come, gone, _setting(asked, figures, point), advice)
 
 
-def _profiles(asked: Asked) -> tuple[ProfileThreshold, ...]:
+def _profiles(asked: SignedInVisit) -> tuple[ProfileThreshold, ...]:
     judging = asked.desk.judging
     return () if judging is None else profile_thresholds(judging)
 
 
-def _advice(asked: Asked, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
+def _advice(asked: SignedInVisit, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
     name, threshold = reached.name, threshold_text(asked.language, reached.similarity_min)
     if reached.similarity_min < figures.now:
         # One source of a store is posts, so the store is for both.
@@ -309,7 +309,7 @@ def _advice(asked: Asked, figures: ReviewFigures, reached: ProfileThreshold) -> 
     return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
 
 
-def _setting(asked: Asked, figures: ReviewFigures, point: ReviewPoint) -> str:
+def _setting(asked: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> str:
     judging, setting = asked.desk.judging, f"similarity_min = {point.threshold:g}\n"
     if figures.source is None:
         return f"[judge]\n{setting}"

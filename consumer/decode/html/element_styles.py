@@ -11,23 +11,23 @@ from consumer.decode.html.style_rules import (
     NO_EFFECTS,
     Effect,
     Effects,
-    Way,
+    HidingProperty,
     effects_of,
     hides_or_fixes,
     may_hide,
     without_opaque,
 )
-from consumer.decode.html.style_sheets import Block, Rule, blocks_of_sheets, rules_of
+from consumer.decode.html.style_sheets import StyleBlock, StyleRule, blocks_of_sheets, rules_of
 
 COMPARISONS_MAX: Final = 200_000
 """The maximum number of comparisons of names with rules; equal names are compared once."""
-ENDED_WITHIN: Final = frozenset[Way](["visibility", "font-size"])
+ENDED_WITHIN: Final = frozenset[HidingProperty](["visibility", "font-size"])
 """Ways of hiding that an inner element can undo for itself."""
 _STYLE_CHARS_MAX: Final = 1_000
 """A longer ``style`` attribute is ignored."""
 _CLASSES_MAX: Final = 40
 """Rules do not hide elements with more classes."""
-_WORDS: Final[Mapping[Way, str]] = {
+_WORDS: Final[Mapping[HidingProperty, str]] = {
     "display": "display",
     "visibility": "visibility",
     "opacity": "opacity",
@@ -39,25 +39,25 @@ _Names = tuple[str, str | None, str | None]
 """Tag, id and class."""
 
 
-class Hiding(NamedTuple):
+class HidingStyle(NamedTuple):
     """A way in which an element is hidden, and the number of the block that says so; None for its own style."""
 
-    way: Way
+    way: HidingProperty
     block: int | None
 
 
-class Look(NamedTuple):
+class ElementStyle(NamedTuple):
     """What styles do to an element: how they hide it, in which ways they show it, whether it stays on the screen."""
 
-    hidden: tuple[Hiding, ...] = ()
-    shown: frozenset[Way] = frozenset()
+    hidden: tuple[HidingStyle, ...] = ()
+    shown: frozenset[HidingProperty] = frozenset()
     fixed: bool = False
 
 
-_NOTHING: Final = Look()
+_NOTHING: Final = ElementStyle()
 
 
-def looks_of(tree: etree._Element) -> dict[etree._Element, Look]:
+def looks_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
     """Return what styles do to the elements of a page, without those to which they do nothing.
 
     What shows an element is complete if something hides it, or what is around it.
@@ -102,13 +102,13 @@ def _words_of(names: Mapping[etree._Element, _Names]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _ways(rules: Iterable[Rule]) -> frozenset[Way]:
+def _ways(rules: Iterable[StyleRule]) -> frozenset[HidingProperty]:
     """Return the ways in which any of these rules hide."""
     return frozenset(effect.way for rule in rules for effect in rule.effects.ways if effect.hides)
 
 
 def _concerned(
-    names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[Rule, ...]]
+    names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[StyleRule, ...]]
 ) -> dict[etree._Element, _Names]:
     """Return the elements that rules hide, and those that may end for themselves what is done to these."""
     ended_within = {each for each, rules in hiding.items() if not ENDED_WITHIN.isdisjoint(_ways(rules))}
@@ -123,24 +123,26 @@ def _concerned(
     return found | {element: names[element] for element in within}
 
 
-def _rules_about(ways: Collection[Way], blocks: Iterable[Block], names: Mapping[etree._Element, _Names]) -> list[Rule]:
+def _rules_about(
+    ways: Collection[HidingProperty], blocks: Iterable[StyleBlock], names: Mapping[etree._Element, _Names]
+) -> list[StyleRule]:
     """Return the rules for elements with these names that hide or show in one of these ways."""
     words = re.compile("|".join([*(_WORDS[way] for way in sorted(ways)), "animation", "all\\s*:"]), re.IGNORECASE)
     read = (block for block in blocks if words.search(block.declarations))
     return rules_of(read, _words_of(names), lambda effects: any(effect.way in ways for effect in effects.ways))
 
 
-def _matches(rules: Iterable[Rule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[Rule, ...]]:
+def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[StyleRule, ...]]:
     """Return the names that match the last compound of any rule, with these rules.
 
     Small and capital letters of names are one to browsers that read a page without a doctype. So a rule that matches
     only by that shows, and never hides.
     """
-    by_key: defaultdict[str, list[Rule]] = defaultdict(list)
+    by_key: defaultdict[str, list[StyleRule]] = defaultdict(list)
     for rule in rules:
         by_key[rule.key.lower()].append(rule)
     left = COMPARISONS_MAX
-    found: dict[_Names, tuple[Rule, ...]] = {}
+    found: dict[_Names, tuple[StyleRule, ...]] = {}
     for each in dict.fromkeys(names.values()) if by_key else ():
         tag, id_, class_ = each
         classes = frozenset((class_ or "").split(None, _CLASSES_MAX + 1))
@@ -157,7 +159,7 @@ def _matches(rules: Iterable[Rule], names: Mapping[etree._Element, _Names]) -> d
     return found
 
 
-def _matching(rule: Rule, tag: str, id_: str, classes: frozenset[str]) -> Rule | None:
+def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
     """Return the rule if it matches these names; it stays simple only if it matches them letter for letter."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule
@@ -169,11 +171,11 @@ def _matching(rule: Rule, tag: str, id_: str, classes: frozenset[str]) -> Rule |
 _Rank = tuple[bool, bool, tuple[int, int, int], int]
 """Whether a declaration is important and is the element's own; the rank of its selector; its place."""
 _WEAKEST: Final = (-1, 0, 0)
-_Decisions = dict[Way, tuple[_Rank, Hiding | None]]
+_Decisions = dict[HidingProperty, tuple[_Rank, HidingStyle | None]]
 """The strongest declaration for each way so far, with how it hides the element; None if it shows it."""
 
 
-def _cascade(rules: Iterable[Rule]) -> _Decisions:
+def _cascade(rules: Iterable[StyleRule]) -> _Decisions:
     """Return the decisions of all rules together."""
     decided: _Decisions = {}
     for rule in rules:
@@ -186,13 +188,13 @@ def _cascade(rules: Iterable[Rule]) -> _Decisions:
 
 def _decide(decided: _Decisions, effect: Effect, block: int | None, rank: _Rank) -> None:
     if effect.way not in decided or decided[effect.way][0] <= rank:
-        decided[effect.way] = rank, Hiding(effect.way, block) if effect.hides else None
+        decided[effect.way] = rank, HidingStyle(effect.way, block) if effect.hides else None
 
 
-def _look(by_rules: _Decisions, own: Effects) -> Look:
+def _look(by_rules: _Decisions, own: Effects) -> ElementStyle:
     """Return the look of an element by rules and by its own style."""
     decided = by_rules.copy()
     for effect in own.ways:
         _decide(decided, effect, None, (effect.important, True, (0, 0, 0), 0))
     hidden = tuple(hiding for _, hiding in decided.values() if hiding is not None)
-    return Look(hidden, frozenset(way for way, (_, hiding) in decided.items() if hiding is None), own.fixed)
+    return ElementStyle(hidden, frozenset(way for way, (_, hiding) in decided.items() if hiding is None), own.fixed)

@@ -12,22 +12,22 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from consumer.decode.html.element_styles import ENDED_WITHIN, Hiding, Look, looks_of
+from consumer.decode.html.element_styles import ENDED_WITHIN, ElementStyle, HidingStyle, looks_of
 from consumer.decode.html.html_text import HIDDEN, text_of_parts
-from consumer.decode.html.style_rules import Way
+from consumer.decode.html.style_rules import HidingProperty
 
 _SHARE_MAX: Final = 0.55
 """Half, with room for a hidden copy that is slightly longer than the visible text."""
 _REST_SHARE_MIN: Final = 0.1
-_FADING: Final = frozenset[Way](["opacity", "visibility"])
+_FADING: Final = frozenset[HidingProperty](["opacity", "visibility"])
 _UNCOUNTED: Final = HIDDEN | {"a"}
 _BY_ATTRIBUTE: Final = etree.XPath("descendant-or-self::*[@hidden]")
 
-_Key = tuple[Way, object]
+_Key = tuple[HidingProperty, object]
 """A rule that hides: its way, and its block or its element."""
 
 
-class Hidden(NamedTuple):
+class HiddenElements(NamedTuple):
     """Elements that are hidden with all that is in them; those in ``fading`` are in ways that scripts often end."""
 
     surely: frozenset[etree._Element]
@@ -46,9 +46,9 @@ def hidden_elements(tree: etree._Element) -> Collection[etree._Element]:
     """Return the elements that are hidden with all that is in them, by styles or by the attribute ``hidden``."""
     looks = looks_of(tree)
     for element in _BY_ATTRIBUTE(tree):
-        look = looks.get(element, Look())
+        look = looks.get(element, ElementStyle())
         if "display" not in look.shown:
-            looks[element] = look._replace(hidden=(*look.hidden, Hiding("display", None)))
+            looks[element] = look._replace(hidden=(*look.hidden, HidingStyle("display", None)))
     return frozenset().union(*hidden_by_style(tree, looks))
 
 
@@ -58,11 +58,11 @@ def seen_text(tree: etree._Element) -> str:
     return text_of_parts([tree], lambda element: element.tag in HIDDEN or element in hidden)
 
 
-def hidden_by_style(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> Hidden:
+def hidden_by_style(tree: etree._Element, looks: Mapping[etree._Element, ElementStyle]) -> HiddenElements:
     """Return the elements that are hidden by these styles."""
     if not _have_text(element for element, look in looks.items() if look.hidden):
         return _NOTHING
-    count = _Count(looks)
+    count = _CharacterCounter(looks)
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         if event == "start":
             count.start(element)
@@ -74,7 +74,7 @@ def hidden_by_style(tree: etree._Element, looks: Mapping[etree._Element, Look]) 
         return _NOTHING
     fading = {span.element for key, spans in counted.items() if key[0] in _FADING for span in spans}
     surely = {span.element for key, spans in counted.items() if key[0] not in _FADING for span in spans}
-    return Hidden(frozenset(surely), frozenset(fading - surely))
+    return HiddenElements(frozenset(surely), frozenset(fading - surely))
 
 
 def _have_text(elements: Iterable[etree._Element]) -> bool:
@@ -88,19 +88,19 @@ def _have_text(elements: Iterable[etree._Element]) -> bool:
     return False
 
 
-_NOTHING: Final = Hidden(frozenset(), frozenset())
+_NOTHING: Final = HiddenElements(frozenset(), frozenset())
 
 
-class _Count:
+class _CharacterCounter:
     """Follows the elements of a page, and counts the characters outside of links that each rule hides."""
 
-    def __init__(self, looks: Mapping[etree._Element, Look]) -> None:
+    def __init__(self, looks: Mapping[etree._Element, ElementStyle]) -> None:
         self.characters = 0
         self.spans: defaultdict[_Key, list[_Span]] = defaultdict(list)
         self._looks = looks
         # Of each rule the outermost element that it hides, the characters before it, and the step at which it began.
         self._open: dict[_Key, tuple[etree._Element, int, int]] = {}
-        self._ended: dict[Way, int] = {}
+        self._ended: dict[HidingProperty, int] = {}
         self._uncounted = 0
         self._step = 0
 
@@ -134,7 +134,7 @@ class _Count:
             self.characters += len("".join(text.split()))
 
 
-def _keys(element: etree._Element, look: Look) -> list[_Key]:
+def _keys(element: etree._Element, look: ElementStyle) -> list[_Key]:
     return [
         (way, element if way == "display" and block is None else block) for way, block in look.hidden
     ]  # fmt: skip

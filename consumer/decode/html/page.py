@@ -13,18 +13,18 @@ from consumer.decode.html.html_text import text_of
 from consumer.decode.html.page_article import article_text
 from consumer.decode.html.precise_article import load, precise_text, weighed_precise_text
 from consumer.decode.html.weighed_article import weighed_article_text
-from consumer.model.article import BodyForm, Extracted, PageForm
+from consumer.model.article import BodyForm, ExtractionOutcome, PageForm
 from consumer.model.limits import DecodeLimits
 
 ARTICLE_BYTES_MIN: Final = 140
 """What is found is no article if it has fewer bytes of UTF-8: two short sentences."""
 
 
-class Page(NamedTuple):
+class PageText(NamedTuple):
     """The text that is judged, what it is of the page, and the page's title, "" where it has none."""
 
     text: str
-    extracted: Extracted
+    extracted: ExtractionOutcome
     title: str
 
 
@@ -65,7 +65,7 @@ def load_extractor(form: BodyForm) -> None:
         extractor.load()
 
 
-def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
+def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> PageText:
     """Read a page. Raises ``MarkupTooComplex``.
 
     The text is not limited here. The title is cut to ``title_chars_max``.
@@ -73,18 +73,18 @@ def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> Page:
     extractor = EXTRACTORS[form]
     tree = tree_of(markup, extractor.reader, limits.attributes_max, limits.values_max, extractor.parser)
     if tree is None:
-        return Page("", Extracted.WHOLE_TEXT, "")
+        return PageText("", ExtractionOutcome.WHOLE_TEXT, "")
     title = _page_title(tree)[: limits.title_chars_max]
     for found_by, text in _found(tree, extractor):
         if len(text.encode()) >= ARTICLE_BYTES_MIN:
-            return Page(text, found_by, title)
-    return Page(extractor.whole_text(tree), Extracted.WHOLE_TEXT, title)
+            return PageText(text, found_by, title)
+    return PageText(extractor.whole_text(tree), ExtractionOutcome.WHOLE_TEXT, title)
 
 
-def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extracted, str]]:
-    yield Extracted.ARTICLE, extractor.find(tree)
+def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[ExtractionOutcome, str]]:
+    yield ExtractionOutcome.ARTICLE, extractor.find(tree)
     if extractor.or_else is not None:
-        yield Extracted.FAST_ARTICLE, extractor.or_else(tree)
+        yield ExtractionOutcome.FAST_ARTICLE, extractor.or_else(tree)
 
 
 def _page_title(tree: etree._Element) -> str:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from consumer.decode.html.html_text import text_of_parts
-from consumer.decode.html.page_survey import Part, Rules, Survey, survey
+from consumer.decode.html.page_survey import PagePart, Rules, Survey, survey
 
 _ENOUGH_BYTES: Final = 250
 """A text of fewer bytes of UTF-8 may be short because of misleading names; they are not believed, then."""
@@ -39,7 +39,7 @@ _LIKELY_LINK_SHARE_MAX: Final = 0.5
 _LIKELY_WEIGHT: Final = 25
 
 
-class Taken(NamedTuple):
+class ArticleText(NamedTuple):
     """The text of an article, one line per block, and the elements that it was taken from."""
 
     text: str
@@ -60,11 +60,11 @@ def article_text(tree: etree._Element) -> str:
     return best
 
 
-def take_article(found: Survey) -> Taken:
+def take_article(found: Survey) -> ArticleText:
     """Take the article out of a page."""
     taken: dict[etree._Element, None] = {}
     if not found.scored:
-        return Taken("", taken)
+        return ArticleText("", taken)
     top = _grown(found)
     chosen = list(_with_siblings(top, found))
     kept = {part.element for part in chosen}
@@ -83,10 +83,10 @@ def take_article(found: Survey) -> Taken:
         taken[element] = None
         return False
 
-    return Taken(text_of_parts((part.element for part in chosen), left_out), taken)
+    return ArticleText(text_of_parts((part.element for part in chosen), left_out), taken)
 
 
-def _grown(found: Survey) -> Part:
+def _grown(found: Survey) -> PagePart:
     """Return the part with most points, or one around it that holds the rest of the article as well."""
     ranked = sorted(found.scored, key=lambda part: -part.score)
     top = (found.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
@@ -102,7 +102,7 @@ def _grown(found: Survey) -> Part:
     return top
 
 
-def _shared_by_rivals(ranked: list[Part]) -> Part | None:
+def _shared_by_rivals(ranked: list[PagePart]) -> PagePart | None:
     top = ranked[0]
     rivals = [part for part in ranked[1 : 1 + _RIVALS] if part.score >= top.score * _RIVAL_SHARE]
     if top.score <= 0 or len(rivals) < _RIVALS_MIN:
@@ -116,7 +116,7 @@ def _shared_by_rivals(ranked: list[Part]) -> Part | None:
     return None
 
 
-def _continued(ranked: list[Part]) -> Part | None:
+def _continued(ranked: list[PagePart]) -> PagePart | None:
     """Return the element around all elements that look like the best one, if it holds little else."""
     top = ranked[0]
     bound = top.score * _SIBLING_SHARE
@@ -128,7 +128,7 @@ def _continued(ranked: list[Part]) -> Part | None:
     return shared if sum(piece.size for piece in pieces) >= shared.size * _CONTINUED_SHARE else None
 
 
-def _is_like_piece(part: Part, top: Part) -> bool:
+def _is_like_piece(part: PagePart, top: PagePart) -> bool:
     """Return whether a part looks like the best one; without a class only next to it."""
     named = top.element.get("class") or (part.parent is top.parent and not part.element.get("id"))
     return part is top or (bool(named) and _looks_like(part.element, top.element))
@@ -138,13 +138,13 @@ def _looks_like(element: etree._Element, other: etree._Element) -> bool:
     return (element.tag, element.get("class")) == (other.tag, other.get("class"))
 
 
-def _is_alone(part: Part, found: Survey) -> bool:
+def _is_alone(part: PagePart, found: Survey) -> bool:
     """Return whether no other child of its parent has text."""
     parent = part.parent
     return parent is not None and parent.size == part.size and found.parts.get(part.element) is not None
 
 
-def _with_siblings(top: Part, found: Survey) -> Iterator[Part]:
+def _with_siblings(top: PagePart, found: Survey) -> Iterator[PagePart]:
     """Yield the part with those beside it that go on with the same article: others with points, and paragraphs."""
     if top.parent is None:
         yield top
@@ -163,7 +163,7 @@ def _with_siblings(top: Part, found: Survey) -> Iterator[Part]:
             yield part
 
 
-def _may_go_on(part: Part, top: Part, found: Survey) -> bool:
+def _may_go_on(part: PagePart, top: PagePart, found: Survey) -> bool:
     """Return whether a sibling of the article may continue it, rather than be another piece of the page."""
     element, named = part.element, part.element.get("id") or top.element.get("id")
     if element.tag == "p" or (_looks_like(element, top.element) and (element.get("class") or not named)):
@@ -172,7 +172,7 @@ def _may_go_on(part: Part, top: Part, found: Survey) -> bool:
     return not is_in_body and (found.weight(element) > 0 or part.score >= top.score * _UNLIKE_SIBLING_SHARE)
 
 
-def _is_prose(part: Part) -> bool:
+def _is_prose(part: PagePart) -> bool:
     if part.element.tag != "p":
         return False
     if part.size > _SIBLING_BYTES:
@@ -180,7 +180,7 @@ def _is_prose(part: Part) -> bool:
     return part.size > 0 and not part.linked and part.stops > 0
 
 
-def _is_navigation(part: Part, found: Survey) -> bool:
+def _is_navigation(part: PagePart, found: Survey) -> bool:
     """Return whether something within an article looks like links to others."""
     if part.element.tag not in _CLEANED or not part.size:
         return False

@@ -12,7 +12,7 @@ from typing import Final
 
 from lxml import etree
 
-from consumer.decode.html.page_survey import INLINE, Part, Survey
+from consumer.decode.html.page_survey import INLINE, PagePart, Survey
 
 _PARAGRAPHS: Final = frozenset(
     ["address", "caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "summary"]
@@ -25,24 +25,24 @@ _LINK_SHARE_MAX: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """Paragraphs that stand together in an element."""
 
-    root: Part
-    paragraphs: list[Part] = field(default_factory=list)
+    root: PagePart
+    paragraphs: list[PagePart] = field(default_factory=list)
 
     def size_without(self, taken: Collection[etree._Element]) -> int:
         """Return the bytes of text outside of links, without those in elements that are ``taken``."""
         return sum(part.own for part in self.paragraphs if part.element not in taken)
 
 
-def blocks_of(found: Survey) -> list[Block]:
+def blocks_of(found: Survey) -> list[TextBlock]:
     """Return the blocks of what was surveyed."""
     outer = _blocks_around(found)
     prose = _prose(outer)
     alike = Counter(_likeness(part, outer[part]) for part in prose)
-    roots: dict[Part, Part] = {}
-    blocks: dict[Part, Block] = {}
+    roots: dict[PagePart, PagePart] = {}
+    blocks: dict[PagePart, TextBlock] = {}
     for part, around in outer.items():
         tag = part.element.tag
         is_item = part in prose and (tag in _ITEMS or alike[_likeness(part, around)] >= _ALIKE_MIN)
@@ -52,14 +52,14 @@ def blocks_of(found: Survey) -> list[Block]:
             root = roots[around] if is_item or tag in _PARAGRAPHS or tag in _LISTS else part
         roots[part] = root
         if part.own:
-            blocks.setdefault(root, Block(root)).paragraphs.append(part)
+            blocks.setdefault(root, TextBlock(root)).paragraphs.append(part)
     return list(blocks.values())
 
 
-def _blocks_around(found: Survey) -> dict[Part, Part | None]:
+def _blocks_around(found: Survey) -> dict[PagePart, PagePart | None]:
     """Return block-level parts with the block around each, outer ones first."""
-    nearest: dict[Part | None, Part | None] = {None: None}
-    outer: dict[Part, Part | None] = {}
+    nearest: dict[PagePart | None, PagePart | None] = {None: None}
+    outer: dict[PagePart, PagePart | None] = {}
     for part in found.parts.values():
         if part is not None:
             around = nearest.get(part.parent)
@@ -70,14 +70,14 @@ def _blocks_around(found: Survey) -> dict[Part, Part | None]:
     return outer
 
 
-def _likeness(part: Part, around: Part | None) -> tuple[Part | None, str, str | None]:
+def _likeness(part: PagePart, around: PagePart | None) -> tuple[PagePart | None, str, str | None]:
     return around, part.element.tag, part.element.get("class")
 
 
-def _prose(outer: dict[Part, Part | None]) -> set[Part]:
+def _prose(outer: dict[PagePart, PagePart | None]) -> set[PagePart]:
     """Return parts that are paragraphs or consist of them, with few links."""
-    mixed: set[Part | None] = set()
-    prose: set[Part] = set()
+    mixed: set[PagePart | None] = set()
+    prose: set[PagePart] = set()
     for part, around in reversed(outer.items()):
         has_one_form = part.own in {0, part.size - part.linked} or part.element.tag in _PARAGRAPHS
         if has_one_form and part not in mixed and not part.hinted and part.link_share < _LINK_SHARE_MAX:

@@ -56,7 +56,7 @@ _Names = tuple[str | None, str | None]
 """Class and id."""
 
 
-class Marks:
+class ElementMarks:
     """The marks of the elements of one page; names, believed only if ``by_name``, are looked at once."""
 
     def __init__(self, *, by_name: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from lxml import etree
 
 from consumer.decode.html import html_text
-from consumer.decode.html.page_marks import NEVER, Marks
+from consumer.decode.html.page_marks import NEVER, ElementMarks
 
 ELEMENTS_MAX: Final = 50_000
 """A page of more elements is not surveyed. The largest of 130 real pages has a fifth of that."""
@@ -61,7 +61,7 @@ class Rules:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class PagePart:
     """An element and what is in it: bytes of text, of them in links, commas and stops.
 
     Only if the rules weigh: ``own`` are the bytes outside of links and of blocks within it, ``own_stops`` their commas
@@ -70,7 +70,7 @@ class Part:
     """
 
     element: etree._Element
-    parent: "Part | None"
+    parent: "PagePart | None"
     size: int = 0
     linked: int = 0
     stops: int = 0
@@ -87,7 +87,7 @@ class Part:
         """The share of the text that is in links."""
         return self.linked / self.size if self.size else 0.0
 
-    def around(self) -> Iterator["Part"]:
+    def around(self) -> Iterator["PagePart"]:
         """Yield the parts around this one, from the inside out."""
         outer = self.parent
         while outer is not None:
@@ -102,11 +102,11 @@ class Survey:
     ``hinted`` are parts that stand apart; what is in them is surveyed by ``survey_apart``.
     """
 
-    marks: Marks
+    marks: ElementMarks
     rules: Rules
-    parts: dict[etree._Element, Part | None] = field(default_factory=dict)
-    scored: list[Part] = field(default_factory=list)
-    hinted: list[Part] = field(default_factory=list)
+    parts: dict[etree._Element, PagePart | None] = field(default_factory=dict)
+    scored: list[PagePart] = field(default_factory=list)
+    hinted: list[PagePart] = field(default_factory=list)
 
     def weight(self, element: etree._Element) -> int:
         """Return how likely an element is a part of an article by its names, as far as these are believed."""
@@ -121,11 +121,11 @@ def elements_of(tree: etree._Element) -> list[etree._Element]:
 
 def survey(tree: etree._Element, rules: Rules) -> Survey | None:
     """Survey a page; None where it has too many elements."""
-    found = Survey(Marks(by_name=rules.by_name), rules)
+    found = Survey(ElementMarks(by_name=rules.by_name), rules)
     return found if _follow(tree, _Surveyor(found)) else None
 
 
-def survey_apart(found: Survey, part: Part) -> None:
+def survey_apart(found: Survey, part: PagePart) -> None:
     """Survey the contents of a part that stands apart, without giving points."""
     _follow(part.element, _Surveyor(found, part))
 
@@ -145,22 +145,22 @@ def _follow(tree: etree._Element, surveyor: "_Surveyor") -> bool:
 class _Surveyor:
     """Follows the elements of a page in document order, or those of one part that stands apart."""
 
-    def __init__(self, found: Survey, within: Part | None = None) -> None:
+    def __init__(self, found: Survey, within: PagePart | None = None) -> None:
         self.found = found
         self._rules = found.rules
         self._marks = found.marks
         self._within = within
-        self._around: Part | None = within.parent if within is not None else None
+        self._around: PagePart | None = within.parent if within is not None else None
         self._links = 0
         # The block-level elements around.
-        self._blocks: list[Part] = []
+        self._blocks: list[PagePart] = []
 
     def start(self, element: etree._Element) -> bool:
         """Begin an element; return whether to look into it."""
         if self._is_no_part(element):
             self.found.parts[element] = None
             return False
-        part = Part(element, self._around)
+        part = PagePart(element, self._around)
         self.found.parts[element] = self._around = part
         self._links += element.tag == "a"
         if self._rules.weighs and not self._is_weighed(part):
@@ -174,7 +174,7 @@ class _Surveyor:
             return element.tag in NEVER or element in self._rules.unseen
         return self._marks.apart(element)
 
-    def _is_weighed(self, part: Part) -> bool:
+    def _is_weighed(self, part: PagePart) -> bool:
         """Begin a part in a weighing survey; return False if a hint keeps its contents out for now."""
         is_hinted = part.element in self._rules.fading or self._marks.hinted(part.element)
         part.hinted = is_hinted and part.element not in self._rules.doubted
@@ -201,7 +201,7 @@ class _Surveyor:
         if element.tail and self._around is not None and not is_last:
             self._add(self._around, element.tail)
 
-    def _add(self, part: Part, text: str) -> None:
+    def _add(self, part: PagePart, text: str) -> None:
         words = " ".join(text.split())
         if not words:
             return
@@ -215,7 +215,7 @@ class _Surveyor:
             self._blocks[-1].own += size
             self._blocks[-1].own_stops += stops
 
-    def _sum_up(self, part: Part) -> None:
+    def _sum_up(self, part: PagePart) -> None:
         parent = part.parent
         if parent is not None and not part.hinted:
             parent.size += part.size
@@ -234,7 +234,7 @@ class _Surveyor:
             part.score = points * (1 - part.link_share)
             self.found.scored.append(part)
 
-    def _paragraphs(self, part: Part) -> int:
+    def _paragraphs(self, part: PagePart) -> int:
         """Return how many paragraphs the text of a part counts as."""
         return max(1 + part.breaks, part.own // _PARAGRAPH_BYTES) if self._rules.weighs else 1
 
@@ -249,13 +249,13 @@ def _is_paragraph(element: etree._Element) -> bool:
     )
 
 
-def _scored_around(paragraph: Part) -> Part | None:
+def _scored_around(paragraph: PagePart) -> PagePart | None:
     # What breaks lines by itself holds several paragraphs.
     breaks = sum(inner.tag == "br" for inner in paragraph.element)
     return paragraph if breaks >= _BREAKS_MIN and paragraph.element.tag != "p" else paragraph.parent
 
 
-def _give_points(around: Part | None, size: int, stops: int, paragraphs: int) -> None:
+def _give_points(around: PagePart | None, size: int, stops: int, paragraphs: int) -> None:
     points = 1 + stops + min(size // _BYTES_A_POINT, _LENGTH_POINTS_MAX * paragraphs)
     for divisor in _DIVISORS:
         if around is None:

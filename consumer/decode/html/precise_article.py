@@ -15,7 +15,7 @@ from lxml import etree
 
 from consumer.decode.html.html_text import text_of
 from consumer.decode.html.page_blocks import blocks_of
-from consumer.decode.html.page_survey import Part, Survey, survey
+from consumer.decode.html.page_survey import PagePart, Survey, survey
 from consumer.decode.html.weighed_article import rules_for, survey_long_parts
 from consumer.model.errors import ConfigError
 from consumer.text.install_advice import install_command
@@ -87,7 +87,7 @@ def _is_outweighed(text: str, found: Survey) -> bool:
     return False
 
 
-def _stands_in(part: Part, letters: str) -> bool:
+def _stands_in(part: PagePart, letters: str) -> bool:
     return "".join("".join(part.element.itertext()).split())[:_BEGINNING] in letters
 
 

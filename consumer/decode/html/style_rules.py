@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
-Way = Literal["display", "visibility", "opacity", "font-size", "place"]
+HidingProperty = Literal["display", "visibility", "opacity", "font-size", "place"]
 """A way to hide text; by its place it is off the screen, or in a box without room."""
 
 
 class Effect(NamedTuple):
     """Whether declarations hide text in one way or show it, and whether they say so with ``!important``."""
 
-    way: Way
+    way: HidingProperty
     hides: bool
     important: bool
 
@@ -39,9 +39,9 @@ _OPAQUE: Final = re.compile(
     "/\\*.*?(?:\\*/|\\Z)|\"(?:[^\"\\\\\n]|\\\\.)*+\"?|'(?:[^'\\\\\n]|\\\\.)*+'?|url\\([^)\"']*+\\)?", re.DOTALL
 )
 _ENCLOSED_END: Final = re.compile("[(\\[][^)\\]]*;")
-_MOVED: Final[tuple[Way, ...]] = ("visibility", "opacity", "font-size", "place")
+_MOVED: Final[tuple[HidingProperty, ...]] = ("visibility", "opacity", "font-size", "place")
 """Ways that an animation may end."""
-_WAYS: Final[tuple[Way, ...]] = ("display", *_MOVED)
+_WAYS: Final[tuple[HidingProperty, ...]] = ("display", *_MOVED)
 _MAY_HIDE: Final = re.compile(
     "display\\s*+:\\s*+none|visibility\\s*+:\\s*+[hc]|opacity\\s*+:\\s*+[+.0]|font(?:-size)?\\s*+:[^;]{0,60}?(?<![\\d.])[.0]"
     "|clip|scale|(?:height|width)\\s*+:\\s*+[01]|position\\s*+:\\s*+(?:fixed|sticky|-w)|-\\d{3}|-\\d++(?:\\.\\d++)?(?:r?em|v)",
@@ -98,7 +98,7 @@ def effects_of(declarations: str) -> Effects:
     return Effects(tuple(ways.values()), values.get("position") in {"fixed", "sticky", "-webkit-sticky"})
 
 
-def _ways(values: Mapping[str, str]) -> Iterator[tuple[Way, bool, tuple[str, ...]]]:
+def _ways(values: Mapping[str, str]) -> Iterator[tuple[HidingProperty, bool, tuple[str, ...]]]:
     if "display" in values:
         yield "display", values["display"] == "none", ("display",)
     if "visibility" in values:

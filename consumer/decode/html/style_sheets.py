@@ -43,7 +43,7 @@ _NO_RULES_WITHIN: Final = ("keyframes", "-webkit-keyframes", "-moz-keyframes", "
 """Beginnings of the names of at-rules without rules for elements in them."""
 
 
-class Block(NamedTuple):
+class StyleBlock(NamedTuple):
     """Selectors and their declarations, with the place of both in all sheets of the page.
 
     ``everywhere`` is False under a condition, such as the width of a screen. What a block in a cascade layer hides, any
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     layered: bool
 
 
-class Rule(NamedTuple):
+class StyleRule(NamedTuple):
     """A selector's last compound, its rank in the cascade, and what its declarations do.
 
     ``block`` is the number of its block. A rule that is not ``simple`` shows, but never hides. Tag or id may be ""; a
@@ -79,9 +79,9 @@ class Rule(NamedTuple):
         return f"#{self.id}" if self.id else min((f".{name}" for name in self.classes), default=self.tag)
 
 
-def blocks_of_sheets(tree: etree._Element) -> list[Block]:
+def blocks_of_sheets(tree: etree._Element) -> list[StyleBlock]:
     """Return the blocks of a page's style sheets for screens, in their order."""
-    left, blocks = SHEETS_CHARS_MAX, list[Block]()
+    left, blocks = SHEETS_CHARS_MAX, list[StyleBlock]()
     for element in tree.iter("style"):
         context = _context(f"@media {element.get('media') or ''}", _Context())
         if not element.text or context is None or not _is_read(element):
@@ -99,13 +99,15 @@ def _is_read(sheet: etree._Element) -> bool:
     return kind in {"", "text/css"} and all(outer.tag not in HIDDEN for outer in sheet.iterancestors())
 
 
-def rules_of(blocks: Iterable[Block], names: frozenset[str], is_kept: Callable[[Effects], bool]) -> list[Rule]:
+def rules_of(
+    blocks: Iterable[StyleBlock], names: frozenset[str], is_kept: Callable[[Effects], bool]
+) -> list[StyleRule]:
     """Return the rules for elements with one of these names, if ``is_kept`` accepts what they do.
 
     ``names`` are tags, ids and classes in small letters. No rules if there are more than ``SELECTORS_MAX`` selectors.
     """
     left = SELECTORS_MAX
-    rules: list[Rule] = []
+    rules: list[StyleRule] = []
     for block in blocks:
         effects: Effects | None = None
         selectors = block.selectors.split(",", left)
@@ -130,9 +132,9 @@ def _may_match(selector: str, names: frozenset[str]) -> bool:
     return bool(last) and (not _PLAIN.fullmatch(last[0]) or not names.isdisjoint(_SEPARATOR.split(last[0].lower())))
 
 
-def _rule(block: Block, selector: str, effects: Effects, *, is_valid: bool) -> Rule:
+def _rule(block: StyleBlock, selector: str, effects: Effects, *, is_valid: bool) -> StyleRule:
     rank = selector.count("#"), len(_CLASS_LIKE.findall(selector)), len(_TAG_LIKE.findall(selector))
-    for_all = Rule(block.number, "", "", frozenset(), rank, effects, simple=False, layered=block.layered)
+    for_all = StyleRule(block.number, "", "", frozenset(), rank, effects, simple=False, layered=block.layered)
     if len(selector) > _SELECTOR_CHARS_MAX or _CODE.search(selector):
         return for_all
     last = _LAST_COMPOUND.search(selector)
@@ -146,18 +148,18 @@ def _rule(block: Block, selector: str, effects: Effects, *, is_valid: bool) -> R
         return for_all
     classes = frozenset(name for kind, name in names if kind == ".")
     simple = block.everywhere and is_valid and compound.group() == selector and bool(tag or names)
-    return Rule(block.number, tag, ids[0] if ids else "", classes, rank, effects, simple, block.layered)
+    return StyleRule(block.number, tag, ids[0] if ids else "", classes, rank, effects, simple, block.layered)
 
 
 class _Context(NamedTuple):
-    """What a brace opened: the selectors, or None around blocks, and as in ``Block``."""
+    """What a brace opened: the selectors, or None around blocks, and as in ``StyleBlock``."""
 
     selectors: str | None = None
     everywhere: bool = True
     layered: bool = False
 
 
-def _blocks(sheet: str, context: _Context, first: int) -> Iterator[Block]:
+def _blocks(sheet: str, context: _Context, first: int) -> Iterator[StyleBlock]:
     """Yield the blocks of a sheet, numbered from ``first`` on."""
     around: list[_Context | None] = []
     inside: _Context | None = context
@@ -165,7 +167,7 @@ def _blocks(sheet: str, context: _Context, first: int) -> Iterator[Block]:
     for number, (text, brace) in enumerate(zip(pieces[::2], pieces[1::2], strict=False), first):
         declarations, _, prelude = text.rpartition(";") if brace == "{" else (text, "", "")
         if declarations and inside is not None and inside.selectors is not None:
-            yield Block(number, inside.selectors, declarations, inside.everywhere, inside.layered)
+            yield StyleBlock(number, inside.selectors, declarations, inside.everywhere, inside.layered)
         if brace == "{":
             around.append(inside)
             inside = _context(prelude.strip(), inside)

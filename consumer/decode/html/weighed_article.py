@@ -12,11 +12,11 @@ from typing import Final
 
 from lxml import etree
 
-from consumer.decode.html.element_styles import Look, looks_of
+from consumer.decode.html.element_styles import ElementStyle, looks_of
 from consumer.decode.html.hidden_text import hidden_by_style
-from consumer.decode.html.page_article import Taken, take_article
-from consumer.decode.html.page_blocks import Block, blocks_of
-from consumer.decode.html.page_survey import Part, Rules, Survey, elements_of, survey, survey_apart
+from consumer.decode.html.page_article import ArticleText, take_article
+from consumer.decode.html.page_blocks import TextBlock, blocks_of
+from consumer.decode.html.page_survey import PagePart, Rules, Survey, elements_of, survey, survey_apart
 
 _SEARCHES_MAX: Final = 4
 """The last search ignores all names."""
@@ -94,7 +94,7 @@ def survey_long_parts(found: Survey, size: int) -> None:
             survey_apart(found, part)
 
 
-def _longest_left_out(found: Survey, taken: Taken, size: int) -> Block | None:
+def _longest_left_out(found: Survey, taken: ArticleText, size: int) -> TextBlock | None:
     """Return the block with the most text left out, if that is more than ``size`` bytes."""
     survey_long_parts(found, size)
     left_out, block = 0.0, None
@@ -105,11 +105,11 @@ def _longest_left_out(found: Survey, taken: Taken, size: int) -> Block | None:
     return block if left_out > size else None
 
 
-def _size(found: Survey, taken: Taken) -> int:
+def _size(found: Survey, taken: ArticleText) -> int:
     return sum(part.own for part in _parts(found, taken))
 
 
-def _parts(found: Survey, taken: Taken) -> list[Part]:
+def _parts(found: Survey, taken: ArticleText) -> list[PagePart]:
     return [part for element in taken.elements if (part := found.parts[element]) is not None]
 
 
@@ -123,7 +123,7 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
+def _is_article(found: Survey, taken: ArticleText, size: int, rival: TextBlock) -> bool:
     """Return whether the text taken is an article in its own right, with the rival below it, such as a comment."""
     left_out = rival.size_without(taken.elements)
     if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
@@ -138,17 +138,17 @@ def _is_article(found: Survey, taken: Taken, size: int, rival: Block) -> bool:
     )
 
 
-def _is_preferred(found: Survey, taken: Taken, rival: Block) -> bool:
+def _is_preferred(found: Survey, taken: ArticleText, rival: TextBlock) -> bool:
     """Return whether the text taken looks more like an article than a longer block: by its mark or its paragraphs."""
     return _is_within_mark(found, taken) or _paragraphs(_parts(found, taken)) > _paragraphs(rival.paragraphs)
 
 
-def _paragraphs(parts: Iterable[Part]) -> int:
+def _paragraphs(parts: Iterable[PagePart]) -> int:
     """Count paragraphs of some length."""
     return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
 
 
-def _is_within_mark(found: Survey, taken: Taken) -> bool:
+def _is_within_mark(found: Survey, taken: ArticleText) -> bool:
     """Return whether the text taken is in an element marked as an article."""
     parts = [part for part in _parts(found, taken) if part.own][:1]
     around = [outer for part in parts for outer in (part, *part.around())]
@@ -160,7 +160,7 @@ def _is_within_mark(found: Survey, taken: Taken) -> bool:
     )
 
 
-def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, Look]) -> frozenset[etree._Element]:
+def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, ElementStyle]) -> frozenset[etree._Element]:
     """Return the elements of a page that are dialogs in front of it."""
     found: set[etree._Element] = set()
     maybe = {element for element, look in looks.items() if look.fixed}

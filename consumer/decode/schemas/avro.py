@@ -65,7 +65,7 @@ _Read = Callable[[_Cursor, int], Any]
 
 def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
     """Return a function that reads payloads of a schema and raises ``BadRecord``. Raises ``UnusableSchema``."""
-    compiling = _Compiling()
+    compiling = _SchemaCompiler()
     try:
         for text in schema.references.values():
             compiling.read_of(msgspec.json.decode(text), "")
@@ -87,7 +87,7 @@ def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
     return whole
 
 
-class _Compiling:
+class _SchemaCompiler:
     """Compiles a schema to functions; a named type may be used within its own definition."""
 
     def __init__(self) -> None:

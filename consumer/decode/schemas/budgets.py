@@ -60,27 +60,27 @@ class ValueBudget:
         self._left -= values
 
 
-class Kind:
+class MessageShape:
     """A message type: how many values a message of it counts as, and the types of its fields by their numbers."""
 
     __slots__ = ("inner", "values")
 
     def __init__(self, fields: int) -> None:
         self.values = 1 + fields // _FIELDS_A_VALUE
-        self.inner: dict[int, Kind] = {}
+        self.inner: dict[int, MessageShape] = {}
 
 
-_SCALAR: Final = Kind(0)
+_SCALAR: Final = MessageShape(0)
 
 
 class Layout(NamedTuple):
     """A message type, and the largest number of fields of it or of any type within it."""
 
-    kind: Kind
+    kind: MessageShape
     fields_max: int
 
 
-def layout_of(descriptor: Any, kinds: dict[str, Kind]) -> Layout:  # noqa: ANN401  # a descriptor
+def layout_of(descriptor: Any, kinds: dict[str, MessageShape]) -> Layout:  # noqa: ANN401  # a descriptor
     """Return what ``check_budget`` needs to know about a type.
 
     ``kinds`` has the types of the schema that are known already, by name, and gets the others: each message of a schema
@@ -94,7 +94,7 @@ def layout_of(descriptor: Any, kinds: dict[str, Kind]) -> Layout:  # noqa: ANN40
             types[message_type.full_name] = message_type
             waiting += [field.message_type for field in message_type.fields if field.message_type is not None]
     new = types.keys() - kinds.keys()
-    kinds.update((name, Kind(len(types[name].fields))) for name in new)
+    kinds.update((name, MessageShape(len(types[name].fields))) for name in new)
     for name in new:
         for field in types[name].fields:
             if field.message_type is not None:
@@ -112,10 +112,10 @@ def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
         budget.check(count_values(payload, layout.kind, budget.left))
 
 
-def count_values(payload: bytes, kind: Kind, values_max: int) -> int:
+def count_values(payload: bytes, kind: MessageShape, values_max: int) -> int:
     """Count the fields, each message by its type, until they exceed ``values_max`` or the payload ends."""
     values, at, end = 0, 0, len(payload)
-    outer: list[tuple[int, Kind]] = []
+    outer: list[tuple[int, MessageShape]] = []
     try:
         while values <= values_max and (at < end or outer):
             if at >= end:

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from consumer.decode.published_at import Instant
-from consumer.decode.schemas.budgets import Kind, Layout, ValueBudget, check_budget, layout_of
+from consumer.decode.schemas.budgets import Layout, MessageShape, ValueBudget, check_budget, layout_of
 from consumer.decode.schemas.registry import StoredSchema, UnusableSchema, mismatch
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
@@ -103,7 +103,7 @@ class _Types:
         self._class_of: Any = import_module("google.protobuf.message_factory").GetMessageClass
         self._fields: dict[str, list[_Field]] = {}
         self._types: dict[tuple[int, ...], _MessageType | None] = {}
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, MessageShape] = {}
         self._pool: Any = import_module("google.protobuf.descriptor_pool").DescriptorPool()
         self._added: set[str] = set()
         try:

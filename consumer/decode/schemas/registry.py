@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, bound
-from consumer.lifecycle.retry import Awaited, Patience, UntilReachable
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.retry import RetryPolicy, RetrySubject, RetryUntilReachable
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Reason
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
@@ -188,7 +188,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
 
 
-class Briefly(Patience):
+class BriefRetry(RetryPolicy):
     """For an interactive command: the registry is retried for a while, then the command ends."""
 
     def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
@@ -202,7 +202,7 @@ class Briefly(Patience):
         return pauses.call(work, lambda error: isinstance(error, RegistryUnavailable), self._seconds)
 
 
-def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:
+def waiting_for_registry(hooks: Hooks, stopping: StopSignal) -> RetryUntilReachable:
     """Return what waits until the registry is back or the run is asked to stop: the batch has not begun."""
     turns = Turns(hooks)
 
@@ -211,5 +211,5 @@ def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:
         if stopping.asked():
             raise Abandoned("the schema registry is out of reach, and the run is to stop")
 
-    registry = Awaited("source", "registry", RegistryUnavailable, "The schema registry")
-    return UntilReachable(proceed, hooks, registry)
+    registry = RetrySubject("source", "registry", RegistryUnavailable, "The schema registry")
+    return RetryUntilReachable(proceed, hooks, registry)

@@ -40,7 +40,7 @@ def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx'
         hooks: Mapping[str, list[Any]] = session.event_hooks
         before, behind = hooks["request"], hooks["response"]
         library: Any = import_module(type(session).__module__.partition(".")[0])
-        counting = _Counting(limits, library.SyncByteStream, library.ReadError)
+        counting = _AnswerCounter(limits, library.SyncByteStream, library.ReadError)
     except (AttributeError, KeyError) as error:
         raise ConfigError(
             "registry: the size of answers cannot be limited with the installed version of confluent-kafka; install "
@@ -96,7 +96,7 @@ class _Deadline:
         self.close()
 
 
-class _Counting:
+class _AnswerCounter:
     """Hooks, called with each request and with each answer before its body is read.
 
     They raise ``SchemaTooLong``, or an error of reading.

@@ -20,7 +20,7 @@ from consumer.decode.schemas.registry import (
     StoredSchema,
     UnusableSchema,
 )
-from consumer.lifecycle.retry import Patience
+from consumer.lifecycle.retry import RetryPolicy
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -41,7 +41,7 @@ _READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobu
 
 
 def schema_parser(
-    schema_format: SchemaFormat, options: RegistryOptions, patience: Patience, limits: DecodeLimits
+    schema_format: SchemaFormat, options: RegistryOptions, patience: RetryPolicy, limits: DecodeLimits
 ) -> Parse:
     """Return a parser of values of one format. Raises ``ConfigError`` if the registry's client cannot be used."""
     return SchemaParser(schema_format, ConfluentRegistry(options, schema_format), patience, limits).parse
@@ -54,7 +54,7 @@ class SchemaParser:
         self,
         schema_format: SchemaFormat,
         registry: Registry,
-        patience: Patience,
+        patience: RetryPolicy,
         limits: DecodeLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -67,7 +67,7 @@ class SchemaParser:
         self._unknown_s: dict[int, float] = {}
 
     def parse(self, data: bytes) -> object:
-        """Parse a value into plain values. Raises ``BadRecord``, and what ``Patience`` and ``Registry`` raise."""
+        """Parse a value into plain values. Raises ``BadRecord``, and what ``RetryPolicy`` and ``Registry`` raise."""
         schema_id = self._id(data)
         read = self._read(schema_id)
         if isinstance(read, BadRecord):

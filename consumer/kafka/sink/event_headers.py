@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import Header, Headers, RawRecord
 from consumer.model.verdict import Verdict
 
@@ -29,7 +29,7 @@ _EVENT_ID_BYTES: Final = 16
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
-def event_headers(answer: Answer, source: str | None = None) -> Headers:
+def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
     """Return headers that describe the event, the position of its record, and the trace that the record belongs to.
 
     A retraction has no scheme. A record from a file has no origin and no trace. With ``source``, a URI reference of the
@@ -40,7 +40,7 @@ def event_headers(answer: Answer, source: str | None = None) -> Headers:
     return [*attributes, *_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
 
 
-def side_headers(answer: Answer, schema: str, source: str | None = None, about: str = "") -> Headers:
+def side_headers(answer: JudgedRecord, schema: str, source: str | None = None, about: str = "") -> Headers:
     """Return the headers of another event that goes with a verdict: as of the verdict, but without an outcome.
 
     ``schema`` is that of the event, such as ``dupwatch.near-miss/1``. Where a verdict may have several such events,
@@ -104,12 +104,12 @@ def _id_of(what: str, verdict: Verdict) -> str:
     return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
 
 
-def _described(answer: Answer, schema: str) -> Headers:
+def _described(answer: JudgedRecord, schema: str) -> Headers:
     scheme = answer.event.verdict.scheme
     return [_text(SCHEMA, schema)] + ([] if scheme is None else [_text(SCHEME, scheme)])
 
 
-def _origin(answer: Answer) -> Headers:
+def _origin(answer: JudgedRecord) -> Headers:
     return origin_headers(answer.record) + trace_headers(answer.record.headers)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from consumer.model.dead_letter import SCHEMA
-from consumer.model.letter import Origin
+from consumer.model.letter import LetterOrigin
 from consumer.model.ports import Rejection
 from consumer.model.record import NO_TIME_MS, Header, Headers
 
@@ -65,7 +65,7 @@ class LetterHeaders(NamedTuple):
 
     reason: str
     detail: str
-    origin: Origin | None
+    origin: LetterOrigin | None
     position: str
     timestamp_ms: int | None
     size_bytes: int | None
@@ -109,7 +109,7 @@ def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
     text = {name: (value or b"").decode(errors="replace") for name, value in headers[start:] if name in _LETTER_NAMES}
     origin = None
     if TOPIC in text:
-        origin = Origin(text[TOPIC], _number(text, PARTITION), _number(text, OFFSET))
+        origin = LetterOrigin(text[TOPIC], _number(text, PARTITION), _number(text, OFFSET))
     return LetterHeaders(
         reason=text.get(REASON, ""),
         detail=text.get(DETAIL, ""),

@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from consumer.kafka.client_settings import KafkaOptions, Settings, admin_settings, producer_settings
 from consumer.kafka.clients import new_producer
 from consumer.kafka.sink.letter_headers import replayed_headers
-from consumer.kafka.sink.outgoing import ANY_PARTITION, Outgoing, produce
-from consumer.kafka.sink.producing import Failed
+from consumer.kafka.sink.outgoing import ANY_PARTITION, OutgoingMessage, produce
+from consumer.kafka.sink.producing import FailedMessage
 from consumer.kafka.sink.record_times import RecordTimes
 from consumer.kafka.topics import topic_sizes
 from consumer.model.errors import ConfigError, SinkError
@@ -26,7 +26,7 @@ _POLL_S: Final = 0.1
 _QUEUE_KBYTES: Final = 65_536
 
 
-class Refused(Exception):  # noqa: N818  # named for the letter; the replay continues
+class ReplayRefused(Exception):  # noqa: N818  # named for the letter; the replay continues
     """A letter that cannot be replayed, and why."""
 
 
@@ -41,28 +41,28 @@ def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Targ
     """Return where a letter's record is sent: to the topic ``to``, or to the partition it came from.
 
     In its own partition it stays with the other versions of its id, however the producer chose that partition.
-    ``topics`` has the number of partitions of each existing topic. Raises ``Refused``.
+    ``topics`` has the number of partitions of each existing topic. Raises ``ReplayRefused``.
     """
     if letter.reason is None:
-        raise Refused(letter.detail)
+        raise ReplayRefused(letter.detail)
     if letter.cut:
         have = len(letter.value or b"")
-        raise Refused(f"only {have} bytes of its value were kept, of {letter.size_bytes}")
+        raise ReplayRefused(f"only {have} bytes of its value were kept, of {letter.size_bytes}")
     if to is not None:
         return Target(to, ANY_PARTITION)
     if letter.origin is None:
-        raise Refused(f"it came from {letter.place}, which is not a topic; add --to TOPIC")
+        raise ReplayRefused(f"it came from {letter.place}, which is not a topic; add --to TOPIC")
     if letter.origin.topic not in topics:
-        raise Refused(f"its topic {letter.origin.topic} does not exist any more; add --to TOPIC")
+        raise ReplayRefused(f"its topic {letter.origin.topic} does not exist any more; add --to TOPIC")
     there = letter.origin.partition < topics[letter.origin.topic]
     return Target(letter.origin.topic, letter.origin.partition if there else ANY_PARTITION)
 
 
-class _Sending(NamedTuple):
+class _SentLetter(NamedTuple):
     """A letter's record on its way; ``position`` is the letter's."""
 
     position: str
-    message: Outgoing
+    message: OutgoingMessage
 
 
 class LetterReplay:
@@ -88,7 +88,7 @@ class LetterReplay:
         self._to = to
         self._error: KafkaError | None = None
         self._times = RecordTimes(now_ms, ahead_ms_max, Hooks())
-        self._again: list[_Sending] = []
+        self._again: list[_SentLetter] = []
         self._topics = topic_sizes(admin_settings(brokers, options), _ASK_S)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}; create it, or name another with --to")
@@ -99,12 +99,17 @@ class LetterReplay:
         self._producer = None if dry_run else _producer(brokers, options)
 
     def send(self, letter: Letter) -> Target:
-        """Send one, without waiting for it to be written. Raises ``Refused``, and ``SinkError`` for an earlier one."""
+        """Send a letter without waiting for its delivery.
+
+        Raises ``ReplayRefused``, and ``SinkError`` for an earlier letter.
+        """
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:
             headers = replayed_headers(letter.headers, letter.replays)
-            message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms, target.partition)
-            self._produce(self._producer, _Sending(letter.position, message))
+            message = OutgoingMessage(
+                target.topic, letter.key, letter.value, headers, letter.record_time_ms, target.partition
+            )
+            self._produce(self._producer, _SentLetter(letter.position, message))
         self.sent += 1
         return target
 
@@ -130,7 +135,7 @@ class LetterReplay:
             raise SinkError(f"{left} records were not written within {_FLUSH_S:.0f} s; {self.acknowledged} were")
         self._check()
 
-    def _produce(self, producer: Producer, sending: _Sending) -> None:
+    def _produce(self, producer: Producer, sending: _SentLetter) -> None:
         message = self._times.dated(sending.message)
         on_delivery = partial(self._delivered, sending, message.timestamp_ms)
         try:
@@ -140,11 +145,11 @@ class LetterReplay:
         producer.poll(0)
         self._check()
 
-    def _make_room(self, producer: Producer, _: Outgoing) -> None:
+    def _make_room(self, producer: Producer, _: OutgoingMessage) -> None:
         producer.poll(_POLL_S)
         self._check()
 
-    def _delivered(self, sending: _Sending, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
+    def _delivered(self, sending: _SentLetter, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
         if error is None:
             self.acknowledged += 1
         elif self._may_be_taken(sending.message, time_ms, error):
@@ -152,9 +157,9 @@ class LetterReplay:
         elif self._error is None:
             self._error = error
 
-    def _may_be_taken(self, message: Outgoing, time_ms: int | None, error: KafkaError) -> bool:
+    def _may_be_taken(self, message: OutgoingMessage, time_ms: int | None, error: KafkaError) -> bool:
         """Return whether a refused record can be sent with another time, or was refused only because another was."""
-        failed = Failed(message.topic, message.key, len(message.value or b""), error, time_ms)
+        failed = FailedMessage(message.topic, message.key, len(message.value or b""), error, time_ms)
         return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
 
     def _check(self) -> None:

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from typing_extensions import override
 
-from consumer.kafka.sink.outgoing import Outgoing
-from consumer.kafka.sink.producing import BrokerWait, Producing, most_relevant, refused
+from consumer.kafka.sink.outgoing import OutgoingMessage
+from consumer.kafka.sink.producing import BrokerWait, MessageProducer, most_relevant, refused
 from consumer.kafka.sink.record_times import RecordTimes
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
@@ -20,7 +20,7 @@ class Outbox(Protocol):
     its transaction was lost; the batch is judged again then.
     """
 
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         """Hand over a message; waits where the queue is full."""
         ...
 
@@ -66,11 +66,11 @@ class AtLeastOnceOutbox(Outbox):
         self, settings: Mapping[str, Any], times: RecordTimes, hooks: Hooks, proceed: Callable[[], None]
     ) -> None:
         self._times = times
-        self._sent: list[Outgoing] = []
-        self._producing: Producing | None = Producing(settings, BrokerWait(hooks, proceed))
+        self._sent: list[OutgoingMessage] = []
+        self._producing: MessageProducer | None = MessageProducer(settings, BrokerWait(hooks, proceed))
 
     @override
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         self._sent.append(message)
         failed = self._open().send(self._times.dated(message))
         if failed is not None:
@@ -95,14 +95,14 @@ class AtLeastOnceOutbox(Outbox):
             self._producing.close()
             self._producing = None
 
-    def _send_again(self, producing: Producing) -> None:
+    def _send_again(self, producing: MessageProducer) -> None:
         """Send everything since the last flush again; only the refused messages would come out of order."""
         producing.forget_failed()
         sent, self._sent = self._sent, []
         for message in sent:
             self.send(message)
 
-    def _open(self) -> Producing:
+    def _open(self) -> MessageProducer:
         if self._producing is None:
             raise ValueError("the sink was closed")
         return self._producing

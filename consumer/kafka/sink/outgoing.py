@@ -13,7 +13,7 @@ ANY_PARTITION: Final = -1
 _CLIENT_SETS_TIME: Final = 0
 
 
-class Outgoing(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None where the client sets it."""
 
     topic: str
@@ -26,9 +26,9 @@ class Outgoing(NamedTuple):
 
 def produce(
     client: Producer,
-    message: Outgoing,
+    message: OutgoingMessage,
     on_delivery: Callable[[KafkaError | None, Delivered], None],
-    make_room: Callable[[Outgoing], None],
+    make_room: Callable[[OutgoingMessage], None],
 ) -> None:
     """Hand a message to a producer. While its queue is full, ``make_room`` is called, and what that raises is raised.
 

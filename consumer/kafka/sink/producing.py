@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
 from consumer.kafka.clients import new_producer
-from consumer.kafka.sink.outgoing import Outgoing, produce
+from consumer.kafka.sink.outgoing import OutgoingMessage, produce
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage
 
@@ -20,8 +20,8 @@ TROUBLE_AFTER_S: Final = 2.0
 _KEY_SHOWN_CHARS: Final = 80
 
 
-class Failed(NamedTuple):
-    """A message that was refused; ``timestamp_ms`` as in ``Outgoing``."""
+class FailedMessage(NamedTuple):
+    """A message that was refused; ``timestamp_ms`` as in ``OutgoingMessage``."""
 
     topic: str
     key: bytes | None
@@ -60,11 +60,11 @@ class BrokerWait:
             self._hooks.report(Outage("sink", "brokers", None))
 
 
-class _Reports:
+class _DeliveryReports:
     """What a client calls back. It has no reference to the client, so that both can be garbage-collected."""
 
     def __init__(self) -> None:
-        self.failed: list[Failed] = []
+        self.failed: list[FailedMessage] = []
         self.last_error = ""
 
     def delivered(self, timestamp_ms: int | None, error: KafkaError | None, message: Delivered) -> None:
@@ -72,7 +72,7 @@ class _Reports:
             key = message.key()
             size = len(message.value() or b"")
             own = key.encode() if isinstance(key, str) else key
-            self.failed.append(Failed(message.topic() or "", own, size, error, timestamp_ms))
+            self.failed.append(FailedMessage(message.topic() or "", own, size, error, timestamp_ms))
 
     def on_error(self, error: KafkaError) -> None:
         # "All brokers down" says less than the last broker's error.
@@ -80,7 +80,7 @@ class _Reports:
             self.last_error = error.str()
 
 
-class Producing:
+class MessageProducer:
     """One producer, and the fate of its messages. Not thread-safe.
 
     ``settings`` are of ``producer_settings``. ``ended`` tells whether the producer has failed for good, ``fatal`` why.
@@ -88,7 +88,7 @@ class Producing:
 
     def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
         self._waiting = waiting
-        self._reports = _Reports()
+        self._reports = _DeliveryReports()
         self.ended = False
         self.fatal: KafkaError | None = None
         self._client: Producer | None = new_producer({**settings, "error_cb": self._reports.on_error})
@@ -105,29 +105,29 @@ class Producing:
         """Return the client's last error, however old."""
         return self._reports.last_error
 
-    def send(self, message: Outgoing) -> Failed | None:
+    def send(self, message: OutgoingMessage) -> FailedMessage | None:
         """Hand over a message, waiting while the queue is full. Return its failure where it is refused at once."""
         try:
             produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
         except KafkaException as error:
             size = len(message.value or b"")
-            return Failed(message.topic, message.key, size, error_of(error), message.timestamp_ms)
+            return FailedMessage(message.topic, message.key, size, error_of(error), message.timestamp_ms)
         # Each message has a delivery report; without this they would pile up until the flush.
         self.serve(0)
         return None
 
-    def flush(self) -> Sequence[Failed]:
+    def flush(self) -> Sequence[FailedMessage]:
         """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
 
         In a transaction nothing more is sent behind a refused message.
         """
         return self._wait(lambda: not self._reports.failed)
 
-    def settle(self) -> Sequence[Failed]:
+    def settle(self) -> Sequence[FailedMessage]:
         """Return what was refused, once everything is answered in any way, or the producer has ended."""
         return self._wait(lambda: True)
 
-    def _wait(self, on: Callable[[], bool]) -> Sequence[Failed]:
+    def _wait(self, on: Callable[[], bool]) -> Sequence[FailedMessage]:
         left = self.unanswered()
         while left and on() and not self.ended:
             before = left
@@ -172,7 +172,7 @@ class Producing:
             # The same, but a delivery report that was served later in the same call replaced the exception.
             self.ended = True
 
-    def _make_room(self, message: Outgoing) -> None:
+    def _make_room(self, message: OutgoingMessage) -> None:
         """Wait for an answer to what is in the queue. Raises ``SinkError`` where that is empty."""
         before = self.unanswered()
         if not before:
@@ -190,14 +190,14 @@ class Producing:
             self._waiting.no_progress("Kafka acknowledges nothing that was sent", self._reports.last_error)
 
 
-def refused(failed: Failed) -> SinkError:
+def refused(failed: FailedMessage) -> SinkError:
     """Return the error of a refused message: which one it was, and what to do."""
     what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
 
 
-def most_relevant(failures: Sequence[Failed]) -> Failed:
+def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
     """Return the message to name when several were refused: the largest, if they are too large together."""
     causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
     return max(causes or failures, key=lambda failed: failed.size_bytes)

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError
 
 from consumer.kafka.sink.letter_headers import TIMESTAMP
-from consumer.kafka.sink.outgoing import Outgoing
-from consumer.kafka.sink.producing import Failed
+from consumer.kafka.sink.outgoing import OutgoingMessage
+from consumer.kafka.sink.producing import FailedMessage
 from consumer.model.hooks import Hooks
 from consumer.model.record import Headers
 from storage.clock import Clock
@@ -48,14 +48,14 @@ class RecordTimes:
         self._hooks = hooks
         self._bounds: dict[str, _Bounds] = {}
 
-    def dated(self, message: Outgoing) -> Outgoing:
+    def dated(self, message: OutgoingMessage) -> OutgoingMessage:
         """Return the message to send: its time, if it has one, may be moved into a header."""
         if message.timestamp_ms is None or self._accepted(message.topic, message.timestamp_ms):
             return message
         self._hooks.report(RecordTimeMoved())
         return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
 
-    def learn(self, failures: Iterable[Failed]) -> bool:
+    def learn(self, failures: Iterable[FailedMessage]) -> bool:
         """Narrow the bounds by what was refused. Return whether the same messages would now be sent differently."""
         learned = False
         for failed in failures:

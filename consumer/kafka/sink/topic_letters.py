@@ -16,11 +16,11 @@ from consumer.kafka.offset_range import partitions_of, watermarks
 from consumer.kafka.sink.event_headers import CUT_OF_BYTES
 from consumer.kafka.sink.letter_headers import LetterHeaders, letter_headers, read_headers
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
-from consumer.kafka.sink.outgoing import Outgoing, time_of
+from consumer.kafka.sink.outgoing import OutgoingMessage, time_of
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.letter import Letter, Letters, is_number
+from consumer.model.letter import Letter, LetterReader, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
 from consumer.model.record import Headers
 
@@ -46,7 +46,7 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
         for rejection in rejections:
             self.outbox.send(self._letter(rejection))
 
-    def _letter(self, rejection: Rejection) -> Outgoing:
+    def _letter(self, rejection: Rejection) -> OutgoingMessage:
         """Return the record unchanged, with its own headers before those of the letter.
 
         Of a record over the limit only the first bytes are kept; a header has the size of the whole.
@@ -56,7 +56,7 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
         if len(record.data) < record.size_bytes:
             headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
         value = None if record.is_null else record.data
-        return Outgoing(self._topic, record.key, value, headers, time_of(record))
+        return OutgoingMessage(self._topic, record.key, value, headers, time_of(record))
 
 
 class _Range(NamedTuple):
@@ -67,7 +67,7 @@ class _Range(NamedTuple):
     high: int
 
 
-class TopicLetters(Letters):
+class TopicLetterReader(LetterReader):
     """Reads the letters in a topic, without joining a group or committing anything.
 
     ``options`` are those of the consumer that wrote the letters. Partitions are read one after another, so that the
@@ -77,7 +77,7 @@ class TopicLetters(Letters):
     def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
         self._topic = topic
         self._done = 0
-        self._attempts = Attempts()
+        self._attempts = AttemptCounter()
         self._consumer = new_consumer(_settings(brokers, options))
         try:
             self._ranges = self._ask(brokers)

@@ -8,84 +8,84 @@ from typing_extensions import override
 from consumer.kafka.sink.event_headers import origin_headers, side_headers
 from consumer.kafka.sink.letter_headers import TIMESTAMP
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
-from consumer.kafka.sink.outgoing import Outgoing, time_of
+from consumer.kafka.sink.outgoing import OutgoingMessage, time_of
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
 from consumer.kafka.topics import SinkTopics
 from consumer.model.bank_match import SCHEMA as BANK_MATCH
 from consumer.model.bank_match import bank_match
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
-from consumer.model.ports import Answer, ReleasingSink
+from consumer.model.ports import JudgedRecord, ReleasingSink
 from consumer.model.record import Headers
 from consumer.model.verdict import BankMention
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageRouting:
     """Which topic gets what.
 
     ``headers_of`` makes the headers of verdicts, ``side_headers_of`` those of other events, given their schema.
     """
 
     topics: SinkTopics
-    headers_of: Callable[[Answer], Headers]
+    headers_of: Callable[[JudgedRecord], Headers]
     side_headers_of: Callable[..., Headers] = side_headers
 
-    def answered(self, answer: Answer) -> Iterator[Outgoing]:
+    def answered(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
         """Yield the messages that one answer makes."""
         topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
             headers = self.headers_of(answer)
             if outcome == "duplicate":
-                yield Outgoing(topics.duplicates_topic, key, answer.event.encoded, headers)
+                yield OutgoingMessage(topics.duplicates_topic, key, answer.event.encoded, headers)
             if topics.verdicts:
-                yield Outgoing(topics.verdicts_topic, key, answer.event.encoded, headers)
+                yield OutgoingMessage(topics.verdicts_topic, key, answer.event.encoded, headers)
         if topics.unique:
             yield from _clean(answer, topics.unique_topic)
         if topics.near_misses and answer.event.near_miss is not None:
             headers = self.side_headers_of(answer, NEAR_MISS)
-            yield Outgoing(topics.near_misses_topic, key, answer.event.near_miss, headers)
+            yield OutgoingMessage(topics.near_misses_topic, key, answer.event.near_miss, headers)
         matched = None if answer.match_withheld or not topics.bank_matches else bank_match(answer.event.verdict)
         if matched is not None:
-            yield Outgoing(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
+            yield OutgoingMessage(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
 
-    def released(self, answer: Answer) -> Iterator[Outgoing]:
+    def released(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
         """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""
         key, headers = answer.event.verdict.id.encode(), self.headers_of(answer)
-        yield Outgoing(self.topics.duplicates_topic, key, answer.event.encoded, headers)
+        yield OutgoingMessage(self.topics.duplicates_topic, key, answer.event.encoded, headers)
         if self.topics.verdicts:
-            yield Outgoing(self.topics.verdicts_topic, key, answer.event.encoded, headers)
+            yield OutgoingMessage(self.topics.verdicts_topic, key, answer.event.encoded, headers)
         if self.topics.unique and answer.record.partition is not None:
             yield from _clean(answer, self.topics.unique_topic)
 
-    def retroactive(self, answer: Answer, mention: BankMention, match: bytes) -> Outgoing:
+    def retroactive(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> OutgoingMessage:
         """Return the message with the event ``match``, about an item that a stored article turned out to repeat."""
         headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
-        return Outgoing(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
+        return OutgoingMessage(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
 
 
 class KafkaSink(OutboxOutput, ReleasingSink):
     """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
 
-    def __init__(self, outbox: Outbox, messages: Messages) -> None:
+    def __init__(self, outbox: Outbox, messages: MessageRouting) -> None:
         super().__init__(outbox)
         self._messages = messages
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         for answer in answers:
             for message in self._messages.answered(answer):
                 self.outbox.send(message)
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         for message in self._messages.released(answer):
             self.outbox.send(message)
 
     def announce(self, topic: str, key: str, event: bytes) -> None:
         """Send an event of the console's own."""
-        self.outbox.send(Outgoing(topic, key.encode(), event, []))
+        self.outbox.send(OutgoingMessage(topic, key.encode(), event, []))
 
-    def report_match(self, answer: Answer, mention: BankMention, match: bytes) -> None:
+    def report_match(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> None:
         """Send the event ``match``, about an item that a stored article turned out to repeat."""
         self.outbox.send(self._messages.retroactive(answer, mention, match))
 
@@ -94,7 +94,7 @@ class KafkaSink(OutboxOutput, ReleasingSink):
         return TopicDeadLetters(self.outbox, self._messages.topics.dead_letters_topic)
 
 
-def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
+def _clean(answer: JudgedRecord, topic: str) -> Iterator[OutgoingMessage]:
     """Yield what the clean feed gets: the unchanged record of a unique version, a tombstone for every other verdict.
 
     The record's time is also in a header: a topic with LogAppendTime has no other place for it.
@@ -114,6 +114,6 @@ def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
         time_ms = time_of(record)
         if time_ms is not None:
             headers.append((TIMESTAMP, b"%d" % time_ms))
-        yield Outgoing(topic, key if record.key is None else record.key, record.data, headers, time_ms)
+        yield OutgoingMessage(topic, key if record.key is None else record.key, record.data, headers, time_ms)
     elif record.key in {None, key}:
-        yield Outgoing(topic, key, None, [])
+        yield OutgoingMessage(topic, key, None, [])

@@ -25,12 +25,12 @@ from typing_extensions import override
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.membership import GroupMetadata, member_of
 from consumer.kafka.sink.outbox import Outbox
-from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.sink.outgoing import OutgoingMessage
 from consumer.kafka.sink.producing import (
     SLICE_S,
     BrokerWait,
-    Failed,
-    Producing,
+    FailedMessage,
+    MessageProducer,
     error_of,
     is_permanent,
     most_relevant,
@@ -89,11 +89,11 @@ class TransactionalOutbox(Outbox):
         self._waiting = BrokerWait(hooks, proceed)
         self._renewals = 0
         self._begun_s: float | None = None
-        self._producing: Producing | None = Producing(settings, self._waiting)
+        self._producing: MessageProducer | None = MessageProducer(settings, self._waiting)
         self._settled = False
 
     @override
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         self._begin()
         failed = self._client().send(self._times.dated(message))
         if failed is not None:
@@ -174,7 +174,7 @@ class TransactionalOutbox(Outbox):
         self._producing.close()
         self._producing = None
 
-    def _abort(self, producing: Producing) -> None:
+    def _abort(self, producing: MessageProducer) -> None:
         running = Call(producing.client.abort_transaction)
         if not running.ended(ABORT_WAIT_S):
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # as above
@@ -202,7 +202,7 @@ class TransactionalOutbox(Outbox):
         self._renewals += 1
         if self._renewals > RENEWALS_MAX:
             raise SinkError(f"{RENEWALS_MAX} transactions in a row did not end; see the logs of the brokers")
-        self._producing = Producing(self._settings, self._waiting)
+        self._producing = MessageProducer(self._settings, self._waiting)
         self._settled = False
         self._hooks.report(SinkReconnected())
 
@@ -233,7 +233,7 @@ class TransactionalOutbox(Outbox):
                 # Some of these errors are returned at once.
                 time.sleep(_RETRY_PAUSE_S)
             except SystemError as error:
-                # As in ``Producing``: the producer has failed, and the client lost its own exception.
+                # As in ``MessageProducer``: the producer has failed, and the client lost its own exception.
                 self._client().ended = True
                 raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True)) from error  # noqa: SLF001  # as above
             else:
@@ -250,7 +250,7 @@ class TransactionalOutbox(Outbox):
             self._drop()
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, last_error or None))  # noqa: SLF001  # as above
 
-    def _failed(self, failures: Sequence[Failed]) -> SinkError | Abandoned:
+    def _failed(self, failures: Sequence[FailedMessage]) -> SinkError | Abandoned:
         failed = most_relevant(failures)
         if self._times.learn(failures):
             return Abandoned(f"the topic {failed.topic} refused the time of a record, which is moved into a header")
@@ -298,7 +298,7 @@ class TransactionalOutbox(Outbox):
     def _deadline_s(self) -> float:
         return (time.monotonic() if self._begun_s is None else self._begun_s) + self._timeout_s
 
-    def _client(self) -> Producing:
+    def _client(self) -> MessageProducer:
         if self._producing is None:
             raise ValueError("the sink was closed")
         return self._producing

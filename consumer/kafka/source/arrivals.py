@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.kafka.offset_metadata import Ledger
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
@@ -33,14 +33,14 @@ class TopicArrivals:
     ahead_ms_max: int
     hooks: Hooks
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the timestamp, and the offset."""
         del article
         now_ms, feed = self.clock(), partition_name(record.known_partition())
         if 0 <= record.time_ms <= now_ms + self.ahead_ms_max:
-            return ArrivedAt(record.time_ms, record.start, feed=feed)
+            return ArrivalTime(record.time_ms, record.start, feed=feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivedAt(now_ms, record.start, _writable_ms(record.time_ms), feed=feed, is_its_own=False)
+        return ArrivalTime(now_ms, record.start, _writable_ms(record.time_ms), feed=feed, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
@@ -63,7 +63,7 @@ class LiveArrivals:
     behind_ms_max: int
     hooks: Hooks
 
-    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the timestamp or what replaces it, and the offset."""
         partition = record.known_partition()
         note = self.ledger.note(partition)

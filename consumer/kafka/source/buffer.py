@@ -3,15 +3,15 @@
 from collections import deque
 from typing import NamedTuple
 
-from consumer.kafka.message import Message
+from consumer.kafka.message import TopicRecord
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition, headers_bytes
 
 
-class _Waiting(NamedTuple):
+class _BufferedMessage(NamedTuple):
     """A message, and the memory that it takes."""
 
-    message: Message
+    message: TopicRecord
     size_bytes: int
 
 
@@ -28,26 +28,26 @@ class Buffer:
         self._size_bytes = 0
         self._count = 0
         # The partition whose turn it is comes first.
-        self._waiting: dict[Partition, deque[_Waiting]] = {}
+        self._waiting: dict[Partition, deque[_BufferedMessage]] = {}
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, message: Message) -> None:
+    def add(self, message: TopicRecord) -> None:
         """Append a message to those of its partition."""
-        waiting = _Waiting(message, memory_bytes(message))
+        waiting = _BufferedMessage(message, memory_bytes(message))
         self._waiting.setdefault(message.partition, deque()).append(waiting)
         self._count += 1
         self._size_bytes += waiting.size_bytes
 
-    def take(self) -> tuple[list[Message], dict[Partition, int]]:
+    def take(self) -> tuple[list[TopicRecord], dict[Partition, int]]:
         """Remove and return the records of the next batch, and the offset behind the last one of each partition.
 
         Partitions take turns, record by record: none waits behind the backlog of another, and a batch has articles that
         can be judged at the same time.
         """
         limits = self._limits
-        records: list[Message] = []
+        records: list[TopicRecord] = []
         ends: dict[Partition, int] = {}
         taken_bytes = 0
         while self._waiting and len(records) < limits.batch_records_max:
@@ -93,6 +93,6 @@ class Buffer:
         return len(self) >= limits.batch_records_max or self._size_bytes >= limits.batch_bytes_max
 
 
-def memory_bytes(message: Message) -> int:
+def memory_bytes(message: TopicRecord) -> int:
     """Return the memory of a message as far as its sender chose the size: value, key and headers."""
     return len(message.data) + len(message.key or b"") + headers_bytes(message.headers)

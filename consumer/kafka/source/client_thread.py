@@ -15,15 +15,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from consumer.kafka.client_log import client_log
 from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.clients import new_consumer
-from consumer.kafka.errors import UNKNOWN_TOPICS, MissingTopics, Trouble, describe, is_fatal, is_refusal
+from consumer.kafka.errors import UNKNOWN_TOPICS, BrokerHealth, MissingTopics, describe, is_fatal, is_refusal
 from consumer.kafka.source.client_failure import ClientFailure
-from consumer.kafka.source.fetching import Fetching
+from consumer.kafka.source.fetching import MessageFetcher
 from consumer.kafka.source.gaps import GAPS, Gaps
 from consumer.kafka.source.group_places import Commits, GroupPlaces
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.membership import Membership
-from consumer.kafka.source.rebalances import Rebalances
+from consumer.kafka.source.rebalances import RebalanceHandler
 from consumer.lifecycle.background import Call
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
@@ -43,7 +43,7 @@ _ENDED_S: Final = 0.1
 _LAG_S: Final = 5.0
 
 
-class ReplicasRead(NamedTuple):
+class ReplicasChecked(NamedTuple):
     """How many partitions of a topic have a replica that is not in sync."""
 
     topic: str
@@ -74,10 +74,10 @@ class Replicas:
         if found is not None and found.error is None:
             partitions = found.partitions.values()
             behind = sum(len(partition.isrs) < len(partition.replicas) for partition in partitions)
-            self._hooks.report(ReplicasRead(topic, behind))
+            self._hooks.report(ReplicasChecked(topic, behind))
 
 
-class LagRead(NamedTuple):
+class LagMeasured(NamedTuple):
     """How many records of a partition that this consumer owns are in its topic and not committed."""
 
     topic: str
@@ -103,7 +103,7 @@ class ClientThread:
         self._options = options
         self._handover = handover
         self._hooks = hooks
-        self._trouble = Trouble(hooks)
+        self._trouble = BrokerHealth(hooks)
         self._failure = ClientFailure(settings)
         self._commits = Commits(handover, self._fail, transactional=options.transactional)
         self._lag_again_s = 0.0
@@ -113,11 +113,11 @@ class ClientThread:
         self._missing = MissingTopics(topics, str(settings["bootstrap.servers"]))
         self._replicas = Replicas(topics, hooks)
         self._membership = Membership(handover)
-        self._fetching = Fetching(limits, options.pause_after_s, handover, hooks, self._trouble, self._heed)
+        self._fetching = MessageFetcher(limits, options.pause_after_s, handover, hooks, self._trouble, self._heed)
         self._places = GroupPlaces(
             options.start, handover, hooks, self._trouble, self._holds, self._commits, self._failure
         )
-        self._rebalances = Rebalances(
+        self._rebalances = RebalanceHandler(
             revoke_s=options.revoke_s,
             handover=handover,
             hooks=hooks,
@@ -249,7 +249,7 @@ class ClientThread:
                 continue
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
             if high >= 0:
-                self._hooks.report(LagRead(topic, number, max(0, high - max(low, place.offset, 0))))
+                self._hooks.report(LagMeasured(topic, number, max(0, high - max(low, place.offset, 0))))
 
     def _end(self) -> None:
         consumer = self.consumer

@@ -9,11 +9,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
 from consumer.kafka.client_log import client_log
-from consumer.kafka.errors import Trouble
-from consumer.kafka.message import Message, partition_of, to_client
+from consumer.kafka.errors import BrokerHealth
+from consumer.kafka.message import TopicRecord, partition_of, to_client
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, Unpacking
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, UnpackingFailures
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
@@ -52,7 +52,7 @@ class FetchSize:
         self._large_bytes = max(self._large_bytes // 2, *sizes_bytes, 1)
 
 
-class Fetching:
+class MessageFetcher:
     """Takes in what the client delivers; for the client's thread only.
 
     ``heed`` is called for errors that come in a message's place. ``trouble`` is over as soon as anything comes.
@@ -65,7 +65,7 @@ class Fetching:
         pause_after_s: float,
         handover: Handover,
         hooks: Hooks,
-        trouble: Trouble,
+        trouble: BrokerHealth,
         heed: Callable[[KafkaError, Partition], None],
     ) -> None:
         self.paused = False
@@ -77,7 +77,7 @@ class Fetching:
         self._trouble = trouble
         self._heed = heed
         self._full_since_s: float | None = None
-        self._unpacking = Unpacking(handover)
+        self._unpacking = UnpackingFailures(handover)
         self._fetch_size = FetchSize(limits.batch_records_max)
 
     def turn(self, consumer: Consumer) -> None:
@@ -126,7 +126,7 @@ class Fetching:
 
     def forget(self) -> None:
         """Start counting again: another client has failed to unpack nothing."""
-        self._unpacking = Unpacking(self._handover)
+        self._unpacking = UnpackingFailures(self._handover)
 
     def _has_room(self) -> bool:
         with self._handover.changed:
@@ -165,7 +165,7 @@ class Fetching:
         self._take_in(more)
 
     def _take_in(self, messages: Sequence[ClientMessage]) -> None:
-        records: list[Message] = []
+        records: list[TopicRecord] = []
         ends: dict[Partition, int] = {}
         for message in messages:
             error = message.error()
@@ -184,7 +184,7 @@ class Fetching:
                 self._heed(error, partition)
         self._deliver(records, ends)
 
-    def _deliver(self, records: Sequence[Message], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
+    def _deliver(self, records: Sequence[TopicRecord], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
         if not records and not ends:
             return
         self._trouble.over()

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.errors import AGAIN_S, ASK_S, Trouble, ask_committed, describe, is_fatal, is_refusal
+from consumer.kafka.errors import AGAIN_S, ASK_S, BrokerHealth, ask_committed, describe, is_fatal, is_refusal
 from consumer.kafka.membership import member_of
 from consumer.kafka.message import to_client
 from consumer.kafka.offset_metadata import encode_note
@@ -131,7 +131,7 @@ class GroupPlaces:
     first: Literal["earliest", "latest"]
     handover: Handover
     hooks: Hooks
-    trouble: Trouble
+    trouble: BrokerHealth
     holds: Holds
     commits: Commits
     failure: ClientFailure

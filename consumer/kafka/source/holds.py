@@ -18,7 +18,7 @@ from consumer.kafka.message import Offsets, offsets_in, to_client
 from consumer.kafka.offset_metadata import (
     NOTHING,
     REASON_CHARS_MAX,
-    Held,
+    HoldReason,
     HoldRequest,
     Ledger,
     Note,
@@ -51,7 +51,7 @@ class Holds:
     def __init__(self, handover: Handover, hooks: Hooks) -> None:
         self._handover = handover
         self._hooks = hooks
-        self._holds: dict[Partition, Held | None] = {}
+        self._holds: dict[Partition, HoldReason | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
         """Return the note beside a committed offset, without the part of a migration."""
@@ -124,7 +124,7 @@ class PartitionGate(Gate):
             if bad and self.limit.exceeded(window):
                 seen, found = totals(window)
                 ((reason, _),) = Counter(bad).most_common(1)
-                held = Held(bad=found, records=seen, reason=reason[:REASON_CHARS_MAX])
+                held = HoldReason(bad=found, records=seen, reason=reason[:REASON_CHARS_MAX])
                 holdings[partition] = HoldRequest(records[0].start, held)
             free_until = 0 if counted else note.free_until
             self.ledger.put(partition, msgspec.structs.replace(note, window=window, free_until=free_until))

@@ -16,10 +16,10 @@ from confluent_kafka import Message as ClientMessage
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import describe, is_fatal, is_refusal
-from consumer.kafka.message import Message, partition_of
+from consumer.kafka.message import TopicRecord, partition_of
 from consumer.kafka.offset_range import partitions_of, watermarks
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
 from consumer.model.errors import SourceError
 from consumer.model.record import Partition
 
@@ -55,7 +55,7 @@ class OffsetReader:
         self._lock = threading.Lock()
         self._client: Consumer | None = None
 
-    def read(self, partition: Partition, offset: int) -> Message | None:
+    def read(self, partition: Partition, offset: int) -> TopicRecord | None:
         """Return the record at an offset, None if there is none: it was deleted, or the partition ends before it.
 
         Raises ``SourceError`` and ``ConfigError``.
@@ -81,7 +81,7 @@ class OffsetReader:
         if client is not None:
             client.close()
 
-    def _read(self, name: str, partition: Partition, offset: int) -> Message | None:
+    def _read(self, name: str, partition: Partition, offset: int) -> TopicRecord | None:
         if self._client is None:
             self._client = new_consumer(self._settings)
         client = self._client
@@ -124,7 +124,7 @@ class _MessageWait:
         self._name = name
         self._partition = partition
         self._offset = offset
-        self._attempts = Attempts()
+        self._attempts = AttemptCounter()
 
     def message(self, wait_s: float) -> ClientMessage | _Absence:
         """Return the message, or why there is none after this time. Raises ``SourceError``."""

@@ -23,10 +23,10 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.offset_metadata import Held, HoldRequest, Note
+from consumer.kafka.message import Offsets, TopicRecord
+from consumer.kafka.offset_metadata import HoldReason, HoldRequest, Note
 from consumer.kafka.source.buffer import Buffer
-from consumer.kafka.source.progress import CommitPoint, Progress, Start
+from consumer.kafka.source.progress import CommitPoint, PartitionProgress, Start
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition, RawBatch
@@ -46,7 +46,7 @@ class Partitions:
         self.places_lost = False
         self.suspended = False
         self._transactional = transactional
-        self._owned: dict[Partition, Progress] = {}
+        self._owned: dict[Partition, PartitionProgress] = {}
         self._buffer = Buffer(limits, batches_ahead_max)
         self._taken: deque[Offsets] = deque()
         self._begun: Offsets | None = None
@@ -57,9 +57,9 @@ class Partitions:
     def assign(self, starts: Mapping[Partition, Start]) -> None:
         """Own these partitions from now on."""
         for partition, start in starts.items():
-            self._owned[partition] = Progress.assigned(start)
+            self._owned[partition] = PartitionProgress.assigned(start)
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    def deliver(self, messages: Sequence[TopicRecord]) -> None:
         """Take in what was read, except records of other partitions, duplicates, and records from before a seek."""
         for message in messages:
             progress = self._readable(message.partition)
@@ -155,7 +155,7 @@ class Partitions:
         if progress is not None:
             progress.know(place.offset, place.note)
 
-    def holds(self) -> dict[Partition, Held | None]:
+    def holds(self) -> dict[Partition, HoldReason | None]:
         """Return the owned partitions, and why each is held; None where it is not."""
         return {partition: progress.note.held for partition, progress in self._owned.items()}
 
@@ -331,7 +331,7 @@ class Partitions:
         begun = () if self._begun is None else (self._begun,)
         return any(partition in end.next for end in (*self._taken, *begun))
 
-    def _readable(self, partition: Partition) -> Progress | None:
+    def _readable(self, partition: Partition) -> PartitionProgress | None:
         """Return the partition if what the client delivers of it now follows its position."""
         progress = self._owned.get(partition)
         if self.places_lost or self.suspended or progress is None or progress.committed is None or progress.seek:

@@ -31,7 +31,7 @@ class Start(NamedTuple):
 
 
 @dataclass(slots=True)
-class Progress:
+class PartitionProgress:
     """The progress of one owned partition.
 
     ``position`` is the next offset to be taken in, ``acknowledged`` the offset before which everything was answered.
@@ -57,13 +57,13 @@ class Progress:
         known = start.offset if start.committed else None
         return cls(start.offset, start.offset, known, note=start.note, known_note=start.note)
 
-    def restarted(self, start: Start | None) -> "Progress":
+    def restarted(self, start: Start | None) -> "PartitionProgress":
         """Return the progress after the group was asked; None where it has no offset, so nothing was answered."""
         begin = self.acknowledged if start is None else start.offset
         known = None if start is None and begin != BEGINNING else begin
         note = self.note if start is None else start.note
         known_note = self.known_note if start is None else note
-        return Progress(begin, begin, known, seek=True, note=note, known_note=known_note)
+        return PartitionProgress(begin, begin, known, seek=True, note=note, known_note=known_note)
 
     def acknowledge(self, offset: int, note: Note) -> None:
         """Note that everything before this offset was answered."""

@@ -19,10 +19,10 @@ from typing_extensions import override
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
-from consumer.kafka.message import Message, Offsets, partition_of
+from consumer.kafka.message import Offsets, TopicRecord, partition_of
 from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at, partitions_of, watermarks
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
@@ -56,7 +56,7 @@ class _Part:
     next: int
     end: int
     time_ms: int = -1
-    kept: deque[tuple[int, Message]] = field(default_factory=deque)
+    kept: deque[tuple[int, TopicRecord]] = field(default_factory=deque)
     kept_bytes: int = 0
 
     @property
@@ -64,14 +64,14 @@ class _Part:
         """Return whether nothing is left to be read."""
         return self.next >= self.end
 
-    def take_in(self, record: Message) -> None:
+    def take_in(self, record: TopicRecord) -> None:
         """Keep a record, at least with the time of the one before: the order within a partition is that of offsets."""
         self.time_ms = max(self.time_ms, record.time_ms)
         self.kept.append((self.time_ms, record))
         self.kept_bytes += len(record.data)
         self.next = record.start + 1
 
-    def take(self) -> Message:
+    def take(self) -> TopicRecord:
         """Remove and return the first record that is kept."""
         record = self.kept.popleft()[1]
         self.kept_bytes -= len(record.data)
@@ -98,7 +98,7 @@ class RangeSource(Source):
     ) -> None:
         self._limits = limits
         self._stopped = stopped
-        self._attempts = Attempts()
+        self._attempts = AttemptCounter()
         brokers = str(settings["bootstrap.servers"])
         self._name = f"kafka://{brokers}/{','.join(topics)}"
         self._consumer = new_consumer({**settings, **_SETTINGS})
@@ -118,7 +118,7 @@ class RangeSource(Source):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        records: list[Message] = []
+        records: list[TopicRecord] = []
         size_bytes = 0
         for record in self._records():
             full = len(records) == self._limits.batch_records_max
@@ -144,12 +144,12 @@ class RangeSource(Source):
         """Return the name of the input in messages."""
         return self._name
 
-    def _batch(self, records: Sequence[Message]) -> RawBatch:
+    def _batch(self, records: Sequence[TopicRecord]) -> RawBatch:
         for record in records:
             self._next[record.partition] = record.start + 1
         return RawBatch(tuple(records), Offsets(dict(self._next), 0))
 
-    def _records(self) -> Iterator[Message]:
+    def _records(self) -> Iterator[TopicRecord]:
         """Yield all records by time: a partition is in the heap with its first record while it has one."""
         heap: list[tuple[int, tuple[str, int]]] = []
         self._fill()

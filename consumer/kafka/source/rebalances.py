@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.message import from_client, log_names
-from consumer.kafka.source.fetching import Fetching
+from consumer.kafka.source.fetching import MessageFetcher
 from consumer.kafka.source.group_places import Commits, GroupPlaces
 from consumer.kafka.source.handover import ClientTurned, Handover
 from consumer.kafka.source.holds import Holds
@@ -22,7 +22,7 @@ POLL_S: Final = 0.1
 Rebalance = Literal["assigned", "revoked", "lost"]
 
 
-class Rebalanced(NamedTuple):
+class PartitionsRebalanced(NamedTuple):
     """Partitions came or went, and this consumer owns ``partitions`` now; ``lost`` ones went without warning."""
 
     what: Rebalance
@@ -30,7 +30,7 @@ class Rebalanced(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalances:
+class RebalanceHandler:
     """Answers the client's callbacks for rebalances; in the client's thread.
 
     ``revoke_s`` is how long a partition that is taken away waits for the begun batch.
@@ -40,7 +40,7 @@ class Rebalances:
     handover: Handover
     hooks: Hooks
     membership: Membership
-    fetching: Fetching
+    fetching: MessageFetcher
     places: GroupPlaces
     commits: Commits
     holds: Holds
@@ -59,7 +59,7 @@ class Rebalances:
         self.fetching.arriving(consumer, starts)
         self.holds.keep(consumer)
         log.info("Assigned: %s", log_names(starts))
-        self.hooks.report(Rebalanced("assigned", owned))
+        self.hooks.report(PartitionsRebalanced("assigned", owned))
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Wait for the begun batch, as long as ``revoke_s``, commit, and give these partitions up."""
@@ -102,4 +102,4 @@ class Rebalances:
             owned = len(self.handover.partitions.owned())
             self.handover.changed.notify_all()
         log.info("%s: %s", how.capitalize(), log_names(leaving))
-        self.hooks.report(Rebalanced(how, owned))
+        self.hooks.report(PartitionsRebalanced(how, owned))

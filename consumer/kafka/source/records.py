@@ -12,7 +12,7 @@ from typing import TypeVar
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from confluent_kafka import Message as ClientMessage
 
-from consumer.kafka.message import Message
+from consumer.kafka.message import TopicRecord
 from consumer.kafka.source.client_headers import HEADERS_LOST, UNREADABLE_NAME, ClientHeaders, read_client_headers
 from consumer.model.article import Reason, record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
@@ -22,7 +22,7 @@ from consumer.model.record import NO_TIME_MS, headers_bytes
 Value = TypeVar("Value")
 
 
-def record_of(message: ClientMessage, record_bytes_max: int) -> Message:
+def record_of(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     """Return the message as a record; over the limit, as of a file, its first bytes and a digest of the whole.
 
     Key and headers count too, so that a dead letter fits into a topic that accepts the record. A message that the
@@ -34,7 +34,7 @@ def record_of(message: ClientMessage, record_bytes_max: int) -> Message:
         return _unreadable(message, error)
 
 
-def _read(message: ClientMessage, record_bytes_max: int) -> Message:
+def _read(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     value, key, headers = message.value(), message.key(), read_client_headers(message)
     data = value or b""
     size_bytes, sha256, fault = len(data), None, None
@@ -48,7 +48,7 @@ def _read(message: ClientMessage, record_bytes_max: int) -> Message:
         data, key = data[:DEAD_LETTER_RAW_BYTES_MAX], None if key is None else key[:DEAD_LETTER_RAW_BYTES_MAX]
         headers = _shortened(headers)
     kind, time_ms = message.timestamp()
-    return Message(
+    return TopicRecord(
         line=0,
         start=message.offset() or 0,
         data=data,
@@ -75,13 +75,13 @@ def _shortened(headers: ClientHeaders) -> ClientHeaders:
     return ClientHeaders((*kept, *note), lost)
 
 
-def _unreadable(message: ClientMessage, error: Exception) -> Message:
+def _unreadable(message: ClientMessage, error: Exception) -> TopicRecord:
     # Without its position, reading could not continue behind it: what these three raise ends the run.
     topic, number, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     value = _attempt(message.value, None)
     data = (value or b"")[:DEAD_LETTER_RAW_BYTES_MAX]
     size_bytes = len(value or b"")
-    return Message(
+    return TopicRecord(
         line=0,
         start=offset,
         data=data,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError
 
 from consumer.kafka.errors import describe
-from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, HoldRequest
+from consumer.kafka.offset_metadata import REASON_CHARS_MAX, HoldReason, HoldRequest
 from consumer.kafka.source.handover import Handover
 from consumer.model.record import Partition, partition_name
 
@@ -40,7 +40,7 @@ class _Attempt(NamedTuple):
     times: int
 
 
-class Attempts:
+class AttemptCounter:
     """Counts failed attempts by partition; the count restarts when the position or the batch changes."""
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ def cannot_unpack(error: KafkaError, partition: Partition, offset: int) -> str:
     )
 
 
-class Unpacking:
+class UnpackingFailures:
     """Counts the batches that a consumer's client cannot unpack; for the client's thread only."""
 
     def __init__(self, handover: Handover) -> None:
         self._handover = handover
-        self._attempts = Attempts()
+        self._attempts = AttemptCounter()
 
     def failed(self, error: KafkaError, partition: Partition, offset: int) -> None:
         """Note that the client could not unpack the batch at ``offset``; what came before it has been delivered."""
@@ -99,6 +99,6 @@ class Unpacking:
         self._attempts.forget(partition)
 
 
-def _held(error: KafkaError, offset: int) -> Held:
+def _held(error: KafkaError, offset: int) -> HoldReason:
     reason = error.name().lower().lstrip("_")[:REASON_CHARS_MAX]
-    return Held(bad=0, records=0, reason=reason, batch_offset=offset)
+    return HoldReason(bad=0, records=0, reason=reason, batch_offset=offset)

@@ -22,7 +22,7 @@ class Mention(NamedTuple):
     similarity: float
 
 
-def denied(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
+def denying_items(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
     """Return the items that deny, by bank and item; names that no bank has are left out."""
     found: dict[tuple[str, str], Mention] = {}
     for each in mentions:

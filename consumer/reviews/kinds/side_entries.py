@@ -13,9 +13,9 @@ from consumer.model.bank_match import BankMatchEvent, match_of
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import EndedBefore, Verdict
 from consumer.reviews.decisions import reopen
-from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denied, measure
+from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denying_items, measure
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.lineage import Known, Version, known_flags
+from consumer.reviews.lineage import ArticleVersion, StoredFlag, known_flags
 from consumer.reviews.new_flags import NewFlag, insert_new
 from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time
 from consumer.text.timestamps import since_1970_ms
@@ -41,7 +41,7 @@ class NewMatch(NamedTuple):
     story_id: int
 
 
-class MatchesAdded(NamedTuple):
+class AddedMatches(NamedTuple):
     """How many entries are new, and the events that said something new."""
 
     entries: int
@@ -53,20 +53,20 @@ def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -
     return bank_matches_added(connection, events).entries
 
 
-def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent]) -> MatchesAdded:
+def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent]) -> AddedMatches:
     """Store bank matches, one entry for each version with all its items, and return what is new.
 
     An item that is added to a version that somebody has decided about opens it again: nobody has looked at that item.
     """
-    rows: dict[Version, NewFlag] = {}
-    mentions: dict[Version, dict[tuple[str, str], Mention]] = {}
+    rows: dict[ArticleVersion, NewFlag] = {}
+    mentions: dict[ArticleVersion, dict[tuple[str, str], Mention]] = {}
     for event in events:
-        copy, items = (event.id, event.version), denied(event.banks)
+        copy, items = (event.id, event.version), denying_items(event.banks)
         if items and all(map(is_storable_id, copy)):
             rows.setdefault(copy, _bank_match(event, items))
             mentions[copy] = items | mentions.get(copy, {})
     if not rows:
-        return MatchesAdded(0, [])
+        return AddedMatches(0, [])
     one_at_a_time(connection, Lock.FLAGS)
     inserted = insert_new(connection, list(rows.values()), "bank_match").flag_ids
     known = known_flags(connection, list(rows), "bank_match")
@@ -74,24 +74,24 @@ def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent])
     grown = {flag_id for flag_id, _, _ in new}
     measure(connection, grown)
     reopen(connection, list(grown - set(inserted.values())))
-    return MatchesAdded(len(inserted), _new_matches(events, known, new))
+    return AddedMatches(len(inserted), _new_matches(events, known, new))
 
 
 def _new_matches(
-    events: Sequence[BankMatchEvent], known: Mapping[Version, Known], new: set[tuple[int, str, str]]
+    events: Sequence[BankMatchEvent], known: Mapping[ArticleVersion, StoredFlag], new: set[tuple[int, str, str]]
 ) -> list[NewMatch]:
     """Return the events that name new mentions; of several that name the same one, the first."""
     left, found = set(new), []
     for event in events:
         entry = known.get((event.id, event.version))
-        named = set() if entry is None else {(entry.flag_id, *item) for item in denied(event.banks)} & left
+        named = set() if entry is None else {(entry.flag_id, *item) for item in denying_items(event.banks)} & left
         if entry is not None and named:
             found.append(NewMatch(event, entry.story_id))
             left -= named
     return found
 
 
-class SidesAdded(NamedTuple):
+class AddedEntries(NamedTuple):
     """What became of verdicts: new entries of each kind, and those that were known.
 
     ``verdicts`` counts the verdicts that say something of that and are neither flags nor releases. ``matches`` are the
@@ -105,7 +105,7 @@ class SidesAdded(NamedTuple):
     matches: tuple[NewMatch, ...] = ()
 
 
-def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded:
+def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> AddedEntries:
     """Store all that verdicts say besides flags and releases: of a file or a store nothing else says it."""
     found = [(verdict, _ended_before(verdict), match_of(verdict)) for verdict in verdicts]
     ended = [row for _, row, _ in found if row is not None]
@@ -116,7 +116,7 @@ def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> SidesAdded
         for verdict, row, match in found
     )
     known = len(ended) + len(matches) - new_ended - added.entries
-    return SidesAdded(new_ended, added.entries, known, unique, tuple(added.new))
+    return AddedEntries(new_ended, added.entries, known, unique, tuple(added.new))
 
 
 def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
@@ -174,7 +174,13 @@ def _bank_match(event: BankMatchEvent, items: dict[tuple[str, str], Mention]) ->
 
 
 def _entry(
-    kind: Kind, copy: Version, original: Version, similarity: float | None, times: tuple[str, str], *, truncated: bool
+    kind: Kind,
+    copy: ArticleVersion,
+    original: ArticleVersion,
+    similarity: float | None,
+    times: tuple[str, str],
+    *,
+    truncated: bool,
 ) -> NewFlag:
     """Return an entry whose event names no sources and no distance; ``times``: of arrival and of the verdict."""
     return NewFlag(

@@ -20,15 +20,15 @@ from storage.clock import MS_PER_DAY
 
 Grouping = Literal["day", "source", "reason"]
 CountedEvent = Literal["flagged", "right", "wrong", "skip"]
-Decider = Literal["person", "standing"]
-Outcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
+DeciderKind = Literal["person", "standing"]
+DecisionOutcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
 """What became of a decision: it was undone; or the release that *wrong* asks for was sent, or came from elsewhere, or
 was refused, or waits."""
 RefusalCause = Literal["left_store", "no_flag", "other"]
 """Why a release was refused: the store no longer has the version; the version is no flag; something else."""
 
 
-class Span(NamedTuple):
+class DaySpan(NamedTuple):
     """Whole days, as milliseconds since 1970; the end is not included."""
 
     from_ms: int
@@ -44,15 +44,15 @@ class ReportLine:
 
     event: CountedEvent
     source: str | None
-    by: Decider | None
+    by: DeciderKind | None
     reason: str | None
-    outcome: Outcome | None
+    outcome: DecisionOutcome | None
     why: RefusalCause | None
     flags: int
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class DecisionTally:
     """Flags of a group, and the decisions about them that stand; ``undone`` counts those that do not.
 
     ``by_standing`` counts those that a standing decision made. The last four say what became of ``wrong``.
@@ -70,18 +70,18 @@ class Tally:
     waiting: int = 0
 
 
-class Report(NamedTuple):
+class DecisionReport(NamedTuple):
     """The counts of each group, by the beginning of a day, the name of a source or a reason; and of all together.
 
     ``refusals`` says how often releases were refused for which cause.
     """
 
-    groups: Mapping[int | str | None, Tally]
-    total: Tally
+    groups: Mapping[int | str | None, DecisionTally]
+    total: DecisionTally
     refusals: Mapping[RefusalCause, int]
 
 
-def report(connection: Connection, span: Span, grouping: Grouping) -> Report:
+def report(connection: Connection, span: DaySpan, grouping: Grouping) -> DecisionReport:
     """Count the flags and the decisions of some days, grouped."""
     groups: defaultdict[int | str | None, Counter[str]] = defaultdict(Counter)
     refusals: Counter[RefusalCause] = Counter()
@@ -97,10 +97,12 @@ def report(connection: Connection, span: Span, grouping: Grouping) -> Report:
         if why is not None:
             refusals[why] += flags
     total: Counter[str] = sum(groups.values(), Counter())
-    return Report({key: Tally(**counts) for key, counts in groups.items()}, Tally(**total), refusals)
+    return DecisionReport(
+        {key: DecisionTally(**counts) for key, counts in groups.items()}, DecisionTally(**total), refusals
+    )
 
 
-def _counted_as(event: CountedEvent, by: Decider, outcome: Outcome | None) -> Iterator[str]:
+def _counted_as(event: CountedEvent, by: DeciderKind, outcome: DecisionOutcome | None) -> Iterator[str]:
     """Yield the counts of a group to which a decision belongs."""
     if outcome != "undone":
         yield event
@@ -112,7 +114,7 @@ def _counted_as(event: CountedEvent, by: Decider, outcome: Outcome | None) -> It
 
 def lines_of_day(connection: Connection, from_ms: int) -> list[ReportLine]:
     """Return the counts of one day, in order: flags first, and then decisions, each by source."""
-    span = Span(from_ms, from_ms + MS_PER_DAY)
+    span = DaySpan(from_ms, from_ms + MS_PER_DAY)
     flagged = select(FLAGS.c.source_id, func.count()).where(*_arrived(span.from_ms, span.to_ms))
     raised = connection.execute(flagged.group_by(FLAGS.c.source_id)).all()
     decided = _decided(span)
@@ -137,7 +139,7 @@ def _order(line: ReportLine) -> tuple[Any, ...]:
     return (line.event != "flagged", *known, line.outcome or "", line.why or "")
 
 
-def _flagged(connection: Connection, span: Span, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
+def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
     """Return how many flags each group has: none by reason, since flags have none.
 
     Entries of an index are counted for each day or source: to group a million of them takes many times as long.
@@ -165,7 +167,7 @@ def _arrived(from_ms: int | ColumnElement[int], to_ms: int | ColumnElement[int])
     return (*of_flags, FLAGS.c.arrived_ms >= from_ms, FLAGS.c.arrived_ms < to_ms)
 
 
-def _decided(span: Span) -> Subquery:
+def _decided(span: DaySpan) -> Subquery:
     """Return the query for the decisions of some days, with what became of each."""
     is_refused = REVIEWS.c.refused.is_not(None)
     outcome = case(

@@ -22,7 +22,7 @@ REASON_CHARS_MAX: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ReviewReason:
     """A reason. A retired one can no longer be chosen, and stays with the decisions that name it."""
 
     reason_id: int
@@ -50,19 +50,21 @@ class ReasonMissing(ReasonError):  # noqa: N818  # named for the reason
     """There is no reason of this number."""
 
 
-def reasons(connection: Connection) -> list[Reason]:
+def reasons(connection: Connection) -> list[ReviewReason]:
     """Return all reasons, in the order in which they are offered; retired ones come last."""
     order = (REASONS.c.retired_ms.is_not(None), REASONS.c.place, REASONS.c.reason_id)
     query = select(REASONS.c.reason_id, REASONS.c.name, REASONS.c.retired_ms.is_not(None)).order_by(*order)
-    return [Reason(reason_id, name, bool(is_retired)) for reason_id, name, is_retired in connection.execute(query)]
+    return [
+        ReviewReason(reason_id, name, bool(is_retired)) for reason_id, name, is_retired in connection.execute(query)
+    ]
 
 
-def choices(connection: Connection) -> list[Reason]:
+def choices(connection: Connection) -> list[ReviewReason]:
     """Return the reasons that can be chosen, in order."""
     return [reason for reason in reasons(connection) if not reason.is_retired]
 
 
-def reason_numbered(connection: Connection, reason_id: int) -> Reason:
+def reason_numbered(connection: Connection, reason_id: int) -> ReviewReason:
     """Return a reason, also a retired one. Raises ``ReasonMissing``."""
     for reason in reasons(connection):
         if reason.reason_id == reason_id:
@@ -70,7 +72,7 @@ def reason_numbered(connection: Connection, reason_id: int) -> Reason:
     raise ReasonMissing(f"there is no reason with the number {reason_id}")
 
 
-def choice_numbered(connection: Connection, reason_id: int) -> Reason:
+def choice_numbered(connection: Connection, reason_id: int) -> ReviewReason:
     """Return a reason that can be chosen. Raises ``ReasonMissing`` and ``ReasonRetired``."""
     reason = reason_numbered(connection, reason_id)
     if reason.is_retired:
@@ -83,7 +85,7 @@ def with_note(reason: str | None, note: str) -> str:
     return ": ".join(text for text in (reason, note) if text)
 
 
-def add_reason(connection: Connection, name: str) -> Reason:
+def add_reason(connection: Connection, name: str) -> ReviewReason:
     """Add a reason at the end of the list. Raises ``ReasonTaken`` and ``ReasonsFull``."""
     one_at_a_time(connection, Lock.REASONS)
     known = reasons(connection)
@@ -91,7 +93,7 @@ def add_reason(connection: Connection, name: str) -> Reason:
     _check_room(known, is_retired=False)
     values = {"name": name, "place": _last_place(connection) + 1}
     reason_id = connection.execute(insert(REASONS).values(values).returning(REASONS.c.reason_id)).scalar_one()
-    return Reason(reason_id, name, is_retired=False)
+    return ReviewReason(reason_id, name, is_retired=False)
 
 
 def rename_reason(connection: Connection, reason_id: int, name: str) -> None:
@@ -130,14 +132,14 @@ def move_reason(connection: Connection, reason_id: int, step: int) -> None:
         _change(connection, each, place=number)
 
 
-def _check_name(others: Sequence[Reason], name: str) -> None:
+def _check_name(others: Sequence[ReviewReason], name: str) -> None:
     if not name or len(name) > REASON_CHARS_MAX or not is_storable(name):
         raise ReasonError(f"a reason has 1 to {REASON_CHARS_MAX} characters")
     if any(name_key(reason.name) == name_key(name) for reason in others):
         raise ReasonTaken(f"there is a reason named {name} already; choose another name")
 
 
-def _check_room(known: Sequence[Reason], *, is_retired: bool) -> None:
+def _check_room(known: Sequence[ReviewReason], *, is_retired: bool) -> None:
     if sum(reason.is_retired == is_retired for reason in known) >= (RETIRED_MAX if is_retired else REASONS_MAX):
         raise ReasonsFull("there are as many reasons as there may be")
 

@@ -20,7 +20,7 @@ _WAIT_MAX_MS: Final = 7_200_000
 """Longer than the longest pause of ``next_try_ms``."""
 
 
-class Claim(NamedTuple):
+class DeliveryClaim(NamedTuple):
     """An event that this process alone sends to a webhook until the claim runs out. ``tries`` tells claims apart."""
 
     webhook_id: int
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 class Failure(NamedTuple):
     """A delivery that failed: the status of HTTP, why, and when to try again."""
 
-    claim: Claim
+    claim: DeliveryClaim
     status: int | None
     why: str
     due_ms: int
@@ -58,7 +58,7 @@ class Destination(NamedTuple):
     secrets: tuple[str, ...]
 
 
-class Backlog(NamedTuple):
+class DeliveryBacklog(NamedTuple):
     """Since when the oldest event waits for a webhook that is on, and how many webhooks are given up.
 
     ``given_up`` counts the webhooks that the console has turned off by itself.
@@ -85,7 +85,9 @@ def is_any_due(connection: Connection, webhook_id: int, now_ms: int) -> bool:
     return connection.execute(_free(webhook_id, now_ms, 1)).first() is not None
 
 
-def claimed(connection: Connection, webhook_id: int, now_ms: int, lease_ms: int, limit: int) -> list[Claim]:
+def claim_due_deliveries(
+    connection: Connection, webhook_id: int, now_ms: int, lease_ms: int, limit: int
+) -> list[DeliveryClaim]:
     """Claim deliveries that are due, the longest due first. After ``lease_ms`` others may claim them."""
     # Others choose others, and do not wait; SQLite lets only one choose at a time.
     chosen = _free(webhook_id, now_ms, limit).with_for_update(of=DELIVERIES, skip_locked=True)
@@ -103,10 +105,10 @@ def claimed(connection: Connection, webhook_id: int, now_ms: int, lease_ms: int,
         .where(own.delivery_id.in_(delivery_ids))
         .order_by(own.event_id)
     )
-    return [Claim(*row) for row in rows]
+    return [DeliveryClaim(*row) for row in rows]
 
 
-def note_accepted(connection: Connection, claims: Sequence[Claim], now_ms: int) -> None:
+def note_accepted(connection: Connection, claims: Sequence[DeliveryClaim], now_ms: int) -> None:
     """Note that webhooks have these events, also where a claim has run out in the meantime.
 
     The next event of each story becomes due.
@@ -163,7 +165,7 @@ def failing_since(connection: Connection, webhook_id: int) -> int | None:
     return found
 
 
-def backlog(connection: Connection) -> Backlog:
+def backlog(connection: Connection) -> DeliveryBacklog:
     """Return what waits in all."""
     first = (
         select(func.min(DELIVERIES.c.event_id))
@@ -175,10 +177,10 @@ def backlog(connection: Connection) -> Backlog:
     # Those that a person turned off are meant to be off.
     given_up = (WEBHOOKS.c.off_ms.is_not(None), WEBHOOKS.c.off_why.in_(("day", "gone")))
     count = connection.execute(select(func.count()).select_from(WEBHOOKS).where(*given_up)).scalar_one()
-    return Backlog(oldest_ms, count)
+    return DeliveryBacklog(oldest_ms, count)
 
 
-def _of(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+def _of(claim: DeliveryClaim) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for the delivery of a claim. SQLite gives the ids of deleted rows to others."""
     return DELIVERIES.c.webhook_id == claim.webhook_id, DELIVERIES.c.event_id == claim.event_id
 

@@ -22,13 +22,13 @@ def tell_of_floods(connection: Connection, now_ms: int) -> list[Flood]:
 
     Whoever calls this holds ``Lock.FLAGS``.
     """
-    untold = floods.unannounced(connection, FLOODS_MAX)
+    untold = floods.unannounced_floods(connection, FLOODS_MAX)
     fresh = [flood for flood in untold if flood.last_ms >= now_ms - FRESH_S * MS_PER_S]
     append(connection, [_event(connection, flood) for flood in fresh], now_ms)
     if fresh:
         tell_of_stories(connection, [StoryChange(flood.story_id, "flood") for flood in fresh], now_ms)
     for flood in untold:
-        floods.announced(connection, flood.flood_id, now_ms)
+        floods.mark_announced(connection, flood.flood_id, now_ms)
     return fresh
 
 

@@ -13,25 +13,25 @@ from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import FOR_SINK
 
 
-class Waiting(NamedTuple):
+class OutboxBacklog(NamedTuple):
     """Events that wait for receivers, and when the first of them was written; None without any."""
 
     events: int
     since_ms: int | None
 
 
-def waiting_for_sink(connection: Connection) -> Waiting:
+def waiting_for_sink(connection: Connection) -> OutboxBacklog:
     """Return what the sink is still to get."""
     events = connection.execute(select(func.count()).select_from(OUTBOX).where(FOR_SINK)).scalar_one()
     first = select(OUTBOX.c.at_ms).where(FOR_SINK).order_by(OUTBOX.c.event_id).limit(1)
-    return Waiting(events, connection.execute(first).scalar())
+    return OutboxBacklog(events, connection.execute(first).scalar())
 
 
-def waiting_for_webhooks(connection: Connection) -> Waiting:
+def waiting_for_webhooks(connection: Connection) -> OutboxBacklog:
     """Return what webhooks are still to get; an event that two of them are to get counts twice."""
     events = connection.execute(select(func.count()).select_from(DELIVERIES)).scalar_one()
     first = select(func.min(DELIVERIES.c.event_id)).scalar_subquery()
-    return Waiting(events, connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar())
+    return OutboxBacklog(events, connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar())
 
 
 def full_webhooks(connection: Connection, events_max: int) -> list[int]:

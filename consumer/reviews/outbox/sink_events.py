@@ -26,7 +26,9 @@ def latest_id(connection: Connection) -> int:
     return connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
 
 
-def pending(connection: Connection, kinds: Collection[EventKind], after_id: int, limit: int) -> list[StoredEvent]:
+def pending_events(
+    connection: Connection, kinds: Collection[EventKind], after_id: int, limit: int
+) -> list[StoredEvent]:
     """Return the next events of these kinds after that number that the sink is still to get, in their order."""
     rows = connection.execute(
         select(OUTBOX.c.event_id, OUTBOX.c.kind, OUTBOX.c.payload)

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select, upd
 from consumer.model.story import StoryCause, StoryEvent, StoryMember, encode_story
 from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPIES
-from consumer.reviews.lineage import Version
+from consumer.reviews.lineage import ArticleVersion
 from consumer.reviews.outbox.events import NewEvent, append
 from consumer.reviews.portable import portions
 from consumer.reviews.stories import root_version, source_names
@@ -25,7 +25,7 @@ class StoryChange(NamedTuple):
     story_id: int
     cause: StoryCause
     person: str | None = None
-    member: Version | None = None
+    member: ArticleVersion | None = None
     into: int | None = None
 
 
@@ -155,9 +155,9 @@ def _story_rows() -> Select[Any]:
     )
 
 
-def _members(connection: Connection, versions: Iterable[Version]) -> dict[Version, StoryMember]:
+def _members(connection: Connection, versions: Iterable[ArticleVersion]) -> dict[ArticleVersion, StoryMember]:
     """Return versions with their sources, as far as their flags say them."""
-    found: dict[Version, StoryMember] = {}
+    found: dict[ArticleVersion, StoryMember] = {}
     for portion in portions(versions, 100):
         named = or_(*(and_(FLAGS.c.article_id == id_, FLAGS.c.version == version) for id_, version in portion))
         rows = (

@@ -19,7 +19,7 @@ WEBHOOKS_MAX: Final = 20
 SOURCES_MAX: Final = 100
 FORMER_MS: Final = MS_PER_DAY
 """How long messages are signed with the former secret too, after a new one was made."""
-Reason = Literal["day", "gone", "person"]
+OffReason = Literal["day", "gone", "person"]
 """Why a webhook is off: its receiver failed for a day, or said that it is gone, or a person turned it off."""
 
 
@@ -52,7 +52,7 @@ class Webhook:
     created_ms: int
     former_until_ms: int | None
     off_ms: int | None
-    off_why: Reason | None
+    off_why: OffReason | None
     missed: int
     waiting: int
     last_ms: int | None
@@ -128,7 +128,7 @@ def end_expired(connection: Connection, now_ms: int) -> None:
     connection.execute(expired.values(former_secret=None, former_until_ms=None))
 
 
-def turn_off(connection: Connection, webhook_id: int, why: Reason, now_ms: int) -> bool:
+def turn_off(connection: Connection, webhook_id: int, why: OffReason, now_ms: int) -> bool:
     """Send nothing more to a webhook; return whether it was on. Its events are kept."""
     on = (WEBHOOKS.c.webhook_id == webhook_id, WEBHOOKS.c.off_ms.is_(None))
     return bool(connection.execute(update(WEBHOOKS).where(*on).values(off_ms=now_ms, off_why=why)).rowcount)

@@ -39,7 +39,7 @@ class MissedPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(MissedPair):
+class MissedPairReport(MissedPair):
     """A pair that somebody reported. It can be undone until ``final_ms``."""
 
     report_id: int
@@ -87,13 +87,13 @@ def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) ->
     return connection.execute(undone).scalar() is not None
 
 
-def report(connection: Connection, report_id: int) -> Report | None:
+def report(connection: Connection, report_id: int) -> MissedPairReport | None:
     """Return a report, None where there is none of this number."""
     row = connection.execute(_reports().where(REPORTS.c.report_id == report_id)).one_or_none()
     return None if row is None else _report(row)
 
 
-def report_of(connection: Connection, pair: MissedPair) -> Report | None:
+def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | None:
     """Return the report of a pair that is in force, None where there is none."""
     same = and_(
         REPORTS.c.article_id == pair.article_id,
@@ -105,13 +105,13 @@ def report_of(connection: Connection, pair: MissedPair) -> Report | None:
     return None if row is None else _report(row)
 
 
-def latest(connection: Connection, limit: int) -> list[Report]:
+def latest(connection: Connection, limit: int) -> list[MissedPairReport]:
     """Return the latest reports that are in force, the last one first."""
     query = _reports().where(REPORTS.c.undone_ms.is_(None)).order_by(REPORTS.c.report_id.desc()).limit(limit)
     return [_report(row) for row in connection.execute(query)]
 
 
-def reports_in_force(connection: Connection) -> Iterator[Report]:
+def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
     """Yield all reports that are in force, in order."""
     after = 0
     while True:
@@ -166,5 +166,5 @@ def _reports() -> Select[Any]:
     )
 
 
-def _report(row: Row[Any]) -> Report:
-    return Report(**row._asdict())
+def _report(row: Row[Any]) -> MissedPairReport:
+    return MissedPairReport(**row._asdict())

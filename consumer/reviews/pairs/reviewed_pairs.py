@@ -15,12 +15,12 @@ from consumer.reviews.decisions import is_standing
 from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import MEASURED, MeasuredKind
 from consumer.reviews.pairs.reports import reports_in_force
-from consumer.reviews.repairs.listed import Merge, Split, merges, splits
+from consumer.reviews.repairs.repair_list import StoryMerge, VersionSplit, merges, splits
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS
 
 _PORTION: Final = 1_000
-Decided = Literal["right", "wrong"]
-DECIDED: Final[dict[str, Decided]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
+PairDecision = Literal["right", "wrong"]
+DECIDED: Final[dict[str, PairDecision]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
 """The decision behind each state of a pair; pairs in other states are not decided."""
 ROWS_MAX: Final = 200_000
 """Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
@@ -38,7 +38,7 @@ class RepairedPair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairReview:
     """A flag, a near miss or a report, and whether the two are copies of each other: ``right`` where somebody said so.
 
     A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
@@ -54,7 +54,7 @@ class Pair:
     sampled_in: float
     # None of a merge.
     arrived_ms: int | None
-    decision: Decided | None
+    decision: PairDecision | None
     at_ms: int | None
     person: str | None
     # For *wrong*, of the list.
@@ -63,7 +63,7 @@ class Pair:
     repaired: RepairedPair | None = None
 
 
-def pairs(connection: Connection) -> Iterator[Pair]:
+def pairs(connection: Connection) -> Iterator[PairReview]:
     """Yield all pairs in the order in which they came, with the decision that is in force; then reports and repairs."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
     after = 0
@@ -104,7 +104,7 @@ def pairs(connection: Connection) -> Iterator[Pair]:
         if len(rows) < _PORTION:
             break
     for report in reports_in_force(connection):
-        yield Pair(
+        yield PairReview(
             kind="report",
             similarity=report.similarity,
             distance=report.distance,
@@ -121,8 +121,8 @@ def pairs(connection: Connection) -> Iterator[Pair]:
     yield from map(_merge, merges(connection))
 
 
-def _split(made: Split) -> Pair:
-    return Pair(
+def _split(made: VersionSplit) -> PairReview:
+    return PairReview(
         kind="split",
         similarity=made.similarity,
         distance=made.distance,
@@ -138,8 +138,8 @@ def _split(made: Split) -> Pair:
     )
 
 
-def _merge(made: Merge) -> Pair:
-    return Pair(
+def _merge(made: StoryMerge) -> PairReview:
+    return PairReview(
         kind="merge",
         similarity=None,
         distance=None,
@@ -155,13 +155,13 @@ def _merge(made: Merge) -> Pair:
     )
 
 
-def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
+def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
     *_, source, original_source, decision, at_ms, standing_id, person, reason = row
     # A flag that was found right can be released elsewhere later.
     is_in_force = row.state == decision
     is_own = is_in_force and standing_id is None
     is_decided = row.state in DECIDED and (is_own or not is_in_force)
-    return Pair(
+    return PairReview(
         kind=row.kind,
         similarity=row.similarity,
         distance=row.distance,
@@ -176,7 +176,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> Pair:
     )
 
 
-class TooManyDifferent(Exception):  # noqa: N818  # named for the pairs: nothing failed
+class TooManyCombinations(Exception):  # noqa: N818  # named for the pairs: nothing failed
     """There are more than ``ROWS_MAX`` combinations."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class PairCount(NamedTuple):
 
     kind: MeasuredKind
     similarity: float
-    decision: Decided | None
+    decision: PairDecision | None
     sampled_in: float
     pairs: int
     first_ms: int
@@ -204,12 +204,12 @@ class SourceReviews(NamedTuple):
 
 
 def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
-    """Count all pairs that have a similarity, or those of a source. Raises ``TooManyDifferent``."""
+    """Count all pairs that have a similarity, or those of a source. Raises ``TooManyCombinations``."""
     # Every flag was sent: with nothing else to tell them apart, an index has all that is asked.
     flags = _alike(connection, "flag", literal(1.0), (), source_id)
     near_misses = _alike(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
     if len(flags) + len(near_misses) > ROWS_MAX:
-        raise TooManyDifferent
+        raise TooManyCombinations
     return [*flags, *near_misses]
 
 
@@ -259,7 +259,7 @@ def _alike(
 
 
 def _counted(
-    connection: Connection, kind: MeasuredKind, query: Select[*tuple[Any, ...]], decision: Decided | None
+    connection: Connection, kind: MeasuredKind, query: Select[*tuple[Any, ...]], decision: PairDecision | None
 ) -> list[PairCount]:
     return [
         PairCount(kind, similarity, decision, sampled, pairs, first_ms, last_ms)

@@ -41,15 +41,15 @@ ANY: Final = Range(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RowOrder:
     """In which order rows come. Rows of the same key come by their numbers."""
 
     by: Key
     is_descending: bool
 
-    def reversed(self) -> "Way":
+    def reversed(self) -> "RowOrder":
         """Return the way back."""
-        return Way(self.by, not self.is_descending)
+        return RowOrder(self.by, not self.is_descending)
 
     def key(self, row: FlagRow) -> tuple[float, int]:
         """Return where a row is on this way."""

@@ -40,7 +40,7 @@ class MemberChanges(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RankedMember:
     """A member of a story. ``flag_id`` is None for the original; version and source are None where not known."""
 
     article_id: str
@@ -115,16 +115,16 @@ def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]
     return _store(connection, chosen)
 
 
-def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[int, Member]:
+def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[int, RankedMember]:
     """Return the preferred member of each of these stories."""
-    found: dict[int, Member] = {}
+    found: dict[int, RankedMember] = {}
     for portion in portions(sorted(set(story_ids))):
         for row in connection.execute(_members(), {"these": portion}):
             # While ranks are applied, it may have left the story since.
             if row.flag_id is not None and row.member_of == row.story_id and row.state in IN_FORCE:
-                found[row.story_id] = Member(row.article_id, row.version, row.source, row.flag_id)
+                found[row.story_id] = RankedMember(row.article_id, row.version, row.source, row.flag_id)
             else:
-                found[row.story_id] = Member(row.root_id, row.root_version, row.root_source, None)
+                found[row.story_id] = RankedMember(row.root_id, row.root_version, row.root_source, None)
     return found
 
 

@@ -21,7 +21,7 @@ IS_SPLIT: Final[ColumnElement[bool]] = (
 """The condition for flags whose version is split off."""
 
 
-class Place(NamedTuple):
+class StoryPlace(NamedTuple):
     """The story that shows and counts a flag, and its story by lineage where that is merged into the first one."""
 
     story_id: int
@@ -38,11 +38,11 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
     return found & set(versions)
 
 
-def places(connection: Connection, homes: Collection[int]) -> dict[int, Place]:
+def places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
     """Return where flags are shown, by their story by lineage. Whoever calls this holds ``Lock.FLAGS``."""
     heads = _head_roots(connection, homes)
     stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
-    return {home: Place(stories[heads[home]], home) if home in heads else Place(home, None) for home in homes}
+    return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
 
 
 def shown_in(connection: Connection, story_id: int) -> int:

@@ -12,7 +12,7 @@ from consumer.reviews.people import Person
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.repairs.in_force import merged_stories, shown_in
 from consumer.reviews.repairs.outcome import RepairRefused, tell
-from consumer.reviews.stories import Story, numbered, story
+from consumer.reviews.stories import Story, story, story_by_id
 from consumer.reviews.story_changes import move_flags
 from consumer.reviews.tables import FLAGS, STORY_MERGES
 
@@ -46,7 +46,7 @@ def merge(connection: Connection, story_id: int, into_id: int, person: Person, n
 def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
     """Let a merged story show its flags again, with those of stories merged into it. Raises ``RepairRefused``."""
     one_at_a_time(connection, Lock.FLAGS)
-    merged, head = numbered(connection, story_id), numbered(connection, shown_in(connection, story_id))
+    merged, head = story_by_id(connection, story_id), story_by_id(connection, shown_in(connection, story_id))
     if merged is None or head is None or merged.story_id == head.story_id:
         raise RepairRefused("gone")
     connection.execute(delete(STORY_MERGES).where(STORY_MERGES.c.root_id == merged.root_id))

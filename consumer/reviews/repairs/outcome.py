@@ -8,7 +8,7 @@ from consumer.reviews.outbox.story_events import StoryChange, tell_of_growth, te
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import prefer_again
 
-Why = Literal["gone", "kind", "released", "root", "split", "merged"]
+RepairRefusal = Literal["gone", "kind", "released", "root", "split", "merged"]
 """Why a repair was refused.
 
 ``gone``: there is no such flag or story, or nothing to undo. ``kind``: an entry is not a copy. ``released``: a flag was
@@ -20,7 +20,7 @@ already. ``merged``: the two are one story already.
 class RepairRefused(Exception):  # noqa: N818  # named for the repair: nothing failed
     """A repair was refused, and nothing was changed."""
 
-    def __init__(self, why: Why) -> None:
+    def __init__(self, why: RepairRefusal) -> None:
         super().__init__(why)
         self.why = why
 

@@ -14,7 +14,7 @@ from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.repairs.in_force import shown_in, split_versions
-from consumer.reviews.repairs.outcome import RepairRefused, Why, tell
+from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused, tell
 from consumer.reviews.story_changes import home, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
 
@@ -54,7 +54,7 @@ def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int
     return _told(connection, flag, person, "merged", now_ms)
 
 
-def why_not_split(connection: Connection, flag_id: int) -> Why | None:
+def why_not_split(connection: Connection, flag_id: int) -> RepairRefusal | None:
     """Return why a split would be refused, None where it would not."""
     return _refusal(connection, _flag(connection, flag_id))
 
@@ -73,7 +73,7 @@ def _flag(connection: Connection, flag_id: int) -> Row[Any] | None:
     return connection.execute(columns.where(FLAGS.c.flag_id == flag_id)).one_or_none()
 
 
-def _refusal(connection: Connection, flag: Row[Any] | None) -> Why | None:
+def _refusal(connection: Connection, flag: Row[Any] | None) -> RepairRefusal | None:
     if flag is None:
         return "gone"
     if flag.kind not in COPIES:

@@ -96,7 +96,7 @@ def _decide(
     audit.note_all(
         connection,
         [
-            audit.NewEntry(
+            audit.NewAuditEntry(
                 at_ms=now_ms,
                 person=standing.person,
                 address="",

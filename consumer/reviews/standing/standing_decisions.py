@@ -117,7 +117,7 @@ class ReopenedFlag(NamedTuple):
     article_id: str
 
 
-class Ending(NamedTuple):
+class StandingRevocation(NamedTuple):
     """A standing decision that was ended, the flags whose decisions were taken back, and how many decisions stay."""
 
     standing: StandingDecision
@@ -125,7 +125,7 @@ class Ending(NamedTuple):
     kept: int
 
 
-class PairRecord(NamedTuple):
+class PairHistory(NamedTuple):
     """The flags of a pair of sources, and how many of them people called right or wrong."""
 
     flags: int
@@ -164,7 +164,7 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
     return _numbered(connection, connection.execute(made).scalar_one())
 
 
-def end(connection: Connection, standing_id: int, now_ms: int) -> Ending:
+def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevocation:
     """End a standing decision, and take back those of its decisions that are not final.
 
     Raises ``StandingMissing`` and ``StandingEnded``.
@@ -185,7 +185,7 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> Ending:
     flags = {review_id: ReopenedFlag(*flag) for review_id, *flag in connection.execute(pending)}
     taken_back = decisions.undo(connection, list(flags), standing.person_id, now_ms)
     kept = connection.execute(select(func.count()).select_from(REVIEWS).where(*made)).scalar_one()
-    return Ending(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in taken_back], kept)
+    return StandingRevocation(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in taken_back], kept)
 
 
 def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
@@ -217,7 +217,7 @@ def counts_in_force(connection: Connection, now_ms: int) -> Counter[StandingOutc
     return Counter(each.decision for each in in_force(connection, now_ms))
 
 
-def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairRecord:
+def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairHistory:
     """Return what became of the flags of a pair of sources that came since then."""
     of_pair = (FLAGS.c.source_id == sources[0], FLAGS.c.original_source_id == sources[1])
     came = (FLAGS.c.state.in_(STATES), FLAGS.c.kind == "flag", FLAGS.c.arrived_ms >= since_ms)
@@ -226,7 +226,7 @@ def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int)
     flags: Counter[tuple[State, bool]] = Counter()
     for state, is_standing, number in connection.execute(counted):
         flags[state, bool(is_standing)] += number
-    return PairRecord(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
+    return PairHistory(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
 
 
 def _running(now_ms: int) -> tuple[ColumnElement[bool], ...]:

@@ -29,7 +29,7 @@ class Entries(NamedTuple):
     flags: Numbers
 
 
-class Page(NamedTuple):
+class IndexPage(NamedTuple):
     """Packed entries; ``first`` is their smallest word."""
 
     first: int
@@ -68,7 +68,7 @@ def split(entries: Entries, word: int) -> tuple[Entries, Entries]:
     return Entries(entries.words[:at], entries.flags[:at]), Entries(entries.words[at:], entries.flags[at:])
 
 
-def packed(entries: Entries) -> Iterator[Page]:
+def pack_entries(entries: Entries) -> Iterator[IndexPage]:
     """Yield the pages of entries."""
     words, flags = entries
     starts = np.flatnonzero(np.diff(words, prepend=-1))
@@ -81,7 +81,7 @@ def packed(entries: Entries) -> Iterator[Page]:
         start = end
 
 
-def unpacked(content: bytes) -> Entries:
+def unpack_page(content: bytes) -> Entries:
     """Return the entries of a page."""
     steps, counts, gaps = _planes_of(content)
     times = _numbers(counts)
@@ -130,7 +130,7 @@ def _ordered(words: Numbers, flags: Numbers) -> Entries:
     return Entries(words[order], flags[order])
 
 
-def _page(words: Numbers, flags: Numbers) -> Page:
+def _page(words: Numbers, flags: Numbers) -> IndexPage:
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     distinct = words[starts]
     gaps = np.diff(flags, prepend=0)
@@ -138,7 +138,7 @@ def _page(words: Numbers, flags: Numbers) -> Page:
     lists = (np.diff(distinct, prepend=0), np.diff(starts, append=len(words)), gaps)
     planes = b"".join(_planes(numbers, width) for numbers, width in zip(lists, _WIDTHS, strict=True))
     content = len(distinct).to_bytes(_COUNT_BYTES, "little") + planes
-    return Page(int(distinct[0]), zlib.compress(content, _LEVEL))
+    return IndexPage(int(distinct[0]), zlib.compress(content, _LEVEL))
 
 
 def _planes_of(content: bytes) -> list[npt.NDArray[np.uint8]]:

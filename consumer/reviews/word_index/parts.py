@@ -17,15 +17,15 @@ from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS
 from consumer.reviews.word_index.pages import (
     NO_ENTRIES,
     PART_FLAGS_MAX,
+    IndexPage,
     Numbers,
-    Page,
     entries_of,
-    packed,
+    pack_entries,
     packed_ids,
     renumbered,
     split,
     together,
-    unpacked,
+    unpack_page,
     unpacked_ids,
 )
 
@@ -44,7 +44,7 @@ PAGES_AT_ONCE: Final = 64
 _PAGES_INSERTED: Final = 100
 
 
-class Part(NamedTuple):
+class IndexPart(NamedTuple):
     """A part: ``flags`` of its ``places`` can be found, until ``claimed_ms`` a console works on it."""
 
     part_id: int
@@ -59,12 +59,12 @@ class Part(NamedTuple):
         return self.flags < self.places * (1 - GONE_SHARE_MAX)
 
 
-def parts(connection: Connection) -> list[Part]:
+def parts(connection: Connection) -> list[IndexPart]:
     """Return the parts that searches read, the smallest first."""
-    columns = [SEARCH_PARTS.c[name] for name in Part._fields]
+    columns = [SEARCH_PARTS.c[name] for name in IndexPart._fields]
     query = select(*columns).where(SEARCH_PARTS.c.replaced_ms.is_(None))
     rows = connection.execute(query.order_by(SEARCH_PARTS.c.flags, SEARCH_PARTS.c.part_id))
-    return [Part(*row) for row in rows]
+    return [IndexPart(*row) for row in rows]
 
 
 def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_ms: int) -> int:
@@ -72,18 +72,18 @@ def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_m
     flag_ids = np.array(sorted(texts), np.int64)
     flag_ids = flag_ids[_undecided(connection, flag_ids)]
     if len(flag_ids):
-        _insert(connection, flag_ids, packed(entries_of([texts[number] for number in flag_ids.tolist()])), now_ms)
+        _insert(connection, flag_ids, pack_entries(entries_of([texts[number] for number in flag_ids.tolist()])), now_ms)
     return len(flag_ids)
 
 
-def to_merge(found: Sequence[Part], now_ms: int) -> list[int]:
+def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
     """Return the parts to be merged next, none where there is nothing to merge; one is written again by itself."""
     free = [part for part in found if part.claimed_ms <= now_ms]
     for part in free:
         if part.is_mostly_gone:
             return [part.part_id]
     for smallest, largest in pairwise((0, *(MERGED_MIN**power for power in range(1, 6)))):
-        chosen: list[Part] = []
+        chosen: list[IndexPart] = []
         for part in free:
             if smallest < part.flags <= min(largest, PART_FLAGS_MAX // 2):
                 if sum(each.flags for each in chosen) + part.flags > PART_FLAGS_MAX:
@@ -106,7 +106,7 @@ def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) ->
     return until_ms
 
 
-class Merge(NamedTuple):
+class PartMerge(NamedTuple):
     """Parts that become one: its flags, and for each part the number in it of each place, -1 for those that leave."""
 
     part_ids: Sequence[int]
@@ -115,7 +115,7 @@ class Merge(NamedTuple):
     ranges: Sequence[tuple[int, int]]
 
 
-def begin_merge(connection: Connection, part_ids: Sequence[int]) -> Merge:
+def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
     """Return which flags of claimed parts stay, and the ranges of words to be merged one after the other."""
     held = [ids_of(connection, part_id) for part_id in part_ids]
     all_of_them = np.unique(np.concatenate(held))
@@ -129,10 +129,10 @@ def begin_merge(connection: Connection, part_ids: Sequence[int]) -> Merge:
     query = select(SEARCH_PAGES.c.first_word).where(SEARCH_PAGES.c.part_id.in_(part_ids))
     firsts = sorted(connection.execute(query).scalars())
     limits = [0, *firsts[PAGES_AT_ONCE::PAGES_AT_ONCE], np.iinfo(np.int64).max]
-    return Merge(part_ids, flag_ids, numbers, list(pairwise(limits)))
+    return PartMerge(part_ids, flag_ids, numbers, list(pairwise(limits)))
 
 
-def merged_pages(merge: Merge, read: Callable[[int, int, int], Sequence[bytes]]) -> Iterator[Page]:
+def merged_pages(merge: PartMerge, read: Callable[[int, int, int], Sequence[bytes]]) -> Iterator[IndexPage]:
     """Yield the pages of the part that others become.
 
     ``read`` returns the pages of a part that begin in a range of words.
@@ -141,9 +141,9 @@ def merged_pages(merge: Merge, read: Callable[[int, int, int], Sequence[bytes]])
     for low, high in merge.ranges:
         found = [rest]
         for part_id, numbers in zip(merge.part_ids, merge.numbers, strict=True):
-            found += [renumbered(unpacked(content), numbers) for content in read(part_id, low, high)]
+            found += [renumbered(unpack_page(content), numbers) for content in read(part_id, low, high)]
         whole, rest = split(together(found), high)
-        yield from packed(whole)
+        yield from pack_entries(whole)
 
 
 def pages_between(connection: Connection, part_id: int, low: int, high: int) -> Sequence[bytes]:
@@ -153,7 +153,9 @@ def pages_between(connection: Connection, part_id: int, low: int, high: int) -> 
     return connection.execute(query.order_by(first)).scalars().all()
 
 
-def replace_parts(connection: Connection, merge: Merge, pages: Sequence[Page], until_ms: int, now_ms: int) -> bool:
+def replace_parts(
+    connection: Connection, merge: PartMerge, pages: Sequence[IndexPage], until_ms: int, now_ms: int
+) -> bool:
     """Put the merged part in the place of the others, unless another console has them now."""
     these = SEARCH_PARTS.c.part_id.in_(merge.part_ids)
     own = (these, SEARCH_PARTS.c.claimed_ms == until_ms, SEARCH_PARTS.c.replaced_ms.is_(None))
@@ -209,7 +211,9 @@ def indexed_count(connection: Connection) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def _insert(connection: Connection, flag_ids: Numbers, pages: Iterator[Page] | Sequence[Page], now_ms: int) -> None:
+def _insert(
+    connection: Connection, flag_ids: Numbers, pages: Iterator[IndexPage] | Sequence[IndexPage], now_ms: int
+) -> None:
     values = {
         "flags": len(flag_ids),
         "places": len(flag_ids),

@@ -12,8 +12,8 @@ from consumer.reviews.flag_row import STATES, UNDECIDED, FlagRow, State, flag_ro
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import Cursor
 from consumer.reviews.portable import ID_BYTES_MAX, portions
-from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, Scope, Way
-from consumer.reviews.search import Count, Found, branches, found, united
+from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, RowOrder, Scope
+from consumer.reviews.search import Count, RowBatch, branches, read_rows, united
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, are_among
@@ -29,7 +29,7 @@ _WALKED_GROWTH: Final = 4
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
-class Search(NamedTuple):
+class QueueSearch(NamedTuple):
     """A search. ``terms`` is None where texts are not indexed."""
 
     text: str
@@ -41,7 +41,7 @@ class _Place(NamedTuple):
     flag_id: int
 
 
-def search_hits(connection: Connection, search_: Search) -> Hits:
+def search_hits(connection: Connection, search_: QueueSearch) -> Hits:
     """Return what a search finds: by words of texts, by an id or its beginning, by the name of a source."""
     terms = search_.terms
     match = None if terms is None else text_hits(connection, terms)
@@ -56,8 +56,10 @@ def search_hits(connection: Connection, search_: Search) -> Hits:
     )
 
 
-def found_by_search(connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None) -> Found:
-    """Return up to ``rows_max`` rows of what a search finds that come after a place, as ``search.found`` does."""
+def found_by_search(
+    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None
+) -> RowBatch:
+    """Return up to ``rows_max`` rows of what a search finds that come after a place, as ``search.read_rows`` does."""
     what = scope.hits
     assert what is not None  # noqa: S101  # or there is no search
     plain = replace(scope, hits=None)
@@ -66,11 +68,11 @@ def found_by_search(connection: Connection, scope: Scope, way: Way, rows_max: in
     if states:
         several.append(_of_ids(connection, replace(plain, states=states), way, rows_max, cursor, what.by_text))
     if what.source_id is not None and scope.source_id in {None, what.source_id}:
-        several.append(found(connection, replace(plain, source_id=what.source_id), way, rows_max, cursor))
+        several.append(read_rows(connection, replace(plain, source_id=what.source_id), way, rows_max, cursor))
     return _together(several, way, rows_max)
 
 
-def _together(several: Sequence[Found], way: Way, rows_max: int) -> Found:
+def _together(several: Sequence[RowBatch], way: RowOrder, rows_max: int) -> RowBatch:
     """Return the rows of several searches in order: up to the first place where one of them had to stop."""
     rows = {row.flag_id: row for each in several for row in each.rows}
     order = sorted(rows.values(), key=way.key, reverse=way.is_descending)
@@ -79,7 +81,7 @@ def _together(several: Sequence[Found], way: Way, rows_max: int) -> Found:
         stop = max(stops) if way.is_descending else min(stops)
         order = [row for row in order if not way.passes(way.key(row), stop)]
         if len(order) <= rows_max:
-            return Found(order, Cursor("after", *stop), is_partial=len(order) < rows_max)
+            return RowBatch(order, Cursor("after", *stop), is_partial=len(order) < rows_max)
     return search.cut(order, rows_max, way)
 
 
@@ -87,7 +89,7 @@ def hit_counts(connection: Connection, scope: Scope) -> dict[State, Count]:
     """Return how many rows of what a search finds are in each state, as ``search.counts`` does."""
     what = scope.hits
     assert what is not None  # noqa: S101  # or there is no search
-    way, most = Way("certainty", is_descending=False), search.COUNTED_MAX
+    way, most = RowOrder("certainty", is_descending=False), search.COUNTED_MAX
     found_: dict[State, Count] = {}
     for state in scope.states or STATES:
         plain = replace(scope, hits=None, states=(state,))
@@ -103,18 +105,18 @@ def hit_counts(connection: Connection, scope: Scope) -> dict[State, Count]:
 
 
 def _of_ids(
-    connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
-) -> Found:
+    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
+) -> RowBatch:
     places, stop = _places(connection, scope, way, rows_max, cursor, flag_ids)
     has_more = len(places) > rows_max
     more = Cursor("after", *places[rows_max - 1]) if has_more else stop
     rows = _rows(connection, [place.flag_id for place in places[:rows_max]])
     ordered = sorted(rows, key=way.key, reverse=way.is_descending)
-    return Found(ordered, more, is_partial=more is not None and not has_more)
+    return RowBatch(ordered, more, is_partial=more is not None and not has_more)
 
 
 def _places(
-    connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
+    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
 ) -> tuple[list[_Place], Cursor | None]:
     """Return the places of flags that are in a scope, more than ``rows_max`` if there are, and where it had to stop."""
     if len(flag_ids) > search.SORTED_MAX:
@@ -123,7 +125,7 @@ def _places(
 
 
 def _accepted(
-    connection: Connection, scope: Scope, way: Way, cursor: Cursor | None, flag_ids: Numbers
+    connection: Connection, scope: Scope, way: RowOrder, cursor: Cursor | None, flag_ids: Numbers
 ) -> Iterator[_Place]:
     """Yield the places of those of a few flags that are in a scope and come after a place."""
     start = None if cursor is None else (cursor.key, cursor.row_id)
@@ -148,7 +150,7 @@ def _is_in(scope: Scope, row: RowMapping) -> bool:
 
 
 def _walked(
-    connection: Connection, scope: Scope, way: Way, rows_max: int, cursor: Cursor | None, flag_ids: Numbers | None
+    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers | None
 ) -> tuple[list[_Place], Cursor | None]:
     """Return the first places of many flags, or of all, in a scope, and where it had to stop, by walking through it."""
     places: list[_Place] = []

@@ -31,7 +31,7 @@ class WaitingFlag(NamedTuple):
     version: str
 
 
-class Claim(NamedTuple):
+class IndexClaim(NamedTuple):
     """Flags that this console indexes. ``flag_ids`` also has those that somebody has decided since; they leave.
 
     ``until_ms`` marks their rows: one that says otherwise has begun to wait again.
@@ -60,7 +60,7 @@ def is_any_due(connection: Connection, now_ms: int) -> bool:
     return connection.execute(_due(now_ms).limit(1)).first() is not None
 
 
-def claim(connection: Connection, now_ms: int) -> Claim:
+def claim(connection: Connection, now_ms: int) -> IndexClaim:
     """Claim flags that wait, the latest first: somebody who searches knows of them."""
     # Others choose others, and do not wait; SQLite lets only one choose at a time.
     chosen = _due(now_ms).order_by(SEARCH_WAITING.c.flag_id.desc()).limit(CLAIMED_MAX).with_for_update(skip_locked=True)
@@ -71,16 +71,16 @@ def claim(connection: Connection, now_ms: int) -> Claim:
     columns = select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)
     rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(flag_ids)))
     undecided = [WaitingFlag(*row[:3]) for row in rows if row.state in UNDECIDED]
-    return Claim(undecided, flag_ids, until_ms)
+    return IndexClaim(undecided, flag_ids, until_ms)
 
 
-def give_back(connection: Connection, claimed: Claim) -> None:
+def give_back(connection: Connection, claimed: IndexClaim) -> None:
     """Let flags wait again that could not be indexed."""
     for portion in portions(claimed.flag_ids):
         connection.execute(update(SEARCH_WAITING).where(*_still(claimed, portion)).values(due_ms=0))
 
 
-def end(connection: Connection, claimed: Claim, missing: Collection[int], now_ms: int) -> int:
+def end(connection: Connection, claimed: IndexClaim, missing: Collection[int], now_ms: int) -> int:
     """Take flags out that are indexed or decided; return how many are given up.
 
     Those whose text the store does not have, the ``missing``, are tried again some times.
@@ -136,6 +136,6 @@ def _due(now_ms: int) -> Select[int]:
     return select(SEARCH_WAITING.c.flag_id).where(SEARCH_WAITING.c.due_ms <= now_ms)
 
 
-def _still(claimed: Claim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _still(claimed: IndexClaim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     # A flag that was reopened meanwhile waits again, and is indexed again.
     return SEARCH_WAITING.c.flag_id.in_(flag_ids), SEARCH_WAITING.c.due_ms == claimed.until_ms

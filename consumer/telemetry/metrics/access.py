@@ -2,10 +2,10 @@
 
 from typing import Final, get_args
 
-from consumer.telemetry.metrics.instruments import Group, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import Label, Measure, MetricGroup, reaction
 from consumer.web.audit_log import ChangesRecorded, ChangesUnrecorded
 from consumer.web.certificates import CertificateLoaded
-from consumer.web.known_tokens import SecretRefused, TokensRead, TokensUnreadable
+from consumer.web.known_tokens import SecretRefused, TokensLoaded, TokensUnreadable
 from consumer.web.token import RefusalReason
 
 SECRETS_REFUSED: Final = Measure(
@@ -27,7 +27,7 @@ CHANGES_RECORDED: Final = Measure(
 CHANGES_UNRECORDED: Final = Measure(
     "dupwatch_changes_unrecorded_total", "counter", "Lines that could not be appended to the audit log.", "lines"
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "Tokens and the audit log", (SECRETS_REFUSED, TOKENS, TOKEN_FILE_FAILURES, CHANGES_RECORDED, CHANGES_UNRECORDED)
 )
 CERTIFICATE_EXPIRY: Final = Measure(
@@ -36,11 +36,11 @@ CERTIFICATE_EXPIRY: Final = Measure(
     "When the certificate that is shown expires, or the first one of its chain; 0 without HTTPS.",
     "seconds since 1970",
 )
-CERTIFICATE_GROUP: Final = Group("Certificates", (CERTIFICATE_EXPIRY,))
+CERTIFICATE_GROUP: Final = MetricGroup("Certificates", (CERTIFICATE_EXPIRY,))
 
 REACTIONS: Final = (
     reaction(SECRETS_REFUSED, SecretRefused, labels=lambda refused: (refused.refusal.reason,)),
-    reaction(TOKENS, TokensRead, lambda read: read.tokens),
+    reaction(TOKENS, TokensLoaded, lambda read: read.tokens),
     reaction(TOKEN_FILE_FAILURES, TokensUnreadable),
     reaction(CHANGES_RECORDED, ChangesRecorded, lambda recorded: recorded.lines),
     reaction(CHANGES_UNRECORDED, ChangesUnrecorded, lambda unrecorded: unrecorded.lines),

@@ -6,10 +6,10 @@ from typing import Final
 import msgspec
 
 from consumer.banks.busy_items import BankItemsCounted, BankMatchesWithheld
-from consumer.banks.known_texts import BankMatchesLimited, BanksRead, BanksUnreadable
+from consumer.banks.known_texts import BankMatchesLimited, BanksLoaded, BanksUnreadable
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, reaction
 from consumer.telemetry.source_names import OTHER, SourceNames
 
 BANKS_MAX: Final = 100
@@ -57,13 +57,13 @@ INVALID: Final = Measure(
     "dupwatch_bank_entries_invalid_total", "counter", "Entries of banks that are not valid and were left out.",
     "entries",
 )  # fmt: skip
-GROUP: Final = Group("Banks", (MATCHES, WITHHELD, LIMITED, ITEMS, BUSY, UNMATCHED, FAILURES, INVALID))
+GROUP: Final = MetricGroup("Banks", (MATCHES, WITHHELD, LIMITED, ITEMS, BUSY, UNMATCHED, FAILURES, INVALID))
 REACTIONS: Final = (
     reaction(LIMITED, BankMatchesLimited, lambda limited: limited.articles),
-    reaction(ITEMS, BanksRead, lambda read: read.items),
+    reaction(ITEMS, BanksLoaded, lambda read: read.items),
     reaction(UNMATCHED, BankItemsCounted, lambda counted: counted.unmatched),
     reaction(FAILURES, BanksUnreadable),
-    reaction(INVALID, BanksRead, lambda read: read.invalid),
+    reaction(INVALID, BanksLoaded, lambda read: read.invalid),
 )
 
 

@@ -8,7 +8,15 @@ from consumer.model.histogram import COUNT_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured, Stage, StageEnded
-from consumer.telemetry.metrics.instruments import SECONDS, SHORT_SECONDS, Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import (
+    SECONDS,
+    SHORT_SECONDS,
+    Instruments,
+    Label,
+    Measure,
+    MetricGroup,
+    reaction,
+)
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S, Clock
 
@@ -47,7 +55,7 @@ BATCH_FILL: Final = Measure(
     "ratio",
     bounds=_FILLS,
 )
-GROUP: Final = Group("Time and batches", (END_TO_END, STAGES, BATCH_RECORDS, BATCH_BYTES, BATCH_FILL))
+GROUP: Final = MetricGroup("Time and batches", (END_TO_END, STAGES, BATCH_RECORDS, BATCH_BYTES, BATCH_FILL))
 REACTIONS: Final = (
     reaction(BATCH_RECORDS, BatchMeasured, lambda batch: batch.records),
     reaction(BATCH_BYTES, BatchMeasured, lambda batch: batch.size_bytes),

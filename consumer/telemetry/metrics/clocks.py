@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, Series
+from consumer.telemetry.metrics.instruments import Instruments, Measure, MetricGroup, Series
 from storage.clock import PROCESS_CLOCK, STEP_S_MIN, SteadyClock
 
 STEPS: Final = Measure(
@@ -19,7 +19,7 @@ AHEAD: Final = Measure(
     "How far such steps have brought the machine's clock ahead of the time of this process; negative if behind.",
     "seconds",
 )
-GROUP: Final = Group("The clock", (STEPS, AHEAD))
+GROUP: Final = MetricGroup("The clock", (STEPS, AHEAD))
 
 
 class ClockMetrics:

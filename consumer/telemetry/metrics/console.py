@@ -5,7 +5,7 @@ What is reported is defined here because ``consumer.console``, which causes it, 
 
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.telemetry.metrics.instruments import Group, Label, Measure, Reaction, reaction
+from consumer.telemetry.metrics.instruments import Label, Measure, MetricGroup, Reaction, reaction
 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
 EntryKind = Literal["flag", "near_miss", "ended_before", "bank_match"]
@@ -14,7 +14,7 @@ SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_mess
 ReviewDecision = Literal["right", "wrong", "skip"]
 Decider = Literal["person", "standing_decision"]
 StandingSubject = Literal["story", "sources"]
-Sent = Literal["sent", "refused"]
+ReleaseOutcome = Literal["sent", "refused"]
 SinkEventKind = Literal["story", "flood"]
 Receiver = Literal["sink", "webhooks"]
 
@@ -79,7 +79,7 @@ RELEASES: Final = Measure(
     "counter",
     "Releases that were carried out, or can never be.",
     "releases",
-    (Label("outcome", get_args(Sent)),),
+    (Label("outcome", get_args(ReleaseOutcome)),),
 )
 FLOODS: Final = Measure("dupwatch_console_floods_total", "counter", "Floods that have begun.", "floods")
 OUTBOX: Final = Measure(
@@ -113,7 +113,7 @@ EVENTS_MISSED: Final = Measure(
 SIGN_IN_FAILURES: Final = Measure(
     "dupwatch_console_sign_in_failures_total", "counter", "Attempts to sign in that failed.", "attempts"
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "The queue (dupwatch console)",
     (
         FLAGS,
@@ -174,10 +174,10 @@ class FlagsDecided(NamedTuple):
 class ReleaseEnded(NamedTuple):
     """A release was sent, or refused for good."""
 
-    outcome: Sent
+    outcome: ReleaseOutcome
 
 
-class FloodsBegan(NamedTuple):
+class FloodsStarted(NamedTuple):
     """So many floods have begun."""
 
     floods: int
@@ -240,7 +240,7 @@ REACTIONS: Final = (
         DECISIONS, FlagsDecided, lambda decided: decided.flags, lambda decided: (decided.decision, decided.decider)
     ),
     reaction(RELEASES, ReleaseEnded, labels=lambda ended: (ended.outcome,)),
-    reaction(FLOODS, FloodsBegan, lambda began: began.floods),
+    reaction(FLOODS, FloodsStarted, lambda began: began.floods),
     *(each for receiver in get_args(Receiver) for each in _waiting_for(receiver)),
     reaction(EVENTS_SENT, EventsSent, lambda sent: sent.events, lambda sent: (sent.kind,)),
     reaction(EVENTS_MISSED, EventsMissed, lambda missed: missed.events, lambda missed: (missed.receiver,)),

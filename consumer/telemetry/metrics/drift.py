@@ -9,7 +9,7 @@ from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup
 
 Kind = Literal["copy", "near"]
 
@@ -65,7 +65,7 @@ COMPARED_SIMILARITY: Final = Measure(
     "ratio",
     bounds=SHARE_BOUNDS,
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "Floods and drift",
     (FLOODS, FLOOD_COPIES, KNOWN_COPIES, KEYWORDS, DUPLICATE_SIMILARITY, DUPLICATE_DISTANCE, COMPARED_SIMILARITY),
 )

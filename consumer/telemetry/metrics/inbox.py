@@ -3,7 +3,7 @@
 from typing import Final
 
 from consumer.model.submission import InboxChanged, SubmissionAnswered
-from consumer.telemetry.metrics.instruments import SECONDS, Group, Measure, reaction
+from consumer.telemetry.metrics.instruments import SECONDS, Measure, MetricGroup, reaction
 
 RECORDS: Final = Measure(
     "dupwatch_inbox_records",
@@ -21,7 +21,7 @@ ANSWERED: Final = Measure(
     "seconds",
     bounds=SECONDS,
 )
-GROUP: Final = Group("Articles of requests (dupwatch serve)", (RECORDS, BYTES, ANSWERED))
+GROUP: Final = MetricGroup("Articles of requests (dupwatch serve)", (RECORDS, BYTES, ANSWERED))
 
 REACTIONS: Final = (
     reaction(RECORDS, InboxChanged, lambda changed: changed.records),

@@ -47,7 +47,7 @@ class Measure(NamedTuple):
     bounds: tuple[float, ...] = ()
 
 
-class Group(NamedTuple):
+class MetricGroup(NamedTuple):
     """Metrics about one subject, in the order in which the documentation has them."""
 
     title: str

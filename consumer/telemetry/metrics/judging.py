@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from consumer.model.histogram import COUNT_BOUNDS
-from consumer.telemetry.metrics.instruments import Group, Measure
+from consumer.telemetry.metrics.instruments import Measure, MetricGroup
 
 CANDIDATES: Final = Measure(
     "dupwatch_article_candidates",
@@ -54,7 +54,7 @@ CROWDED_ARTICLES: Final = Measure(
     "Articles with a crowded fingerprint: the search among their many candidates was cut short.",
     "articles",
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "Cost of judging",
     (
         CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, SKETCH_READS, RECORD_READS,

@@ -26,13 +26,13 @@ from consumer.telemetry.metrics import (
     verdicts,
     webhooks,
 )
-from consumer.telemetry.metrics.instruments import Group, Instruments, Measure, ReactingMetrics, Series
+from consumer.telemetry.metrics.instruments import Instruments, Measure, MetricGroup, ReactingMetrics, Series
 from consumer.telemetry.source_names import SourceNames
 from storage.clock import Clock, now_ms
 
 SOURCES_MAX: Final = 50
 
-GROUPS: Final[tuple[Group, ...]] = (
+GROUPS: Final[tuple[MetricGroup, ...]] = (
     verdicts.GROUP,
     banks.GROUP,
     drift.GROUP,

@@ -5,15 +5,15 @@ from typing import Final, Literal, get_args
 
 from consumer.kafka.sink.transactions import SinkReconnected
 from consumer.kafka.source.holds import NoteUnreadable
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.pipeline.batches import BatchAbandoned
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, Reaction, reaction
-from consumer.web.certificates import CertificateKept
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, Reaction, reaction
+from consumer.web.certificates import CertificateReloadFailed
 from consumer.web.requests import RequestFailed
 
-ErrorType = Literal[Part, "batch_abandoned", "request", "offset_note", "certificate"]
+ErrorType = Literal[RunPart, "batch_abandoned", "request", "offset_note", "certificate"]
 
-_PART: Final = Label("part", get_args(Part))
+_PART: Final = Label("part", get_args(RunPart))
 
 UNREACHABLE: Final = Measure(
     "dupwatch_unreachable", "gauge", "1 while that part is unreachable, else 0.", "0 or 1", (_PART,)
@@ -34,7 +34,7 @@ ERRORS: Final = Measure(
     "errors",
     (Label("type", get_args(ErrorType)),),
 )
-GROUP: Final = Group("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS))
+GROUP: Final = MetricGroup("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS))
 
 
 def _error(kind: type, error: ErrorType) -> Reaction:
@@ -46,7 +46,7 @@ REACTIONS: Final = (
     _error(BatchAbandoned, "batch_abandoned"),
     _error(RequestFailed, "request"),
     _error(NoteUnreadable, "offset_note"),
-    _error(CertificateKept, "certificate"),
+    _error(CertificateReloadFailed, "certificate"),
 )
 
 
@@ -55,7 +55,7 @@ class OutageMetrics:
 
     def __init__(self, instruments: Instruments) -> None:
         self._lock = threading.Lock()
-        self._reporters: dict[Part, set[str]] = {part: set() for part in get_args(Part)}
+        self._reporters: dict[RunPart, set[str]] = {part: set() for part in get_args(RunPart)}
         self._errors = instruments.counter(ERRORS)
         self._unreachable = instruments.gauge(UNREACHABLE)
         self._outages = instruments.counter(OUTAGES)

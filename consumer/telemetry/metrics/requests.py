@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import SECONDS, Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import SECONDS, Instruments, Label, Measure, MetricGroup, reaction
 from consumer.web.requests import (
     CONSOLE,
     SERVICE,
@@ -12,8 +12,8 @@ from consumer.web.requests import (
     HttpInterface,
     LimitMet,
     LimitName,
-    RequestBegan,
     RequestEnded,
+    RequestStarted,
     TextsChecked,
 )
 
@@ -72,10 +72,10 @@ TEXTS_CHECKED: Final = Measure(
     "texts",
     (Label("outcome", get_args(CheckOutcome)),),
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "Requests (dupwatch serve)", (*SERVICE_REQUESTS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
 )
-CONSOLE_GROUP: Final = Group("Requests (dupwatch console)", CONSOLE_REQUESTS)
+CONSOLE_GROUP: Final = MetricGroup("Requests (dupwatch console)", CONSOLE_REQUESTS)
 REACTIONS: Final = (
     reaction(CONNECTIONS, ConnectionsChanged, lambda changed: changed.open),
     reaction(LIMITS_MET, LimitMet, labels=lambda met: (met.limit,)),
@@ -96,7 +96,7 @@ class RequestMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
-        hooks.on(RequestBegan, lambda _: self._in_flight.inc())
+        hooks.on(RequestStarted, lambda _: self._in_flight.inc())
         hooks.on(RequestEnded, self._ended)
 
     def _ended(self, ended: RequestEnded) -> None:

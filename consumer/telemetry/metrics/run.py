@@ -8,7 +8,7 @@ from consumer.kafka.source.handover import ClientTurned
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup
 
 Thread = Literal["client", "main"]
 
@@ -51,7 +51,7 @@ HEARTBEAT: Final = Measure(
     "seconds since 1970",
     (Label("thread", _THREADS),),
 )
-GROUP: Final = Group("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT))
+GROUP: Final = MetricGroup("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT))
 _STATUS: Final = Path("/proc/self/status")
 _ANONYMOUS: Final = "RssAnon:"
 _KILOBYTE: Final = 1024

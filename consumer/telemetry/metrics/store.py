@@ -4,7 +4,7 @@ from itertools import product
 from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import SHORT_SECONDS, Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import SHORT_SECONDS, Instruments, Label, Measure, MetricGroup, reaction
 from storage.watched import (
     ConnectionChange,
     Ending,
@@ -48,7 +48,7 @@ STORE_CONNECTIONS: Final = Measure(
     "connections",
     (Label("what", get_args(ConnectionChange)),),
 )
-GROUP: Final = Group("The store", (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS))
+GROUP: Final = MetricGroup("The store", (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS))
 REACTIONS: Final = (
     reaction(STORE_CONNECTIONS, StoreConnected, labels=lambda connected: (connected.change,)),
     reaction(STORE_REPEATS, StoreRepeated, labels=lambda repeated: (repeated.operation,)),

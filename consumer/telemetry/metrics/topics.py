@@ -3,13 +3,13 @@
 from contextlib import suppress
 from typing import Final, get_args
 
-from consumer.kafka.source.client_thread import LagRead, ReplicasRead
+from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.fetching import FetchingPaused
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.holds import PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalance, Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced, Rebalance
 from consumer.model.hooks import Hooks
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, reaction
 
 _PARTITION: Final = (
     Label("topic", others="the topics that are read"),
@@ -56,13 +56,13 @@ LOST_TO_RETENTION: Final = Measure(
     "Records that were deleted from a topic before they were read.",
     "records",
 )
-GROUP: Final = Group("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, BEHIND, LOST_TO_RETENTION))
+GROUP: Final = MetricGroup("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, BEHIND, LOST_TO_RETENTION))
 REACTIONS: Final = (
-    reaction(REBALANCES, Rebalanced, labels=lambda rebalanced: (rebalanced.what,)),
-    reaction(ASSIGNED, Rebalanced, lambda rebalanced: rebalanced.partitions),
-    reaction(LAG, LagRead, lambda lag: lag.records, lambda lag: (lag.topic, str(lag.partition))),
+    reaction(REBALANCES, PartitionsRebalanced, labels=lambda rebalanced: (rebalanced.what,)),
+    reaction(ASSIGNED, PartitionsRebalanced, lambda rebalanced: rebalanced.partitions),
+    reaction(LAG, LagMeasured, lambda lag: lag.records, lambda lag: (lag.topic, str(lag.partition))),
     reaction(PAUSED, FetchingPaused, lambda fetching: fetching.paused),
-    reaction(BEHIND, ReplicasRead, lambda replicas: replicas.behind, lambda replicas: (replicas.topic,)),
+    reaction(BEHIND, ReplicasChecked, lambda replicas: replicas.behind, lambda replicas: (replicas.topic,)),
     reaction(LOST_TO_RETENTION, RecordsDeleted, lambda deleted: deleted.records),
 )
 
@@ -76,10 +76,10 @@ class TopicMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
-        hooks.on(Rebalanced, self._rebalanced)
+        hooks.on(PartitionsRebalanced, self._rebalanced)
         hooks.on(PartitionsHeld, self._show_held)
 
-    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+    def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
         if rebalanced.what != "assigned":
             # The lag of partitions that stay is reported again soon, that of the others by their new owner.
             self._lag.clear()

@@ -8,13 +8,13 @@ from prometheus_client import Counter
 
 from consumer.kafka.sink.record_times import RecordTimeMoved
 from consumer.kafka.source.arrivals import RecordTimeBehind
-from consumer.model.article import Extracted, Reason, TimeFault
+from consumer.model.article import ExtractionOutcome, Reason, TimeFault
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Outcome
 from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 from consumer.telemetry.metrics.drift import DUPLICATES
-from consumer.telemetry.metrics.instruments import Group, Instruments, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, reaction
 from consumer.telemetry.source_names import NONE, OTHER, SourceNames
 
 _REASONS: Final = frozenset(map(str, Reason))
@@ -139,7 +139,7 @@ PAGES: Final = Measure(
     "counter",
     "Web pages judged, by what was taken from them.",
     "articles",
-    (Label("extracted", tuple(sorted(map(str, Extracted)))),),
+    (Label("extracted", tuple(sorted(map(str, ExtractionOutcome)))),),
 )
 WITHOUT_TEXT: Final = Measure(
     "dupwatch_without_text_total",
@@ -148,7 +148,7 @@ WITHOUT_TEXT: Final = Measure(
     "article.",
     "articles",
 )
-GROUP: Final = Group(
+GROUP: Final = MetricGroup(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, RETURNED, STRETCHES_LIMITED, TRUNCATED,

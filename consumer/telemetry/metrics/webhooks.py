@@ -5,7 +5,7 @@ What is reported is defined here because ``consumer.console``, which causes it, 
 
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.telemetry.metrics.instruments import Group, Label, Measure, reaction
+from consumer.telemetry.metrics.instruments import Label, Measure, MetricGroup, reaction
 
 DeliveryOutcome = Literal["accepted", "rejected", "unreachable", "refused_address"]
 
@@ -29,7 +29,7 @@ OFF: Final = Measure(
     "Webhooks that the console has turned off: their receivers failed for a day, or said that they are gone.",
     "webhooks",
 )
-GROUP: Final = Group("Webhooks (dupwatch console)", (DELIVERIES, OLDEST, OFF))
+GROUP: Final = MetricGroup("Webhooks (dupwatch console)", (DELIVERIES, OLDEST, OFF))
 
 
 class DeliveryEnded(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from consumer.config.loading import load_config
 from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.store_tools.inspection import Findings, verify
+from consumer.store_tools.inspection import VerificationReport, verify
 from consumer.wiring.components import lexicon_of
 from consumer.wiring.stores import opened_store, stored_binding
 from storage.records import Tombstone
@@ -260,7 +260,7 @@ def _chain(reference: bytes, verdicts: Mapping[bytes, Verdict]) -> Iterator[byte
     raise AssertionError("a chain goes round in a circle")
 
 
-def _check_store(url: str, answers: Answers, events: Mapping[bytes, bytes]) -> Findings:
+def _check_store(url: str, answers: Answers, events: Mapping[bytes, bytes]) -> VerificationReport:
     """The store holds what was said, of everything, and no two near ones are both kept."""
     retractions = {events[0] for events in answers.verdicts.values() if _retracted(events)}
     config = load_config(None, {"store": {"url": url}})

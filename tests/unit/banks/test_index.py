@@ -6,24 +6,24 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from consumer.banks.index import BANDS, SKETCH_BYTES, ItemIndex, Texts, shingle_rows
-from consumer.banks.rows import ROW_ITEMS_MAX, KeyFilter, Rows
+from consumer.banks.index import BANDS, SKETCH_BYTES, ItemIndex, TextFeatures, shingle_rows
+from consumer.banks.rows import ROW_ITEMS_MAX, KeyFilter, KeyIndex
 from consumer.fingerprint import TextKind, densified_sketches, marked_sketch_similarity
 
 _BINS = 3 * BANDS
 _KINDS = (TextKind.LONG, TextKind.SHINGLED, TextKind.SHORT, TextKind.EMPTY)
 
 
-def drawn(count: int, random: np.random.Generator, values: int) -> Texts:
+def drawn(count: int, random: np.random.Generator, values: int) -> TextFeatures:
     """Return texts whose minima have few values, so that many bands are shared."""
-    return Texts(
+    return TextFeatures(
         random.choice(np.array(_KINDS, np.uint8), count, p=[0.5, 0.3, 0.15, 0.05]),
         random.integers(0, values, (count, SKETCH_BYTES), np.uint8),
         random.integers(0, 5, (count, 2), np.uint64),
     )
 
 
-def bands(texts: Texts) -> list[set[tuple[int, ...]]]:
+def bands(texts: TextFeatures) -> list[set[tuple[int, ...]]]:
     """Return the bands of each text that is compared by its sketch."""
     minima = densified_sketches(texts.sketches, _BINS).reshape(len(texts), BANDS, 3).tolist()
     return [
@@ -39,7 +39,7 @@ def pairs_of(articles: npt.NDArray[np.intp], items: npt.NDArray[np.intp]) -> lis
     return sorted(found)
 
 
-def indexed(items: Texts, shingles: Iterable[bytes] | None = None) -> ItemIndex:
+def indexed(items: TextFeatures, shingles: Iterable[bytes] | None = None) -> ItemIndex:
     """Return an index of items, without shingles unless they are given."""
     rows = shingle_rows([b""] * len(items) if shingles is None else list(shingles))
     return ItemIndex(items, rows, marked_sketch_similarity).build()
@@ -85,7 +85,7 @@ def test_a_band_of_too_many_items_is_cut_by_the_order_of_items() -> None:
     known.kinds[:] = TextKind.LONG
     known.sketches[:] = np.maximum(known.sketches, 1)
     known.sketches[:, :3] = 7
-    articles = Texts(known.kinds[:1], 255 - known.sketches[:1] // 2, known.text_digests[:1])
+    articles = TextFeatures(known.kinds[:1], 255 - known.sketches[:1] // 2, known.text_digests[:1])
     articles.sketches[:, :3] = 7
     pairs, _ = indexed(known).similar(articles)
     assert pairs.items.tolist() == list(range(ROW_ITEMS_MAX))
@@ -162,7 +162,7 @@ def test_rows_find_all_items_of_a_key(count: int, kind: type[np.unsignedinteger]
     random = np.random.default_rng(count)
     for values in (2, 40, 2_000):
         keys = random.integers(1, values, count).astype(kind)
-        rows = Rows.of(keys, np.arange(count, dtype=np.uint32))
+        rows = KeyIndex.of(keys, np.arange(count, dtype=np.uint32))
         asked = np.array([0, *random.permutation(values + 2), np.iinfo(kind).max], kind)
         pairs = rows.pairs(asked, np.arange(len(asked)))
         expected = [(a, i) for a, key in enumerate(asked.tolist()) for i, own in enumerate(keys.tolist()) if key == own]
@@ -178,6 +178,6 @@ def test_rows_are_in_the_order_of_keys_and_items() -> None:
     compared = [place for place, kind in enumerate(known.kinds.tolist()) if kind in _KINDS[:2]]
     minima = densified_sketches(known.sketches[compared], _BINS).reshape(-1, BANDS, 3).astype(np.uint32)
     keys = minima[..., 0] << 16 | minima[..., 1] << 8 | minima[..., 2] | np.arange(BANDS, dtype=np.uint32) << 24
-    expected = Rows.of(keys.reshape(-1).astype(np.uint32), np.repeat(np.array(compared, np.uint32), BANDS))
+    expected = KeyIndex.of(keys.reshape(-1).astype(np.uint32), np.repeat(np.array(compared, np.uint32), BANDS))
     assert (index._by_band.keys == expected.keys).all()
     assert (index._by_band.items == expected.items).all()

@@ -4,20 +4,22 @@ import numpy as np
 import pytest
 
 from consumer.banks.bank import BankItem
-from consumer.banks.index import SKETCH_BYTES, Texts
+from consumer.banks.index import SKETCH_BYTES, TextFeatures
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints, digests_of, entry_digest
-from consumer.banks.rows import Rows
+from consumer.banks.rows import KeyIndex
 
 
 def drawn(count: int, seed: int) -> ItemFingerprints:
     """Return random fingerprints; every third item has facts."""
     random = np.random.default_rng(seed)
-    texts = Texts(
+    texts = TextFeatures(
         random.integers(0, 4, count, np.uint8),
         random.integers(0, 256, (count, SKETCH_BYTES), np.uint8),
         random.integers(0, 1 << 63, (count, 2), np.uint64),
     )
-    shingles = Rows.of(random.integers(0, 50, 3 * count, np.uint64), random.integers(0, count, 3 * count, np.uint32))
+    shingles = KeyIndex.of(
+        random.integers(0, 50, 3 * count, np.uint64), random.integers(0, count, 3 * count, np.uint32)
+    )
     facts = {place: bytes([seed, place]) for place in range(0, count, 3)}
     return ItemFingerprints(random.integers(0, 1 << 63, (count, 2), np.uint64), texts, shingles, facts)
 

@@ -14,7 +14,7 @@ from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
 from consumer.banks.rows import ROW_ITEMS_MAX
 from consumer.fingerprint import BlockPlan, Engine, Scheme
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import BANK_MATCHES_MAX
 from consumer.workers.engines import built_engine, chosen_engine
@@ -72,7 +72,7 @@ def versions_of(known: KnownTexts, *texts: str, sources: Sequence[str] = ()) -> 
         Article(f"a{place}", text, source=sources[place] if sources else "") for place, text in enumerate(texts)
     ]
     fingerprints = known.engine.fingerprint(list(texts), None, known.known_shingles)
-    return BUILDER.versions(articles, [ArrivedAt(TIME_MS, place) for place in range(len(texts))], fingerprints)
+    return BUILDER.versions(articles, [ArrivalTime(TIME_MS, place) for place in range(len(texts))], fingerprints)
 
 
 def matches_of(known: KnownTexts, *texts: str, sources: Sequence[str] = ()) -> list[tuple[BankMatch, ...]]:
@@ -367,7 +367,9 @@ def test_versions_without_matches_stay_as_they_are(known: KnownTexts) -> None:
     known.change([SPAM, item(text)])
     fingerprints = known.engine.fingerprint([text, written(51)])
     versions: list[Version] = BUILDER.versions(
-        [Article("a", text), Article("b", written(51))], [ArrivedAt(TIME_MS, 0), ArrivedAt(TIME_MS, 1)], fingerprints
+        [Article("a", text), Article("b", written(51))],
+        [ArrivalTime(TIME_MS, 0), ArrivalTime(TIME_MS, 1)],
+        fingerprints,
     )
     matched = known.with_matches(versions)
     assert matched[1] is versions[1]

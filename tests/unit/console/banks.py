@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
-from consumer.banks.bank_log import BankLog, Change, NewEntries
+from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.files.bank_file import BankFile
 from storage.files import FileWriting
 
@@ -53,7 +53,7 @@ class FailingBanks(BankLog):
         return self._banks.read()
 
     @override
-    def change(self, change: Change) -> Sequence[Entry]:
+    def change(self, change: BankLogChange) -> Sequence[Entry]:
         self._check()
         return self._banks.change(change)
 

@@ -18,7 +18,7 @@ from consumer.banks.bank_log import BankLog
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
-from consumer.console.context import Articles, ArticleView, Desk, SetupWarnings
+from consumer.console.context import ArticleReader, ArticleView, ConsoleContext, SetupWarnings
 from consumer.console.pages.review_evaluation import kept_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
@@ -237,7 +237,7 @@ def metrics() -> tuple[CollectorRegistry, RequestMetrics, ReactingMetrics]:
 @contextmanager
 def served(
     database: Database | Path,
-    articles: Articles | None = None,
+    articles: ArticleReader | None = None,
     *,
     fixed_person: str | None = None,
     is_tls: bool = False,
@@ -261,7 +261,7 @@ def served(
     evaluation = kept_evaluation(opened, judging, clock)
     access = None if banks is None else BankAccess(banks, section)
     archive = comparable or empty_store
-    desk = Desk(
+    desk = ConsoleContext(
         opened,
         section,
         articles or KnownArticles(),

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from consumer.console.intake import background as module
-from consumer.console.intake.background import Background, Repeating
+from consumer.console.intake.background import BackgroundWork, WorkSchedule
 from consumer.model.errors import SinkError
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.reviews.database import DatabaseUnavailable
 from storage.backoff import Backoff
 from storage.errors import StoreUnavailable
@@ -38,9 +38,9 @@ class Work:
         self.more -= 1
         return self.more > 0
 
-    def background(self, pause_s: float = LONG_S) -> Background:
+    def background(self, pause_s: float = LONG_S) -> BackgroundWork:
         """A thread for it."""
-        return Background("work", self, Repeating(pause_s, "sink"), self.hooks, threading.Event())
+        return BackgroundWork("work", self, WorkSchedule(pause_s, "sink"), self.hooks, threading.Event())
 
 
 def test_it_is_repeated_and_at_once_where_there_is_more() -> None:
@@ -75,7 +75,7 @@ def test_it_is_repeated_after_a_pause() -> None:
     ],
 )
 def test_what_goes_wrong_is_said_until_it_goes_well(
-    error: Exception, part: Part, caplog: pytest.LogCaptureFixture
+    error: Exception, part: RunPart, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With the part that is out of reach; a defect leaves a traceback in the log, and does not end it either."""
     work = Work()
@@ -137,7 +137,7 @@ def test_work_that_does_not_end_says_that_it_goes_well(caplog: pytest.LogCapture
             over.wait(30)
         return False
 
-    background = Background("work", endless, Repeating(LONG_S, "sink"), work.hooks, threading.Event())
+    background = BackgroundWork("work", endless, WorkSchedule(LONG_S, "sink"), work.hooks, threading.Event())
     with caplog.at_level(logging.WARNING, "dupwatch"), background:
         wait_for(lambda: bool(work.outages))
         work.error = None

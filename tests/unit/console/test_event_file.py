@@ -16,7 +16,7 @@ from typing_extensions import override
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import event_file
 from consumer.console.intake.event_file import MARKS_APART_BYTES, MARKS_MAX, TAIL_BYTES, EventFile, remembered
-from consumer.console.intake.intake import Intake, IntakeParts, Stopped
+from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts
 from consumer.model.errors import SourceError
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.hooks import Hooks, Outage
@@ -25,7 +25,7 @@ from consumer.model.verdict import Verdict, encode
 from consumer.reviews import queue
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.queue import Filters
-from consumer.reviews.read_files import Mark
+from consumer.reviews.read_files import FileMark
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import AT, flag, release, version
@@ -332,7 +332,7 @@ def test_an_event_of_a_newer_version_is_waited_for(reading: Reading, path: Path,
 
 def suppressed(take: Callable[[], object]) -> None:
     """Read, unless the console ends."""
-    with suppress(Stopped):
+    with suppress(ConsoleStopped):
         take()
 
 
@@ -375,9 +375,9 @@ def test_a_name_of_any_bytes_will_do(database: Database, tmp_path: Path) -> None
 
 def test_places_that_are_remembered_lie_apart() -> None:
     """The latest, one that is close to it or not, and earlier ones; not more than a few."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[FileMark, ...] = ()
     for number in range(1, 1_000):
-        marks = remembered(marks, Mark(number, number * 40_000, ""))
+        marks = remembered(marks, FileMark(number, number * 40_000, ""))
         apart = [one.offset - other.offset for one, other in pairwise(marks[1:])]
         assert all(each >= MARKS_APART_BYTES for each in apart)
         assert marks[0].line == number

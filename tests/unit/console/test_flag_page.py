@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from consumer.console.pages.differing import PART_CHARS_MAX
+from consumer.console.pages.text_differences import PART_CHARS_MAX
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import Match, Part, SeenBefore

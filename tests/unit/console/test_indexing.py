@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import delete, update
 
 from consumer.console.intake.indexing import Indexer, IndexParts, clear_index
-from consumer.console.intake.intake import Stopped
+from consumer.console.intake.intake import ConsoleStopped
 from consumer.reviews import queue
 from consumer.reviews.database import Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.queue import Filters
 from consumer.reviews.tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 from consumer.reviews.word_index import parts, waiting
-from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.results import QueueSearch
 from storage.errors import StoreUnavailable
 from tests.unit.console.newsroom import Newsroom, article
 from tests.unit.console.serving import Clock, KnownArticles
@@ -42,7 +42,7 @@ class Index:
 
     def _proceed(self) -> None:
         if self.stopped:
-            raise Stopped
+            raise ConsoleStopped
 
     def flag(self, article_id: str, text: str, *, stored: bool = True) -> int:
         """Take in a flag; return its number."""
@@ -57,7 +57,7 @@ class Index:
 
     def found(self, text: str) -> list[str]:
         """The open flags that a search finds, by article."""
-        search = Search(text, word_cutter().terms_of(text))
+        search = QueueSearch(text, word_cutter().terms_of(text))
         page = read(self.database, queue.page, Filters(search=search), "oldest", 10_000)
         return sorted(row.article_id for row in page.rows)
 
@@ -89,7 +89,7 @@ def test_a_flag_is_found_by_its_words_while_it_is_undecided(index: Index) -> Non
     made = written(index.database, decide, [ids[0], ids[1]], ann, "wrong", "", index.clock(), 10_000)
     written(index.database, decide, [ids[2]], ann, "skip", "", index.clock(), 10_000)
     assert index.found("harbour") == []
-    search = Search("harbour", word_cutter().terms_of("harbour"))
+    search = QueueSearch("harbour", word_cutter().terms_of("harbour"))
     for state, number in (("skipped", 1), (None, 1), ("wrong", 0)):
         filters = Filters(state=state, search=search)  # type: ignore[arg-type]
         assert len(read(index.database, queue.page, filters, "newest", 9).rows) == number
@@ -229,7 +229,7 @@ def test_a_store_that_is_away_costs_nothing_but_time(index: Index) -> None:
             index.work()
     index.articles.error = None
     index.stopped = True
-    with pytest.raises(Stopped):
+    with pytest.raises(ConsoleStopped):
         index.work()
     assert read(index.database, waiting.waiting_count) == 1
     assert index.found("cop") == ["copy"]

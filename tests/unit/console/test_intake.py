@@ -11,7 +11,7 @@ from sqlalchemy import event, select
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
-from consumer.console.intake.intake import Intake, IntakeParts, Stopped, count_queue
+from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts, count_queue
 from consumer.console.intake.store_reading import fill_in
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
@@ -24,7 +24,7 @@ from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin, end
 from consumer.reviews.tables import OUTBOX
-from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsDecided, FloodsBegan, QueueCounted
+from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsDecided, FloodsStarted, QueueCounted
 from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
@@ -43,7 +43,7 @@ class Taking:
         self.reported: list[object] = []
         self.noted = 0
         hooks = Hooks()
-        for kind in (EventsTaken, EventSkipped, FlagsDecided, FloodsBegan, Outage):
+        for kind in (EventsTaken, EventSkipped, FlagsDecided, FloodsStarted, Outage):
             hooks.on(kind, self.reported.append)
         section = ConsoleSection(**settings)  # type: ignore[arg-type]
         self.parts = IntakeParts(database, section, lambda: NOW_MS, hooks, self._note)
@@ -186,7 +186,7 @@ def test_it_stops_while_it_waits(database: Database, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(module, "add_events", failing)
     source = ScriptedSource(batch(flag(1)))
-    with pytest.raises(Stopped):
+    with pytest.raises(ConsoleStopped):
         taking.intake.take_all(source)
     assert source.committed == []
 
@@ -198,7 +198,7 @@ def test_an_event_of_a_newer_version_is_waited_with(database: Database) -> None:
     source = ScriptedSource(batch(flag(2), newer))
 
     def wait() -> None:
-        with pytest.raises(Stopped):
+        with pytest.raises(ConsoleStopped):
             taking.intake.take_all(source)
 
     waiting = threading.Thread(target=wait)
@@ -221,7 +221,7 @@ def test_a_flood_is_noted_within_the_batch(database: Database) -> None:
     assert taking.noted == 0
     taking.take(batch(flag(5)), batch(flag(6), begin=1))
     assert taking.noted == 1
-    assert taking.reported.count(FloodsBegan(1)) == 1
+    assert taking.reported.count(FloodsStarted(1)) == 1
     assert causes_of(database) == [("began", "a0", 4), ("flood", "a0", 5)]
     assert [event["copies"] for event in events_of(database, "flood")] == [5]
 

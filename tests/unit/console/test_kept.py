@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from consumer.console.intake import kept as module
-from consumer.console.intake.kept import FRESH_S, Kept
+from consumer.console.intake import cached_result as module
+from consumer.console.intake.cached_result import FRESH_S, CachedResult
 from tests.cli.command import wait_for
 
 WAIT_S = 60.0
@@ -40,7 +40,7 @@ def now_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def rest(kept: Kept[str]) -> None:
+def rest(kept: CachedResult[str]) -> None:
     """Wait until nothing is computed any more: what was found is fresh from then on."""
     wait_for(lambda: kept._thread is None)
 
@@ -48,7 +48,7 @@ def rest(kept: Kept[str]) -> None:
 def test_what_takes_no_time_is_waited_for(now_s: list[float]) -> None:
     """Whoever asks has it at once, and has the same while it is fresh; then it is computed anew."""
     computing = Computing()
-    kept = Kept("computing", computing)
+    kept = CachedResult("computing", computing)
     assert (kept.latest(WAIT_S) or "").startswith("1, ")
     rest(kept)
     assert kept.latest(WAIT_S) == "1, whole"
@@ -68,7 +68,7 @@ def test_what_takes_long_is_not_waited_for() -> None:
         gate.wait(WAIT_S)
         yield from computing()
 
-    kept = Kept("computing", slow)
+    kept = CachedResult("computing", slow)
     assert kept.latest(0.05) is None
     assert computing.times == 0
     computing.may_go_on.clear()
@@ -87,7 +87,7 @@ def test_it_rests_for_longer_than_it_worked(now_s: list[float]) -> None:
         now_s[0] += 3.0
         yield from computing()
 
-    kept = Kept("computing", slow)
+    kept = CachedResult("computing", slow)
     kept.latest(WAIT_S)
     rest(kept)
     now_s[0] += 59.0
@@ -103,7 +103,7 @@ def test_many_who_ask_at_once_have_it_computed_once() -> None:
     """Nobody starts a second thread."""
     computing = Computing()
     computing.may_go_on.clear()
-    kept = Kept("computing", computing)
+    kept = CachedResult("computing", computing)
     asking = [threading.Thread(target=kept.latest, args=(WAIT_S,)) for _ in range(20)]
     for thread in asking:
         thread.start()
@@ -118,7 +118,7 @@ def test_what_goes_wrong_is_raised_until_something_is_found(now_s: list[float]) 
     """And later only logged: what was found before says how old it is."""
     computing = Computing()
     computing.error = OSError("no disk")
-    kept = Kept("computing", computing)
+    kept = CachedResult("computing", computing)
     with pytest.raises(OSError, match="no disk"):
         kept.latest(WAIT_S)
     computing.error = None
@@ -138,7 +138,7 @@ def test_after_the_end_nothing_is_computed(now_s: list[float]) -> None:
     """And what is being computed is waited for: its database closes next."""
     computing = Computing()
     computing.may_go_on.clear()
-    kept = Kept("computing", computing)
+    kept = CachedResult("computing", computing)
     assert kept.latest(WAIT_S) == "1, first"
     threading.Timer(0.1, computing.may_go_on.set).start()
     kept.close()

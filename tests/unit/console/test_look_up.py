@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from consumer.banks.known_texts import KnownTexts
-from consumer.console.pages.differing import PART_CHARS_MAX
 from consumer.console.pages.look_up import article_page
+from consumer.console.pages.text_differences import PART_CHARS_MAX
 from consumer.judge.common_hashes import CommonHashes
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.judge.detector import Detector
@@ -21,7 +21,7 @@ from consumer.reviews.flag_events import add_events
 from consumer.store_tools.article_facts import ArticleFacts
 from consumer.store_tools.releases import Attribution, read_flagged, release
 from storage.errors import StoreUnavailable
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.stored_texts import NOW_MS, SETTINGS, StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
 from tests.unit.console.archives import Archive
@@ -81,7 +81,7 @@ def filled() -> StoreOfTexts:
     made.judge({"washed": written(7, 100)}, BEGAN_MS)
     made.retract("washed", BEGAN_MS + 1_000)
     made.judge({"washing": written(7, 100), "freed": TEXT, "empty": ""}, BEGAN_MS + 2_000)
-    (freed,) = (each for each in made.store.scan() if isinstance(each, Stored) and each.record.id == "freed")
+    (freed,) = (each for each in made.store.scan() if isinstance(each, StoredVersion) and each.record.id == "freed")
     flagged = read_flagged(made.store, freed.record.reference)
     release(made.store, flagged, Attribution("Bob", "another\u202e fare"), lambda: NOW_MS)
     made.judge({"long": "x y " * PART_CHARS_MAX}, BEGAN_MS)
@@ -97,7 +97,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("desk")
     banks = bank_file(folder / "banks.jsonl", bank("spam"), item("spam", "offer", OTHER))
     with office(folder, comparable=archive, judging=SETTINGS, banks=banks) as opened:
-        scanned = (each for each in archive.made.store.scan() if isinstance(each, Stored) and each.verdict)
+        scanned = (each for each in archive.made.store.scan() if isinstance(each, StoredVersion) and each.verdict)
         verdicts = [decode_verdict(each.verdict or b"") for each in scanned]
         flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
         opened.served.database.written(lambda c: add_events(c, flags))

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from consumer.console.pages.differing import PART_CHARS_MAX
 from consumer.console.pages.review_evaluation import evaluation_of
+from consumer.console.pages.text_differences import PART_CHARS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.pairs.reports import latest, undo

@@ -14,8 +14,8 @@ from consumer.console.intake.sending import (
     PREPARED_S,
     PendingRelease,
     ReleasePort,
-    Sender,
-    SenderParts,
+    ReleaseSender,
+    ReleaseSenderParts,
 )
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.hooks import Hooks
@@ -74,11 +74,13 @@ class Desk(ReleasePort):
             raise self.unprepared.pop()
         self.prepared.append(list(versions))
 
-    def sender(self) -> Sender:
+    def sender(self) -> ReleaseSender:
         """One that is a process of its own, as far as the database knows."""
         hooks = Hooks()
         hooks.on(ReleaseEnded, self.reported.append)
-        return Sender(SenderParts(self.database, self, lambda: self.at_ms, hooks, lambda: self.unwritable))
+        return ReleaseSender(
+            ReleaseSenderParts(self.database, self, lambda: self.at_ms, hooks, lambda: self.unwritable)
+        )
 
     def decided(self, count: int, note: str = "") -> list[int]:
         """Flags that are said to be wrong; their reviews."""
@@ -272,7 +274,7 @@ def test_a_database_that_fails_after_the_release_repeats_it(desk: Desk, monkeypa
     """A release may be sent twice, and is never forgotten."""
     desk.decided(1)
     desk.at_ms += UNDO_MS
-    noted, away = sending.sent, [True]
+    noted, away = sending.mark_sent, [True]
 
     def failing(*arguments: object) -> None:
         if away:
@@ -280,7 +282,7 @@ def test_a_database_that_fails_after_the_release_repeats_it(desk: Desk, monkeypa
             raise DatabaseUnavailable("gone")
         noted(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sending, "sent", failing)
+    monkeypatch.setattr(sending, "mark_sent", failing)
     sender = desk.sender()
     with pytest.raises(DatabaseUnavailable):
         sender.work()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from consumer.console.intake import event_reading
-from consumer.console.intake.intake import Stopped
+from consumer.console.intake.intake import ConsoleStopped
 from consumer.console.intake.side_intake import BANK_MATCHES, NEAR_MISSES, REPEATS_OF_ENDED, SideIntake, SideKind
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import encode
@@ -124,7 +124,7 @@ def test_one_of_a_newer_version_is_waited_with(taking: Taking) -> None:
     newer = encode(missed(1)).replace(b"dupwatch.near-miss/1", b"dupwatch.near-miss/2")
     source = ScriptedSource(missed_batch(missed(2), newer))
     taking.stopping.set()
-    with pytest.raises(Stopped):
+    with pytest.raises(ConsoleStopped):
         taking.intake.take_all(source)
     begun, ended = taking.reported
     assert isinstance(begun, Outage)
@@ -198,7 +198,7 @@ def test_a_verdict_of_a_newer_version_is_not_passed_over(taking: Taking) -> None
     found = Taking(taking.database, REPEATS_OF_ENDED)
     found.stopping.set()
     newer = encode_verdict(unique(1)).replace(b"verdict/1", b"verdict/2")
-    with pytest.raises(Stopped):
+    with pytest.raises(ConsoleStopped):
         found.intake.take_all(ScriptedSource(batch(newer)))
     assert [each.reporter for each in found.reported if isinstance(each, Outage) and each.why] == [
         "newer event, repeats of retracted articles"

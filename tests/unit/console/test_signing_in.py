@@ -8,13 +8,13 @@ import pytest
 from consumer.console.guessing import KNOWN_MS, NAME_TIMES
 from consumer.reviews import audit, passwords, people
 from consumer.reviews.attempts import FORGOTTEN_MS
-from consumer.reviews.audit import AuditFilters, Entry
+from consumer.reviews.audit import AuditEntry, AuditFilters
 from consumer.reviews.database import opened_database
 from tests.unit.console.serving import PASSWORD, Answer, Browser, Served, served
 from tests.unit.reviews.made import at_once
 
 
-def entries(console: Served, action: str) -> list[Entry]:
+def entries(console: Served, action: str) -> list[AuditEntry]:
     """Return what the audit log has of an action, the latest first."""
     with console.database.reading() as connection:
         return list(audit.search(connection, AuditFilters(action=action), None, 1_000).rows)

@@ -127,7 +127,7 @@ def test_reviewers_see_the_status(tmp_path: Path) -> None:
         created(wei, url="http://127.0.0.1:9/hidden-path")
         database, clock = desk.served.database, desk.served.clock
         tell(database, happened("a"), now_ms=clock())
-        (claim,) = written(database, deliveries.claimed, 1, clock(), 1_000, 9)
+        (claim,) = written(database, deliveries.claim_due_deliveries, 1, clock(), 1_000, 9)
         why = "status said-to-admins"
         written(database, deliveries.note_failed, Failure(claim, 503, why, clock() + 9), clock())
         written(database, deliveries.note_last, 1, LastAttempt(clock(), 503, why, None))
@@ -253,7 +253,7 @@ def test_why_a_webhook_is_off_is_said(tmp_path: Path) -> None:
         created(wei, url="http://127.0.0.1:9/")
         database, clock = desk.served.database, desk.served.clock
         tell(database, happened("a"), happened("b"), now_ms=clock())
-        reasons: dict[webhooks.Reason, str] = {
+        reasons: dict[webhooks.OffReason, str] = {
             "day": "a delivery has failed for a day. Repair the receiver",
             "gone": "the receiver answered 410",
             "person": "Turned off by an admin.",

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
-from consumer.decode.schemas.budgets import Kind, ValueBudget, layout_of
+from consumer.decode.schemas.budgets import MessageShape, ValueBudget, layout_of
 from consumer.decode.schemas.protobuf import protobuf_reader
 from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
 from consumer.decode.schemas.schema_value import SchemaParser
-from consumer.lifecycle.retry import Patience
+from consumer.lifecycle.retry import RetryPolicy
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from tests.unit.decode.test_protobuf import FIRST, add, file_of, message_class, nested, read, reason, scalars, stored
 
 
-class Once(Patience):
+class Once(RetryPolicy):
     """Asks once."""
 
     def call(self, work: Any) -> Any:  # noqa: ANN401  # as the port says
@@ -125,7 +125,7 @@ def test_a_long_chain_of_types_makes_a_schema_unusable() -> None:
 def test_what_is_known_of_a_type_is_known_once() -> None:
     """Each message of a schema may contain all others: for each alone that would be their square."""
     first = message_class(chain(50), "p.M0").DESCRIPTOR
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, MessageShape] = {}
     layouts = [layout_of(first, kinds), layout_of(first.fields_by_name["next"].message_type, kinds)]
     assert len(kinds) == 50
     assert layouts[0].kind.inner[2] is layouts[1].kind

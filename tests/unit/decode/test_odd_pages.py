@@ -10,7 +10,7 @@ import pytest
 from benchmarks.quality.judging import KEYED, versions_of
 from consumer.decode.html import page_survey
 from consumer.decode.html.page import read_page
-from consumer.model.article import Extracted, PageForm
+from consumer.model.article import ExtractionOutcome, PageForm
 from consumer.model.limits import DecodeLimits
 from tests.examples import drawn
 from tests.ordinary_sites import SITES
@@ -93,7 +93,7 @@ NOTICE: Final = f"<div id=bottom>{paragraphs([' '.join(prose('en', 'kitchen', 26
 ARTICLE: Final = prose("en", "island", 800)
 
 
-def read(body: str) -> tuple[Extracted, str]:
+def read(body: str) -> tuple[ExtractionOutcome, str]:
     """Return what the default extractor finds in a body."""
     page = read_page(f"<html><body>{body}</body></html>", "fast/2", LIMITS)
     return page.extracted, page.text
@@ -103,7 +103,7 @@ def test_no_article_is_taken_that_a_longer_block_outweighs() -> None:
     """The whole text is judged if no search ends with the longest block: one of lines too short to give points."""
     lines = paragraphs([f"Bolt, size {number}" for number in range(100)], "li")
     extracted, text = read(f"<div class=story>{paragraphs(ARTICLE[:2])}</div><ul>{lines}</ul>")
-    assert extracted is Extracted.WHOLE_TEXT
+    assert extracted is ExtractionOutcome.WHOLE_TEXT
     assert text == "\n".join([*ARTICLE[:2], *(f"Bolt, size {number}" for number in range(100))])
 
 
@@ -111,7 +111,7 @@ def test_comments_do_not_outweigh_what_is_marked_as_an_article() -> None:
     """Not even where they come without names, so that they cannot be told from paragraphs."""
     thread = f"<div class=comments>{paragraphs(prose('en', 'kitchen', 2_400))}</div>"
     article = f"<article>{paragraphs(ARTICLE)}</article>"
-    assert read(f"{article}{thread}") == (Extracted.ARTICLE, "\n".join(ARTICLE))
+    assert read(f"{article}{thread}") == (ExtractionOutcome.ARTICLE, "\n".join(ARTICLE))
     # Above the article they are more likely to be one.
     assert read(f"{thread}{article}")[1] != "\n".join(ARTICLE)
 
@@ -120,7 +120,7 @@ def test_only_the_hints_at_the_longest_block_are_doubted() -> None:
     """Names are believed elsewhere: teasers within the article's wrapper stay out of it."""
     teasers = f"<div class=related>{paragraphs(prose('en', 'kitchen', 300))}</div>"
     extracted, text = read(f"<form class=sidebar>{paragraphs(ARTICLE)}{teasers}</form>{NOTICE}")
-    assert (extracted, text) == (Extracted.ARTICLE, "\n".join(ARTICLE))
+    assert (extracted, text) == (ExtractionOutcome.ARTICLE, "\n".join(ARTICLE))
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
@@ -128,7 +128,7 @@ def test_a_list_that_is_doubted_competes_with_a_notice(language: str) -> None:
     """On equal terms: lists have fewer points than other elements, unless nothing else is left."""
     items = prose(language, "island", 800)
     body = f"{MENU}<ol class=menu>{paragraphs(items, 'li')}</ol>{long_notice(language)}"
-    assert read(body) == (Extracted.ARTICLE, "\n".join(items))
+    assert read(body) == (ExtractionOutcome.ARTICLE, "\n".join(items))
 
 
 def test_pieces_of_an_article_in_like_elements_belong_together() -> None:
@@ -138,7 +138,10 @@ def test_pieces_of_an_article_in_like_elements_belong_together() -> None:
         f"<div><div><div><div><div class=text>{paragraphs(piece)}</div></div></div></div></div>"
         for piece in (ARTICLE, rest)
     )
-    assert read(f"{MENU}<div id=page>{pieces}</div>{NOTICE}") == (Extracted.ARTICLE, "\n".join([*ARTICLE, *rest]))
+    assert read(f"{MENU}<div id=page>{pieces}</div>{NOTICE}") == (
+        ExtractionOutcome.ARTICLE,
+        "\n".join([*ARTICLE, *rest]),
+    )
 
 
 def test_a_notice_beside_an_article_is_left_out() -> None:
@@ -184,7 +187,7 @@ def test_lists_of_prose_with_links_are_text() -> None:
 def test_dialogs_in_front_of_a_page_are_no_articles(opening: str) -> None:
     """However long they are."""
     dialog = f"{opening}{paragraphs(prose('en', 'kitchen', 1_200))}</div>"
-    assert read(f"<div>{paragraphs(ARTICLE)}</div>{dialog}") == (Extracted.ARTICLE, "\n".join(ARTICLE))
+    assert read(f"<div>{paragraphs(ARTICLE)}</div>{dialog}") == (ExtractionOutcome.ARTICLE, "\n".join(ARTICLE))
 
 
 @pytest.mark.parametrize(
@@ -195,12 +198,12 @@ def test_a_page_within_a_dialog_is_found(opening: str, chars: int) -> None:
     """It has a headline, or nearly all of the text."""
     article = prose("en", "island", chars)
     page = f"{opening}<button>Close</button>{paragraphs(article)}</div>{NOTICE}"
-    assert read(page) == (Extracted.ARTICLE, "\n".join(article))
+    assert read(page) == (ExtractionOutcome.ARTICLE, "\n".join(article))
 
 
 def test_elements_that_stand_apart_are_counted_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is weighed later is work, too."""
     page = f"<div>{paragraphs(ARTICLE)}</div><form>{'<hr>' * 60}</form>"
-    assert read(page)[0] is Extracted.ARTICLE
+    assert read(page)[0] is ExtractionOutcome.ARTICLE
     monkeypatch.setattr(page_survey, "ELEMENTS_MAX", 50)
-    assert read(page)[0] is Extracted.WHOLE_TEXT
+    assert read(page)[0] is ExtractionOutcome.WHOLE_TEXT

@@ -15,9 +15,9 @@ from consumer.decode.article import FieldMap, decode
 from consumer.decode.html import page_article, page_survey, precise_article
 from consumer.decode.html.html_reader import text_of_html
 from consumer.decode.html.markup import MarkupTooComplex, parse_html
-from consumer.decode.html.page import ARTICLE_BYTES_MIN, EXTRACTORS, Page, load_extractor, read_page
-from consumer.decode.html.page_marks import Marks
-from consumer.model.article import READER_REVISION, Article, Extracted, ExtractorName, PageForm, Reason
+from consumer.decode.html.page import ARTICLE_BYTES_MIN, EXTRACTORS, PageText, load_extractor, read_page
+from consumer.decode.html.page_marks import ElementMarks
+from consumer.model.article import READER_REVISION, Article, ExtractionOutcome, ExtractorName, PageForm, Reason
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import DecodeLimits
 
@@ -30,7 +30,7 @@ TEXT: Final = text_of_html(PROSE, 1)
 LINKS: Final = "<ul><li><a href='/1'>Storm warning, again</a></li><li><a href='/2'>Tax to rise, they say</a></li></ul>"
 
 
-def read(markup: str, form: PageForm = "fast/2", limits: DecodeLimits = LIMITS) -> Page:
+def read(markup: str, form: PageForm = "fast/2", limits: DecodeLimits = LIMITS) -> PageText:
     """Read a page by one of the extractors."""
     return read_page(markup, form, limits)
 
@@ -81,13 +81,13 @@ def test_what_stands_around_an_article_is_left_out(around: str, place: str) -> N
     if place == "within":
         article = PROSE.replace("</p><p>", f"</p>{around}<p>")
     found = read(f"<html><body><div>{article}</div></body></html>")
-    assert (found.extracted, found.text) == (Extracted.ARTICLE, TEXT)
+    assert (found.extracted, found.text) == (ExtractionOutcome.ARTICLE, TEXT)
 
 
 def test_names_are_not_believed_where_nothing_is_left() -> None:
     """Some site calls its article a comment."""
     found = read(f"<body>{LINKS}<div class=comments>{PROSE}</div></body>")
-    assert (found.extracted, found.text) == (Extracted.ARTICLE, TEXT)
+    assert (found.extracted, found.text) == (ExtractionOutcome.ARTICLE, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_names_are_not_believed_where_nothing_is_left() -> None:
 def test_paragraphs_are_found_however_they_are_marked(markup: str) -> None:
     """All four of them, beside a menu."""
     found = read(f"<body><div>{LINKS}</div><div>{markup}</div><div>{LINKS}</div></body>")
-    assert found.extracted is Extracted.ARTICLE
+    assert found.extracted is ExtractionOutcome.ARTICLE
     assert found.text.count("at dawn") == 8
     assert "Storm" not in found.text
 
@@ -113,31 +113,31 @@ def test_paragraphs_are_found_however_they_are_marked(markup: str) -> None:
 @pytest.mark.parametrize("markup", ["", "   ", "<br>", "text alone", LINKS, f"<p>{'x' * (ARTICLE_BYTES_MIN - 1)}</p>"])
 def test_a_page_without_an_article_is_taken_whole(markup: str, form: PageForm) -> None:
     """No text is lost, and no text is a page without one."""
-    assert read(markup, form) == Page(text_of_html(markup, 1), Extracted.WHOLE_TEXT, "")
+    assert read(markup, form) == PageText(text_of_html(markup, 1), ExtractionOutcome.WHOLE_TEXT, "")
 
 
 def test_a_short_article_has_two_sentences() -> None:
     """In bytes: a Chinese sentence says as much in a third of the characters."""
     chinese = "渡轮在黎明时分进港，晚了两个小时，码头上没有人睡过觉。" * 2
     for text in ("x, " * 50, chinese):
-        assert read(f"<div><p>{text}</p></div>{LINKS}") == Page(text.strip(), Extracted.ARTICLE, "")
+        assert read(f"<div><p>{text}</p></div>{LINKS}") == PageText(text.strip(), ExtractionOutcome.ARTICLE, "")
 
 
 def test_a_page_of_very_many_elements_is_taken_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not surveyed: that takes memory for every element."""
     monkeypatch.setattr(page_survey, "ELEMENTS_MAX", 50)
     markup = f"<div>{PROSE}</div>{LINKS}"
-    assert read(markup).extracted is Extracted.ARTICLE
-    assert read(markup + "<hr>" * 50).extracted is Extracted.WHOLE_TEXT
+    assert read(markup).extracted is ExtractionOutcome.ARTICLE
+    assert read(markup + "<hr>" * 50).extracted is ExtractionOutcome.WHOLE_TEXT
 
 
 @pytest.mark.parametrize("limit", ["ELEMENTS_MAX", "DEPTH_MAX"])
 def test_precise_leaves_large_and_deep_pages_to_fast(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     """Its work for each element is many times as much, and more the deeper it is."""
     markup = f"<html><body><div>{PROSE}</div>{LINKS}</body></html>"
-    assert read(markup, "precise/2").extracted is Extracted.ARTICLE
+    assert read(markup, "precise/2").extracted is ExtractionOutcome.ARTICLE
     monkeypatch.setattr(precise_article, limit, 3)
-    assert read(markup, "precise/2") == Page(TEXT, Extracted.FAST_ARTICLE, "")
+    assert read(markup, "precise/2") == PageText(TEXT, ExtractionOutcome.FAST_ARTICLE, "")
 
 
 @pytest.mark.parametrize("error", [RecursionError(), IndexError(), ValueError(), AttributeError()])
@@ -148,7 +148,7 @@ def test_a_defect_of_the_library_costs_an_article_at_most(monkeypatch: pytest.Mo
         raise error
 
     monkeypatch.setattr(precise_article.load(), "bare_extraction", fail)
-    assert read(f"<div>{PROSE}</div>", "precise/2").extracted is Extracted.FAST_ARTICLE
+    assert read(f"<div>{PROSE}</div>", "precise/2").extracted is ExtractionOutcome.FAST_ARTICLE
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,11 @@ def test_a_page_is_decoded() -> None:
     """The title is that of the record where it has one, and is cut; a retraction is no page."""
     markup = f"<title>{'A ferry ' * 1_000}</title><div>{PROSE}</div>{LINKS}"
     article = decoded(page_record(markup))
-    assert (article.body, article.extracted, len(article.title)) == (TEXT, Extracted.ARTICLE, LIMITS.title_chars_max)
+    assert (article.body, article.extracted, len(article.title)) == (
+        TEXT,
+        ExtractionOutcome.ARTICLE,
+        LIMITS.title_chars_max,
+    )
     assert decoded(page_record(markup, title="Mine")).title == "Mine"
     assert decoded(page_record(markup, title=None)).title == article.title
     assert decoded(b'{"id": "a", "body": null}') == Article(id="a", body=None)
@@ -222,7 +226,7 @@ def test_a_page_may_be_longer_than_its_article() -> None:
 )
 def test_only_the_beginning_of_names_and_styles_is_searched(mark: str, *, by_name: bool) -> None:
     """A name of a million characters is searched for fifty words otherwise."""
-    marks = Marks(by_name=by_name)
+    marks = ElementMarks(by_name=by_name)
     short, long = (html.fromstring(f"<div {mark.format(chr(39) + 'x' * n + ';')}'>x</div>") for n in (300, 500))
     assert marks.apart(short)
     assert not marks.apart(long)

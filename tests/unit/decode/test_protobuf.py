@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.decode.schemas import protobuf as module
-from consumer.decode.schemas.budgets import Kind, ValueBudget, count_values
+from consumer.decode.schemas.budgets import MessageShape, ValueBudget, count_values
 from consumer.decode.schemas.protobuf import message_indexes, protobuf_reader
 from consumer.decode.schemas.registry import StoredSchema, UnusableSchema
 from consumer.model.article import Reason
@@ -307,7 +307,7 @@ def test_a_long_text_is_no_number_of_values() -> None:
 @given(st.binary(max_size=60))
 def test_counting_ends_with_the_payload(payload: bytes) -> None:
     """Whatever the bytes are; and each value takes two bytes at least, but for its type's own share."""
-    kind = Kind(0)
+    kind = MessageShape(0)
     kind.inner = {1: kind}
     assert 0 <= count_values(payload, kind, 1_000) <= len(payload)
     assert count_values(payload, kind, 3) <= 4

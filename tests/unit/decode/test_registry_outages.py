@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from consumer.decode.schemas.registry import Briefly, RegistryUnavailable, waiting_for_registry
-from consumer.lifecycle.stopping import Stopping
+from consumer.decode.schemas.registry import BriefRetry, RegistryUnavailable, waiting_for_registry
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
@@ -44,7 +44,7 @@ def test_a_run_waits_and_reports_it(monitoring: Monitoring) -> None:
         seen.append((monitoring.health.why_not_ready(), unreachable(monitoring)))
         return flickering.call()
 
-    assert waiting_for_registry(monitoring.hooks, Stopping()).call(work) == 3
+    assert waiting_for_registry(monitoring.hooks, StopSignal()).call(work) == 3
     away = (["source: no route to the registry"], 1)
     assert seen == [([], 0), away, away]
     assert (monitoring.health.why_not_ready(), unreachable(monitoring)) == ([], 0)
@@ -81,7 +81,7 @@ def test_the_store_is_unreachable_while_run_or_probe_reports_it(monitoring: Moni
 
 def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:
     """No batch was begun, so nothing is lost."""
-    stopping = Stopping()
+    stopping = StopSignal()
 
     def ask() -> None:
         time.sleep(0.3)
@@ -94,6 +94,6 @@ def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:
 
 def test_a_command_retries_for_a_while() -> None:
     """Then it ends with the error of the registry's client."""
-    assert Briefly(5, 0.01).call(Flickering(3, AWAY).call) == 4
+    assert BriefRetry(5, 0.01).call(Flickering(3, AWAY).call) == 4
     with pytest.raises(RegistryUnavailable, match="no route"):
-        Briefly(0.05, 0.01).call(Flickering(10**9, AWAY).call)
+        BriefRetry(0.05, 0.01).call(Flickering(10**9, AWAY).call)

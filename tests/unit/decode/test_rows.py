@@ -11,12 +11,12 @@ from consumer.decode.table_header import COLUMNS_MAX, read_header
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
-from consumer.model.record import RawRecord, Table
+from consumer.model.record import RawRecord, TableLayout
 
-TABLE = Table(("id", "", "body"), ",", "utf-8")
+TABLE = TableLayout(("id", "", "body"), ",", "utf-8")
 
 
-def row(data: bytes, table: Table | None = TABLE, fault: BadRecord | None = None) -> RawRecord:
+def row(data: bytes, table: TableLayout | None = TABLE, fault: BadRecord | None = None) -> RawRecord:
     """A row of a table."""
     return RawRecord(2, 10, data, len(data), None, fault, table=table)
 
@@ -57,7 +57,7 @@ def test_a_bad_row_is_a_bad_record(data: bytes, reason: Reason, detail: str) -> 
 def test_undecodable_bytes_are_found_in_any_encoding() -> None:
     """Their position is that in the row."""
     with pytest.raises(BadRecord, match=r"the record is not GB18030: .* at byte 2"):
-        parse_row("a,中".encode("gb18030")[:-1], Table(("id", "body"), ",", "gb18030"))
+        parse_row("a,中".encode("gb18030")[:-1], TableLayout(("id", "body"), ",", "gb18030"))
 
 
 def test_rows_become_json_for_topics() -> None:
@@ -103,5 +103,5 @@ def test_a_wrong_header_says_what_to_do(header: bytes, advice: str) -> None:
 def test_names_are_taken_without_the_white_space_around_them() -> None:
     """Columns without a name may repeat: spreadsheets and data frames write them."""
     table = read_header(row(b"\xef\xbb\xbf, id , body ,,", None), ",", "utf-8", FieldPaths())
-    assert table == Table(("", "id", "body", "", ""), ",", "utf-8")
+    assert table == TableLayout(("", "id", "body", "", ""), ",", "utf-8")
     assert read_header(row("标识\tbody".encode("gbk"), None), "\t", "gbk", FieldPaths(id="标识")).columns[0] == "标识"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumer.decode.article import FieldMap, decode
-from consumer.decode.schemas.registry import Briefly, RegistryOptions, SchemaFormat
+from consumer.decode.schemas.registry import BriefRetry, RegistryOptions, SchemaFormat
 from consumer.decode.schemas.schema_value import schema_parser
 from consumer.model.limits import DecodeLimits
 from tests.registry_server import any_registry
@@ -33,7 +33,7 @@ ARTICLES: list[dict[str, Any]] = [
 def test_an_article_is_the_same_however_it_is_written(written: SchemaFormat) -> None:
     """Every field: from a map, a nested record, an enum, and a time, to the millisecond."""
     with any_registry() as url, WRITERS[written](url, f"twins-{written}") as write:
-        parse = schema_parser(written, RegistryOptions(url, 10, {}, {}), Briefly(), LIMITS)
+        parse = schema_parser(written, RegistryOptions(url, 10, {}, {}), BriefRetry(), LIMITS)
         for article in ARTICLES:
             twin = decode(as_json(article), MAPPED, LIMITS, "text")
             assert twin.published_at is not None

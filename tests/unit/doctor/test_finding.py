@@ -6,27 +6,37 @@ from collections.abc import Iterator
 
 from confluent_kafka import KafkaError, KafkaException
 
-from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, ok, unchecked, warning, wrong
+from consumer.doctor.finding import (
+    CheckFindings,
+    DoctorCheck,
+    Finding,
+    examine,
+    exit_code,
+    ok,
+    unchecked,
+    warning,
+    wrong,
+)
 from consumer.model.errors import ConfigError, SinkError, SourceError, StoreBroken, StoreMismatch
 from storage.errors import StoreRefused, StoreUnavailable
 
 
-def failing(error: Exception) -> Check:
+def failing(error: Exception) -> DoctorCheck:
     """Yield one finding that is ok, then fail."""
 
     def run() -> Iterator[Finding]:
         yield ok("So far.")
         raise error
 
-    return Check("failing", run)
+    return DoctorCheck("failing", run)
 
 
 def test_a_check_that_fails_hides_neither_itself_nor_others() -> None:
     """Its earlier findings stay, its error is reported, and the next check runs."""
-    first, second = examine([failing(RuntimeError("oops")), Check("other", lambda: [ok("Fine.")])])
+    first, second = examine([failing(RuntimeError("oops")), DoctorCheck("other", lambda: [ok("Fine.")])])
     assert [finding.status for finding in first.findings] == ["ok", "unchecked"]
     assert "oops" in first.findings[1].found
-    assert second == Result("other", (ok("Fine."),))
+    assert second == CheckFindings("other", (ok("Fine."),))
 
 
 def test_a_check_without_an_end_is_left_behind() -> None:
@@ -38,7 +48,7 @@ def test_a_check_without_an_end_is_left_behind() -> None:
         forever.wait(60)
 
     began_s = time.monotonic()
-    first, second = examine([Check("hangs", hang, deadline_s=2.0), Check("other", lambda: [ok("Fine.")])])
+    first, second = examine([DoctorCheck("hangs", hang, deadline_s=2.0), DoctorCheck("other", lambda: [ok("Fine.")])])
     assert time.monotonic() - began_s < 30
     assert [finding.status for finding in first.findings] == ["ok", "unchecked"]
     assert "within 2 s" in first.findings[1].found
@@ -55,11 +65,11 @@ def test_what_needs_a_check_that_failed_is_not_run() -> None:
         return [warning("Hm.", "Look.")]
 
     checks = [
-        Check("a", lambda: [wrong(ConfigError, "No.", "Mend.")]),
-        Check("b", lambda: note("b"), "a"),
-        Check("c", lambda: note("c"), "b"),
-        Check("d", lambda: note("d")),
-        Check("e", lambda: note("e"), "d"),
+        DoctorCheck("a", lambda: [wrong(ConfigError, "No.", "Mend.")]),
+        DoctorCheck("b", lambda: note("b"), "a"),
+        DoctorCheck("c", lambda: note("c"), "b"),
+        DoctorCheck("d", lambda: note("d")),
+        DoctorCheck("e", lambda: note("e"), "d"),
     ]
     results = list(examine(checks))
     assert ran == ["d", "e"]
@@ -95,7 +105,7 @@ def test_errors_become_findings_by_kind() -> None:
 
 def test_the_exit_code_is_that_of_the_first_thing_that_is_wrong() -> None:
     """Warnings and unchecked findings do not change the exit code."""
-    fine = Result("a", (ok("Fine."), warning("Hm.", "Look."), unchecked("Who knows.", "Look.")))
+    fine = CheckFindings("a", (ok("Fine."), warning("Hm.", "Look."), unchecked("Who knows.", "Look.")))
     assert exit_code([fine]) == 0
-    bad = Result("b", (wrong(SinkError, "No.", "Mend."), wrong(ConfigError, "No.", "Mend.")))
-    assert exit_code([fine, bad, Result("c", (wrong(ConfigError, "No.", "Mend."),))]) == SinkError.exit_code
+    bad = CheckFindings("b", (wrong(SinkError, "No.", "Mend."), wrong(ConfigError, "No.", "Mend.")))
+    assert exit_code([fine, bad, CheckFindings("c", (wrong(ConfigError, "No.", "Mend."),))]) == SinkError.exit_code

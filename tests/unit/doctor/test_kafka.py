@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from consumer.config.sections.kafka import KafkaSection
-from consumer.doctor.brokers import OFFSETS, Cluster, Group, Member, Newest, Progress
+from consumer.doctor.brokers import OFFSETS, Cluster, GroupMember, GroupProgress, GroupState, NewestMessage
 from consumer.doctor.finding import Finding
 from consumer.doctor.kafka import (
     clock_findings,
@@ -15,15 +15,15 @@ from consumer.doctor.kafka import (
     source_findings,
     topic_findings,
 )
-from consumer.kafka.offset_metadata import Held
-from consumer.kafka.planned_topics import planned
+from consumer.kafka.offset_metadata import HoldReason
+from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.topics import FoundTopic, SinkTopics
 from consumer.model.errors import ConfigError, SinkError, SourceError
 
 SECTION = KafkaSection()
 DAY_MS = 86_400_000
 KEEP_MS = 8 * DAY_MS
-SOURCES = planned(SinkTopics(""), ["articles"])[-1:]
+SOURCES = topic_plan(SinkTopics(""), ["articles"])[-1:]
 CLUSTER = Cluster("c", 3, {"inter.broker.protocol.version": "3.9-IV0"})
 
 
@@ -90,7 +90,7 @@ def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named
 
 def test_topics_that_are_missing() -> None:
     """For a sink's topic the remedy names the command that creates it."""
-    plans = planned(SinkTopics("p"))
+    plans = topic_plan(SinkTopics("p"))
     found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
     assert statuses(found) == ["wrong"] * len(plans)
     assert {finding.means for finding in found} == {SinkError}
@@ -109,7 +109,7 @@ def test_topics_that_are_missing() -> None:
 def test_replicas_of_brokers_that_are_away(replicas: dict[str, Any], status: str, named: str) -> None:
     """One that others stand in for is a warning; where nothing can be written the topic is wrong. Brokers are named."""
     found = topic(min_insync_replicas="2", retention_ms=str(KEEP_MS))._replace(**replicas)
-    (plan,) = (plan for plan in planned(SinkTopics("p")) if plan.name == "p.verdicts")
+    (plan,) = (plan for plan in topic_plan(SinkTopics("p")) if plan.name == "p.verdicts")
     for findings, means in (
         (list(source_findings(SOURCES, {"articles": found}, KEEP_MS)), SourceError),
         (list(topic_findings([plan], {plan.name: found}, "init")), SinkError),
@@ -129,7 +129,7 @@ def test_replicas_that_are_all_in_sync() -> None:
 
 def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
     """Compaction is judged separately for each topic."""
-    plans = {plan.name: plan for plan in planned(SinkTopics("p"))}
+    plans = {plan.name: plan for plan in topic_plan(SinkTopics("p"))}
     there = dict.fromkeys(plans, topic(cleanup_policy="compact", retention_ms="-1"))
     by_topic = {name: statuses(list(topic_findings([plan], there, "init"))) for name, plan in plans.items()}
     assert by_topic["p.unique"] == ["ok"]
@@ -140,7 +140,7 @@ def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
 
 def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
     """With a time limit the brokers must set the times; without one, or with compaction alone, producers may."""
-    (plan,) = (topic for topic in planned(SinkTopics("p")) if topic.name == "p.unique")
+    (plan,) = (topic for topic in topic_plan(SinkTopics("p")) if topic.name == "p.unique")
     for settings, expected in (
         ({}, ["wrong"]),
         ({"cleanup_policy": "compact,delete"}, ["wrong"]),
@@ -152,15 +152,15 @@ def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
         assert statuses(list(topic_findings([plan], found, "init"))) == expected, settings
 
 
-def member(host: str, instance_id: str | None = None) -> Member:
+def member(host: str, instance_id: str | None = None) -> GroupMember:
     """Return a member of the group."""
-    return Member("rdkafka", host, instance_id, 1)
+    return GroupMember("rdkafka", host, instance_id, 1)
 
 
 def test_a_static_member_of_this_name_that_is_elsewhere() -> None:
     """Two consumers with one name replace each other; a member on this machine is the consumer itself."""
     mine = KafkaSection(instance_id="dupwatch-0")
-    there = Group("stable", (member("10.0.0.9", "dupwatch-0"), member("10.0.0.1", "dupwatch-1")))
+    there = GroupState("stable", (member("10.0.0.9", "dupwatch-0"), member("10.0.0.1", "dupwatch-1")))
     found = list(group_findings(there, mine, 6, {"10.0.0.1"}))
     assert statuses(found) == ["ok", "wrong"]
     assert "10.0.0.9" in found[1].found
@@ -170,10 +170,10 @@ def test_a_static_member_of_this_name_that_is_elsewhere() -> None:
 
 def test_more_members_than_partitions() -> None:
     """Idle members are a warning; an empty group is ok."""
-    group = Group("stable", (member("a"), member("b"), member("c")))
+    group = GroupState("stable", (member("a"), member("b"), member("c")))
     assert statuses(list(group_findings(group, SECTION, 2, set()))) == ["ok", "warning"]
     assert statuses(list(group_findings(group, SECTION, 3, set()))) == ["ok"]
-    assert statuses(list(group_findings(Group("empty", ()), SECTION, 3, set()))) == ["ok"]
+    assert statuses(list(group_findings(GroupState("empty", ()), SECTION, 3, set()))) == ["ok"]
 
 
 def test_brokers_that_have_no_group() -> None:
@@ -181,9 +181,9 @@ def test_brokers_that_have_no_group() -> None:
     assert statuses(list(group_findings(None, SECTION, 3, set()))) == ["unchecked"]
 
 
-def at(first: int, end: int, committed: int | None, young: int | None = None) -> Progress:
+def at(first: int, end: int, committed: int | None, young: int | None = None) -> GroupProgress:
     """Return the progress of the group in a partition."""
-    return Progress("articles", 0, first, end, committed, young)
+    return GroupProgress("articles", 0, first, end, committed, young)
 
 
 def test_lag_and_messages_that_were_deleted_before_they_were_read() -> None:
@@ -207,7 +207,7 @@ def test_unread_messages_that_are_about_to_be_deleted() -> None:
 
 def test_a_partition_that_is_held() -> None:
     """It is named as ``dupwatch poison`` names it, with the number of waiting messages, and is only a warning."""
-    progress = at(0, 100, 40)._replace(held=Held(bad=6, records=10, reason="invalid_json"))
+    progress = at(0, 100, 40)._replace(held=HoldReason(bad=6, records=10, reason="invalid_json"))
     found = list(progress_findings([progress, at(0, 50, 50)], SECTION))
     assert statuses(found) == ["ok", "warning"]
     assert found[1].found.startswith("articles:0 is held at offset 40: 6 of the last 10 records cannot be judged")
@@ -226,7 +226,7 @@ def test_clocks_that_differ() -> None:
     """A message from the future reveals it: a warning, or an error beyond ``kafka.ahead_s_max``."""
 
     def clock_messages(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
-        return statuses(list(clock_findings([Newest(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
+        return statuses(list(clock_findings([NewestMessage(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
 
     assert clock_messages(0) == clock_messages(-5_000) == clock_messages(5_000) == ["ok"]
     assert clock_messages(5_001) == ["warning"]
@@ -236,7 +236,7 @@ def test_clocks_that_differ() -> None:
 
 def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:
     """A producer may set any time, so a fresh message of one proves nothing about the brokers' clock."""
-    fresh = [Newest("articles", 1_000_000, 1_000_000)]
+    fresh = [NewestMessage("articles", 1_000_000, 1_000_000)]
     (untold,) = clock_findings(fresh, set(), 300_000)
     assert untold.status == "unchecked"
     # Nothing is committed where nothing comes.
@@ -244,7 +244,7 @@ def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:
     assert "while articles arrive" in untold.remedy
     assert statuses(list(clock_findings(fresh, {"articles"}, 300_000))) == ["ok"]
     assert statuses(list(clock_findings([], set(), 300_000))) == ["unchecked"]
-    ahead = [Newest("articles", 1_060_000, 1_000_000), Newest(OFFSETS, 1_000_000, 1_000_000)]
+    ahead = [NewestMessage("articles", 1_060_000, 1_000_000), NewestMessage(OFFSETS, 1_000_000, 1_000_000)]
     found = list(clock_findings(ahead, set(), 300_000))
     assert statuses(found) == ["warning"]
     assert "its producers' with NTP" in str(found[0].remedy)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from consumer.config.loading import load_config
-from consumer.doctor.finding import Check, Finding, examine
+from consumer.doctor.finding import DoctorCheck, Finding, examine
 from consumer.doctor.machine import (
     ENDS_SOON,
     check_address,
@@ -175,6 +175,6 @@ def test_files_that_are_missing_empty_damaged_or_of_another_key(tmp_path: Path) 
     assert statuses(check_tls(tls(str(tmp_path / "nowhere.pem")))) == ["wrong"]
     assert statuses(check_tls(tls(str(empty)))) == ["wrong"]
     assert statuses(check_tls(tls(str(damaged)))) == ["wrong"]
-    (result,) = examine([Check("TLS", lambda: check_tls(tls(good, good, other_key)))])
+    (result,) = examine([DoctorCheck("TLS", lambda: check_tls(tls(good, good, other_key)))])
     assert [finding.status for finding in result.findings] == ["ok", "ok", "wrong"]
     assert "does not match its key" in result.findings[2].found

@@ -3,7 +3,7 @@
 import pytest
 
 from consumer.doctor import scrapes
-from consumer.doctor.scrapes import Interval, Outgrown, outgrown_plans, parse_scrape
+from consumer.doctor.scrapes import Interval, OutgrownPlan, outgrown_plans, parse_scrape
 from consumer.telemetry.metrics import GROUPS
 
 LARGER = {"4x16": "16x28", "16x28": ""}
@@ -28,7 +28,7 @@ def test_a_plan_is_outgrown_by_the_mean_over_all_its_consumers() -> None:
     """Consumers with one plan share a window; another plan is judged by itself."""
     short = [interval(scrape(0, 0), scrape(100, 90_000)), interval(scrape(0, 0), scrape(300, 170_000))]
     long = [interval(scrape(0, 0, "16x28"), scrape(100, 10**9, "16x28"))]
-    assert list(outgrown_plans(short + long)) == [Outgrown("4x16", 650.0, 500, "16x28")]
+    assert list(outgrown_plans(short + long)) == [OutgrownPlan("4x16", 650.0, 500, "16x28")]
     assert list(outgrown_plans(long)) == []
     assert list(outgrown_plans([])) == []
 

@@ -5,11 +5,11 @@ import pytest
 from consumer.config.loading import load_config
 from consumer.config.profiles import settings_by_profile
 from consumer.doctor.finding import Finding
-from consumer.doctor.stores import FoundWindow, size_finding
+from consumer.doctor.stores import StoreWindow, size_finding
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.store_plan import WindowSize
-from storage.records import Planned
+from storage.records import CapacityPlan
 
 TOPICS = "kafka://broker:9092/articles"
 STORE = "hbase://gateway:9090/feed"
@@ -17,7 +17,7 @@ STORE = "hbase://gateway:9090/feed"
 
 def finding(
     size: WindowSize,
-    planned: Planned | None = None,
+    planned: CapacityPlan | None = None,
     *,
     plan: str = "4x16",
     profile: str = "news",
@@ -27,7 +27,7 @@ def finding(
     """What is said of a window of this size in a store of a profile."""
     config = load_config(None, {"source": {"url": source}, "store": {"url": STORE}, "kafka": {"group": "news"}})
     settings = settings_by_profile(JudgeSettings(BlockPlan.named(plan), ""))[profile]
-    return size_finding(FoundWindow(size, planned, settings, remote), config)
+    return size_finding(StoreWindow(size, planned, settings, remote), config)
 
 
 def test_a_window_that_fits() -> None:
@@ -35,7 +35,7 @@ def test_a_window_that_fits() -> None:
     assert finding(WindowSize(800_000, 0.1)) == Finding(
         "ok", "The window has about 800,000 kept articles (± 10%); the plan 4x16 fits."
     )
-    assert finding(WindowSize(800_000, 0.1), Planned(900_000, "4x16")).found == (
+    assert finding(WindowSize(800_000, 0.1), CapacityPlan(900_000, "4x16")).found == (
         "The window has about 800,000 kept articles (± 10%), of 900,000 expected; the plan 4x16 fits."
     )
 
@@ -77,22 +77,22 @@ def test_a_feed_of_files_has_no_group_to_move() -> None:
         (WindowSize(3_000_000, 0.2), None, "4x16", True, "warning"),
         (WindowSize(10**9, None), None, "4x16", True, "ok"),
         # The plan was chosen for that many articles.
-        (WindowSize(5_000_000, 0.1), Planned(5_000_000, "4x16"), "4x16", True, "ok"),
-        (WindowSize(6_000_000, 0.1), Planned(5_000_000, "4x16"), "4x16", True, "warning"),
+        (WindowSize(5_000_000, 0.1), CapacityPlan(5_000_000, "4x16"), "4x16", True, "ok"),
+        (WindowSize(6_000_000, 0.1), CapacityPlan(5_000_000, "4x16"), "4x16", True, "warning"),
         (WindowSize(6_000_000, 0.1), None, "4x16", False, "ok"),
         (WindowSize(30_000_000, 0.1), None, "4x16", False, "warning"),
         (WindowSize(10**10, 0.1), None, "16x28", True, "ok"),
-        (WindowSize(1_900_000, 0.0), Planned(1_000_000, "16x28"), "16x28", True, "ok"),
-        (WindowSize(2_100_000, 0.0), Planned(1_000_000, "16x28"), "16x28", True, "warning"),
+        (WindowSize(1_900_000, 0.0), CapacityPlan(1_000_000, "16x28"), "16x28", True, "ok"),
+        (WindowSize(2_100_000, 0.0), CapacityPlan(1_000_000, "16x28"), "16x28", True, "warning"),
     ],
 )
-def test_when_it_warns(size: WindowSize, planned: Planned | None, plan: str, remote: bool, status: str) -> None:  # noqa: FBT001  # a parameter
+def test_when_it_warns(size: WindowSize, planned: CapacityPlan | None, plan: str, remote: bool, status: str) -> None:  # noqa: FBT001  # a parameter
     """Beyond the limit of the kind of store, unless it was planned; and beyond twice the articles expected."""
     assert finding(size, planned, plan=plan, remote=remote).status == status
 
 
 def test_a_window_of_twice_the_articles_expected() -> None:
     """The plan may still fit, and disks may not."""
-    found = finding(WindowSize(2_100_000, 0.0), Planned(1_000_000, "16x28"), plan="16x28")
+    found = finding(WindowSize(2_100_000, 0.0), CapacityPlan(1_000_000, "16x28"), plan="16x28")
     assert found.found.endswith("of 1,000,000 expected. The plan 16x28 still fits.")
     assert f"dupwatch store init --articles 2100000 --store {STORE}." in (found.remedy or "")

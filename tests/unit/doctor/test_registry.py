@@ -8,7 +8,7 @@ import pytest
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
-from consumer.doctor.finding import Result, examine
+from consumer.doctor.finding import CheckFindings, examine
 from tests.registry_server import Answer, RegistryServer, serving
 
 
@@ -25,7 +25,7 @@ def configured(url: str, value_format: str = "avro") -> Config:
     return load_config(None, {**settings, "kafka": {"value_format": value_format}, "registry": {"url": url}})
 
 
-def result_of(config: Config) -> Result:
+def result_of(config: Config) -> CheckFindings:
     """Return the result of the check."""
     (check,) = [check for check in checks_of(config) if check.name == "schema registry"]
     (result,) = examine([check])

@@ -4,12 +4,12 @@ import pytest
 
 from consumer.config.loading import load_config
 from consumer.doctor.examination import check_settings, checks_of
-from consumer.doctor.finding import Check, ok, warning, wrong
+from consumer.doctor.finding import DoctorCheck, ok, warning, wrong
 from consumer.doctor.machine import TlsFiles, descriptors_needed, tls_files
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
 from consumer.wiring import components
 from storage import kinds
-from storage.kind import Opening, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
+from storage.kind import StoreArguments, StoreCheck, StoreFinding, StoreKind, StoreNeeds, StoreTls, no_files
 from storage.memory import MemoryStore
 
 LEASE = StoreFinding("warning", "Leases are short.", "Make them longer.")
@@ -22,7 +22,7 @@ FINDINGS = (
 )
 
 
-def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
+def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
     assert (url, opening.plan) == ("grid://a", "4x16")
     return (StoreCheck("disk", lambda: FINDINGS[:1]), StoreCheck("nodes", lambda: FINDINGS, deadline_s=3.0))
 
@@ -48,7 +48,7 @@ def _a_new_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, GRID))
 
 
-def _checks_of(url: str) -> dict[str, Check]:
+def _checks_of(url: str) -> dict[str, DoctorCheck]:
     return {check.name: check for check in checks_of(load_config(None, {"store": {"url": url}}))}
 
 

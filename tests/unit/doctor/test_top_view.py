@@ -10,7 +10,7 @@ from rich.console import Console
 
 from consumer.cli.operations.top_view import fitting, frame
 from consumer.doctor.pages_client import ClientAccess, PagesClient
-from consumer.doctor.watching import Seen, Watched
+from consumer.doctor.watching import ConsumerStatus, WatchedConsumer
 from tests.unit.doctor.consumer_pages import METRICS, flag, flags_page, served
 
 FIGURES = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
@@ -21,20 +21,20 @@ WHY = "store: the gateway gateway-1.hbase.svc.cluster.local:9090 does not answer
 
 
 @pytest.fixture
-def seen() -> list[Seen]:
+def seen() -> list[ConsumerStatus]:
     """Three consumers: one is ready and has flags, one is not ready, one is away."""
     with served() as pages, served() as other:
         flags = [flag(name, f"2026-11-21T10:00:0{place}.123Z", TITLE) for place, name in enumerate(IDS)]
         pages.answers["/flags.json"] = (200, flags_page(*flags))
         other.answers["/readyz"] = (503, msgspec.json.encode({"ready": False, "reasons": [WHY]}))
-        looked = [Watched(page.url, PagesClient(page.url, ClientAccess(), 3.0)) for page in (pages, other)]
+        looked = [WatchedConsumer(page.url, PagesClient(page.url, ClientAccess(), 3.0)) for page in (pages, other)]
         found = [consumer.look() for consumer in looked]
     names = ("http://127.0.0.1:9464", "http://127.0.0.1:9465")
-    named: list[Seen] = [seen._replace(name=name) for seen, name in zip(found, names, strict=True)]
-    return [*named, Seen("http://127.0.0.1:9466", None, ready=False, reasons=(), flags=None, away=AWAY)]
+    named: list[ConsumerStatus] = [seen._replace(name=name) for seen, name in zip(found, names, strict=True)]
+    return [*named, ConsumerStatus("http://127.0.0.1:9466", None, ready=False, reasons=(), flags=None, away=AWAY)]
 
 
-def picture(seen: list[Seen], width: int) -> list[str]:
+def picture(seen: list[ConsumerStatus], width: int) -> list[str]:
     """The lines of a terminal of this width."""
     file = io.StringIO()
     console = Console(file=file, width=width, markup=False, emoji=False, force_terminal=True, color_system=None)
@@ -43,7 +43,7 @@ def picture(seen: list[Seen], width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
+def test_nothing_is_squeezed(seen: list[ConsumerStatus], width: int) -> None:
     """No line is too long; figures, names, ids and states are whole, and only a title may end in an ellipsis."""
     lines = picture(seen, width)
     text = "\n".join(lines)
@@ -67,7 +67,7 @@ def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
     ]
 
 
-def test_what_is_shown_by_width(seen: list[Seen]) -> None:
+def test_what_is_shown_by_width(seen: list[ConsumerStatus]) -> None:
     """A table if there is room, otherwise all figures below each name, otherwise the most important ones."""
     wide, page, narrow = (picture(seen, width) for width in (200, 80, 60))
     assert wide[1].split() == ["consumer", *FIGURES, "state"]
@@ -78,7 +78,7 @@ def test_what_is_shown_by_width(seen: list[Seen]) -> None:
         assert name in narrow[1].split()
 
 
-def test_a_page_of_30_columns_has_what_matters_most(seen: list[Seen]) -> None:
+def test_a_page_of_30_columns_has_what_matters_most(seen: list[ConsumerStatus]) -> None:
     """The rate is always shown; what is left out is listed."""
     lines = picture(seen, 30)
     assert max(map(cell_len, lines)) <= 30
@@ -99,7 +99,7 @@ def test_columns_fit_by_importance(width: int, kept: list[int]) -> None:
 def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
     """With the plan to move to and the command that moves; without one nothing is said."""
     with served() as pages:
-        watched = Watched("one", PagesClient(pages.url, ClientAccess(), 3.0))
+        watched = WatchedConsumer("one", PagesClient(pages.url, ClientAccess(), 3.0))
         assert "outgrown" not in "\n".join(picture([watched.look()], width))
         grown = 'dupwatch_build_info{larger_plan="16x28",plan="4x16"} 1\ndupwatch_postings_read_total 700000\n'
         pages.answers["/metrics"] = (200, METRICS.encode() + grown.encode())
@@ -115,7 +115,7 @@ def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
 def test_banks_have_a_line_if_there_are_any(width: int) -> None:
     """Matches per second, and what needs a person; items that two consumers found busy count once."""
     with served() as pages:
-        watched = [Watched(name, PagesClient(pages.url, ClientAccess(), 3.0)) for name in ("one", "two")]
+        watched = [WatchedConsumer(name, PagesClient(pages.url, ClientAccess(), 3.0)) for name in ("one", "two")]
 
         def told(*more: str) -> str:
             pages.answers["/metrics"] = (200, "\n".join((METRICS, *more, "")).encode())

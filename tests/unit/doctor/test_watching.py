@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from consumer.doctor import pages_client
-from consumer.doctor.pages_client import ClientAccess, PagesClient, Unanswered
+from consumer.doctor.pages_client import ClientAccess, PagesClient, PageUnavailable
 from consumer.doctor.scrapes import rate
-from consumer.doctor.watching import Watched, latest, look_at_all
+from consumer.doctor.watching import WatchedConsumer, latest, look_at_all
 from consumer.model.errors import ConfigError
 from tests.unit.doctor.consumer_pages import Pages, flag, flags_page, served
 
@@ -28,10 +28,14 @@ def pages() -> Iterator[Pages]:
         yield found
 
 
-def watched(pages: Pages, clock: Iterator[float] | None = None, access: ClientAccess = ClientAccess()) -> Watched:  # noqa: B008
+def watched(
+    pages: Pages,
+    clock: Iterator[float] | None = None,
+    access: ClientAccess = ClientAccess(),  # noqa: B008
+) -> WatchedConsumer:
     """A watched consumer with these pages, scraped at these times."""
     times = clock or iter(range(1010, 2000, 10))
-    return Watched("one", PagesClient(pages.url, access, WAIT_S), lambda: next(times))
+    return WatchedConsumer("one", PagesClient(pages.url, access, WAIT_S), lambda: next(times))
 
 
 def test_a_consumer_tells_how_it_is(pages: Pages) -> None:
@@ -112,7 +116,7 @@ def test_a_consumer_that_hangs_is_away() -> None:
     with served() as slow:
         slow.before_answer = lambda: hanging.wait(60)
         began_s = time.monotonic()
-        seen = Watched("slow", PagesClient(slow.url, ClientAccess(), 0.2)).look()
+        seen = WatchedConsumer("slow", PagesClient(slow.url, ClientAccess(), 0.2)).look()
         assert time.monotonic() - began_s < 30
         assert seen.away == "no answer in time"
         hanging.set()
@@ -129,7 +133,7 @@ def test_nobody_listens() -> None:
     """The reason is the message of the system."""
     with served() as gone:
         url = gone.url
-    with pytest.raises(Unanswered, match="Connection refused"):
+    with pytest.raises(PageUnavailable, match="Connection refused"):
         PagesClient(url, ClientAccess(), WAIT_S).get("/metrics")
 
 
@@ -175,9 +179,9 @@ def test_certificates_are_checked(tmp_path: Path) -> None:
     context.load_cert_chain(certificate, key)
     with served(context) as pages:
         url = f"https://127.0.0.1:{pages.port}"
-        with pytest.raises(Unanswered, match="not trusted"):
+        with pytest.raises(PageUnavailable, match="not trusted"):
             PagesClient(url, ClientAccess(), WAIT_S).get("/readyz")
-        with pytest.raises(Unanswered, match="not trusted"):
+        with pytest.raises(PageUnavailable, match="not trusted"):
             PagesClient(url, ClientAccess(authorities=str(ca)), WAIT_S).get("/readyz")
         own = ClientAccess(authorities=str(certificate), checks_name=False)
         assert PagesClient(url, own, WAIT_S).get("/readyz").status == 200

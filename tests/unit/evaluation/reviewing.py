@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.quality.reviews import People, made_reviews
-from consumer.evaluation.labelled_pairs import Line
+from consumer.evaluation.labelled_pairs import PairsLine
 from consumer.text.timestamps import rfc3339
 
 
-def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
+def lines_of(rows: list[dict[str, Any]]) -> list[PairsLine]:
     """The rows as lines of a file."""
-    return [Line(number, json.dumps(row).encode()) for number, row in enumerate(rows, 1)]
+    return [PairsLine(number, json.dumps(row).encode()) for number, row in enumerate(rows, 1)]
 
 
 def review(similarity: float | None = 0.9, decision: str | None = "right", **members: object) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.reviews import LINES, NOW
-from consumer.evaluation.drawn_line import Line, drawn_line
 from consumer.evaluation.review_figures import evaluate_reviews
 from consumer.evaluation.reviewed_pairs import reviewed_pairs
+from consumer.evaluation.reviewer_line import ReviewerLine, fit_reviewer_line
 from tests.examples import drawn
 from tests.unit.evaluation.reviewing import lines_of, reviews_by
 
@@ -19,12 +19,12 @@ FOUND_MIN: Final = 19
 MORE_SEEDS: Final = 200
 
 
-def line_of(similarities: Sequence[float], right: Sequence[bool]) -> Line:
+def line_of(similarities: Sequence[float], right: Sequence[bool]) -> ReviewerLine:
     """The line in pairs that stand for themselves."""
-    return drawn_line(similarities, right, [1.0] * len(similarities))
+    return fit_reviewer_line(similarities, right, [1.0] * len(similarities))
 
 
-def line_in_reviews(hidden: float, seed: int) -> Line:
+def line_in_reviews(hidden: float, seed: int) -> ReviewerLine:
     """What ``evaluate --reviews`` makes of a file of reviews by people with this line."""
     pairs = reviewed_pairs(lines_of(reviews_by(hidden, seed))).pairs
     return evaluate_reviews(pairs, lambda _: NOW, 0.99).overall.line
@@ -39,7 +39,7 @@ def test_hidden_lines_are_found(hidden: float) -> None:
     million.
     """
 
-    def without(count: int) -> list[tuple[int, Line]]:
+    def without(count: int) -> list[tuple[int, ReviewerLine]]:
         seeds = [secrets.randbits(64) for _ in range(count)]
         lines = [(seed, line_in_reviews(hidden, seed)) for seed in seeds]
         return [(seed, line) for seed, line in lines if not line.low <= hidden <= line.high]
@@ -117,7 +117,8 @@ def test_the_error_of_the_sketch_widens_the_interval_to_where_pairs_become_more(
     similarities = np.repeat(np.linspace(0.6, 0.9, 301), 20)
     right = (similarities + random.normal(0, 0.027, len(similarities)) >= 0.75).tolist()
     rising, even, falling = (
-        drawn_line(similarities.tolist(), right, np.exp(slope * similarities).tolist()) for slope in (15.0, 0.0, -15.0)
+        fit_reviewer_line(similarities.tolist(), right, np.exp(slope * similarities).tolist())
+        for slope in (15.0, 0.0, -15.0)
     )
     shift = 15 * 0.75 * 0.25 / 256
     assert rising.high - even.high == pytest.approx(shift, rel=0.3)
@@ -130,5 +131,7 @@ def test_a_sharp_line_is_no_wider_for_the_error_of_the_sketch() -> None:
     """People who go by the estimate, as a rule of another program would, have their line where it is."""
     similarities = np.repeat(np.linspace(0.6, 0.9, 301), 2).tolist()
     right = [similarity >= 0.75 for similarity in similarities]
-    lines = {drawn_line(similarities, right, np.exp(slope * np.array(similarities)).tolist()) for slope in (0.0, 15.0)}
+    lines = {
+        fit_reviewer_line(similarities, right, np.exp(slope * np.array(similarities)).tolist()) for slope in (0.0, 15.0)
+    }
     assert len(lines) == 1

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, Line, labelled_pairs
+from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, PairsLine, labelled_pairs
 from consumer.model.errors import ConfigError
 
 CUT = LabelCut(duplicate_from=0.8, unique_below=0.5)
@@ -13,7 +13,7 @@ CUT = LabelCut(duplicate_from=0.8, unique_below=0.5)
 def read(*rows: object) -> LabelledPairs:
     """Read rows as the lines of a file; bytes are used unchanged."""
     lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
-    return labelled_pairs([Line(number, data) for number, data in enumerate(lines, 1)], CUT)
+    return labelled_pairs([PairsLine(number, data) for number, data in enumerate(lines, 1)], CUT)
 
 
 @pytest.mark.parametrize("label", [True, "duplicate", 1, 1.0, 0.8, 0.93])

@@ -17,7 +17,7 @@ from consumer.evaluation.review_figures import (
     figures,
 )
 from consumer.evaluation.reviewed_pairs import ReviewedPair
-from consumer.evaluation.weighted_rates import WEIGHTS_MAX, SidedCounts, rates, weighted
+from consumer.evaluation.weighted_rates import WEIGHTS_MAX, DecisionCounts, rates, weighted
 from storage.clock import MS_PER_DAY
 
 ROUNDS: Final = 300
@@ -160,7 +160,7 @@ def test_intervals_hold_what_they_promise() -> None:
     for _ in range(ROUNDS):
         right, wrong = random.poisson(expected["right"]), random.poisson(expected["wrong"])
         missed, others = random.poisson(expected["missed"] / 10), random.poisson(expected["others"] / 10)
-        counts = SidedCounts(*(np.array([row], float) for row in ([right, 0], [wrong, 0], [0, missed], [0, others])))
+        counts = DecisionCounts(*(np.array([row], float) for row in ([right, 0], [wrong, 0], [0, missed], [0, others])))
         (found,) = rates(counts, np.array([1.0, 10.0]))
         held[0] += found.precision.low <= precision <= found.precision.high
         held[1] += found.recall.low <= recall <= found.recall.high
@@ -170,10 +170,10 @@ def test_intervals_hold_what_they_promise() -> None:
 def test_no_miss_among_few_samples_does_not_say_that_nothing_was_missed() -> None:
     """Each of them stands for a hundred; with the same pairs unweighted the interval would be much narrower."""
     none_missed = [np.array([row], float) for row in ([200, 0], [2, 0], [0, 0], [0, 10])]
-    (found,) = rates(SidedCounts(*none_missed), np.array([1.0, 100.0]))
+    (found,) = rates(DecisionCounts(*none_missed), np.array([1.0, 100.0]))
     assert (found.recall.value, found.recall.high) == (1.0, 1.0)
     assert found.recall.low < 0.65
-    (found,) = rates(SidedCounts(*none_missed), np.array([1.0, 1.0]))
+    (found,) = rates(DecisionCounts(*none_missed), np.array([1.0, 1.0]))
     assert found.recall.low > 0.98
 
 

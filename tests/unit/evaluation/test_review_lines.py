@@ -7,7 +7,7 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
-from consumer.evaluation.labelled_pairs import Line
+from consumer.evaluation.labelled_pairs import PairsLine
 from consumer.evaluation.reviewed_pairs import ReviewedPair, reviewed_pairs
 from consumer.model.errors import ConfigError
 from tests.unit.evaluation.reviewing import lines_of, near_miss, review, reviews_by
@@ -41,7 +41,7 @@ def test_a_line_is_read_with_all_its_members() -> None:
 def test_a_byte_order_mark_is_ignored() -> None:
     """Editors write one."""
     (line,) = lines_of([review()])
-    assert len(reviewed_pairs([Line(1, b"\xef\xbb\xbf" + line.data)]).pairs) == 1
+    assert len(reviewed_pairs([PairsLine(1, b"\xef\xbb\xbf" + line.data)]).pairs) == 1
 
 
 def test_what_was_not_decided_is_read_too() -> None:
@@ -88,7 +88,7 @@ def test_repairs_of_stories_are_passed_over() -> None:
 def test_a_line_that_is_none_is_named(line: bytes, named: str) -> None:
     """By its number, with the reason."""
     with pytest.raises(ConfigError) as raised:
-        reviewed_pairs([*lines_of([review()]), Line(2, line)])
+        reviewed_pairs([*lines_of([review()]), PairsLine(2, line)])
     assert "line 2 of the reviews" in str(raised.value)
     assert named in str(raised.value)
 

@@ -13,7 +13,7 @@ import pytest
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.feeds import kinds
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned, ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -70,7 +70,7 @@ class Run:
     def __init__(
         self, config: Config, records: int, committed: Callable[[BatchCommitted], None] = lambda _: None
     ) -> None:
-        self._left, self._stopping = records, Stopping(interrupts=False)
+        self._left, self._stopping = records, StopSignal(interrupts=False)
         self.out, self.err = io.BytesIO(), io.BytesIO()
         hooks = Hooks()
         hooks.on(BatchCommitted, committed)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, Entry, decode_entry, encode_entry
-from consumer.banks.bank_log import Change
+from consumer.banks.bank_log import BankLogChange
 from consumer.files import bank_file
 from consumer.files.bank_file import BankFile
 from storage.files import FileWriting
@@ -67,7 +67,7 @@ def test_a_second_change_reads_only_what_was_appended(path: Path, monkeypatch: p
     held: list[Banks] = []
     decoded: list[bytes] = []
 
-    def changing(*entries: Entry) -> Change:
+    def changing(*entries: Entry) -> BankLogChange:
         def change(banks: Banks) -> Sequence[Entry]:
             held.append(banks)
             return entries

@@ -10,8 +10,8 @@ from consumer.files.checkpoint import (
     HEAD_BYTES_MAX,
     Beginning,
     Checkpoint,
-    Counts,
-    Head,
+    FileHead,
+    OutcomeCounts,
     began_ms,
     check_settings,
     check_source,
@@ -22,16 +22,16 @@ from consumer.files.checkpoint import (
 )
 from consumer.files.lines import Position
 from consumer.model.errors import ConfigError, SinkError
-from consumer.model.ports import Marks
+from consumer.model.ports import OutputSizes
 from storage.files import FileWriting
 
 CHECKPOINT = Checkpoint(
     source="feed.jsonl",
     position=Position(3, 40),
     began_ms=1_700_000_000_000,
-    marks=Marks(10, 20),
+    marks=OutputSizes(10, 20),
     settings="ab12",
-    counts=Counts(unique=1, dead_letters=2),
+    counts=OutcomeCounts(unique=1, dead_letters=2),
 )
 
 
@@ -92,18 +92,18 @@ def test_a_feed_that_grew_or_moved_is_the_same(tmp_path: Path, offset: int) -> N
     """A file is identified by the first part of what was read, which growing and moving leave as it is."""
     feed, moved = tmp_path / "feed", tmp_path / "moved"
     feed.write_bytes(b"0123456789" * 7_000)
-    head = head_of(beginning_of(feed), Position(1, offset), Head())
+    head = head_of(beginning_of(feed), Position(1, offset), FileHead())
     assert head.size_bytes == min(offset, HEAD_BYTES_MAX)
     moved.write_bytes(feed.read_bytes() + b"more")
     check_source(msgspec.structs.replace(CHECKPOINT, head=head), "moved", beginning_of(moved))
-    assert head_of(beginning_of(moved), Position(1, offset), Head()) == head
+    assert head_of(beginning_of(moved), Position(1, offset), FileHead()) == head
 
 
 def test_another_feed_is_refused(tmp_path: Path) -> None:
     """A file that begins differently, or is shorter, is refused."""
     feed = tmp_path / "feed"
     feed.write_bytes(b"0123456789")
-    checkpoint = msgspec.structs.replace(CHECKPOINT, head=head_of(beginning_of(feed), Position(1, 10), Head()))
+    checkpoint = msgspec.structs.replace(CHECKPOINT, head=head_of(beginning_of(feed), Position(1, 10), FileHead()))
     for content in (b"012345678X", b"012345678", b""):
         feed.write_bytes(content)
         with pytest.raises(ConfigError, match="is not the file"):

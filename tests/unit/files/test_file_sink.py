@@ -20,7 +20,7 @@ from consumer.files.source import FileSource
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.limits import ReadLimits
-from consumer.model.ports import DeadLetterSink, Marks, Rejection, Sink, Source
+from consumer.model.ports import DeadLetterSink, OutputSizes, Rejection, Sink, Source
 from storage.files import FileWriting
 from tests.builders import answers, raw_line
 
@@ -35,7 +35,7 @@ def rejections(*letters: DeadLetter) -> list[Rejection]:
     return [Rejection(raw_line(number), letter) for number, letter in enumerate(letters, 1)]
 
 
-def opened(path: Path, marks: Marks | None, *, durable: bool = False) -> tuple[FileSink, FileDeadLetters]:
+def opened(path: Path, marks: OutputSizes | None, *, durable: bool = False) -> tuple[FileSink, FileDeadLetters]:
     """Open both files as a run does that resumes at these marks."""
     verdicts_bytes, letters_bytes = (None, None) if marks is None else (marks.verdicts_bytes, marks.dead_letters_bytes)
     sink = FileSink(path, verdicts_bytes, FileWriting(durable=durable))
@@ -71,7 +71,7 @@ def test_a_sink_goes_on_at_its_marks(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n2\n3")
     dead_letters_path(path).write_bytes(b"a\nb\n")
-    sink, letters = opened(path, Marks(2, 2))
+    sink, letters = opened(path, OutputSizes(2, 2))
     sink.emit(answers(b"4"))
     letters.reject(rejections(letter()))
     sink.close()
@@ -84,7 +84,7 @@ def test_letters_of_a_batch_that_was_not_committed_go(tmp_path: Path) -> None:
     """The first letters, too, are cut off when the checkpoint knows of none."""
     path = tmp_path / "out.jsonl"
     dead_letters_path(path).write_bytes(b"a\n")
-    sink, letters = opened(path, Marks(0, 0))
+    sink, letters = opened(path, OutputSizes(0, 0))
     assert (sink.size_bytes(), letters.size_bytes()) == (0, 0)
     sink.close()
     letters.close()
@@ -102,8 +102,8 @@ def test_without_a_checkpoint_nothing_is_overwritten(tmp_path: Path, which: str)
     assert taken.read_bytes() == b"precious\n"
 
 
-@pytest.mark.parametrize("marks", [Marks(3, 0), Marks(2, 1)])
-def test_files_shorter_than_their_marks_are_refused(tmp_path: Path, marks: Marks) -> None:
+@pytest.mark.parametrize("marks", [OutputSizes(3, 0), OutputSizes(2, 1)])
+def test_files_shorter_than_their_marks_are_refused(tmp_path: Path, marks: OutputSizes) -> None:
     """Verdicts that the checkpoint counts on and that are gone are not written over."""
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n")
@@ -229,7 +229,7 @@ def run(feed: Path, out: Path, crash_at: int | None) -> None:
             break
         assert isinstance(batch.end, Position)
         position = batch.end
-        marks = Marks(sink.size_bytes(), letters.size_bytes())
+        marks = OutputSizes(sink.size_bytes(), letters.size_bytes())
         done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=marks)
         save(checkpoint_path(out), done, FileWriting(durable=False))
     source.close()

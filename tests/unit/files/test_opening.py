@@ -8,32 +8,32 @@ import pytest
 
 from consumer.files.letters import dead_letters_path
 from consumer.files.opening import Continuation, open_file, open_source, open_stream
-from consumer.files.sinks import Nowhere
+from consumer.files.sinks import NullSink
 from consumer.model.errors import BadRecord, SinkError
-from consumer.model.ports import DeadLetterSink, Marks
+from consumer.model.ports import DeadLetterSink, OutputSizes
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
-from consumer.pipeline.feed_kind import SinkOpening, SourceOpening, Streams
+from consumer.pipeline.feed_kind import SinkArguments, SourceArguments, Streams
 from tests.builders import answers, raw_line
 
 EVENT = b'{"schema":"dupwatch.verdict/1"}'
 
 
-def opening(*own: object) -> SinkOpening:
+def opening(*own: object) -> SinkArguments:
     """How a sink is opened, with these options of its kind."""
-    return SinkOpening(own=own)
+    return SinkArguments(own=own)
 
 
 def reject_to(letters: DeadLetterSink) -> None:
     """Write the dead letter of a line that is not JSON."""
     fault = BadRecord("invalid_json", "not JSON")
-    letters.reject([DeadLetterPolicy("feed", Nowhere()).reject(raw_line(1, b"{"), fault)])
+    letters.reject([DeadLetterPolicy("feed", NullSink()).reject(raw_line(1, b"{"), fault)])
     letters.flush()
     letters.close()
 
 
 def record_name(path: Path) -> bytes:
     """The name of a record in the first line of a file."""
-    opened = open_source(str(path), SourceOpening())
+    opened = open_source(str(path), SourceArguments())
     opened.source.close()
     return opened.arrivals.record_name(raw_line(1))
 
@@ -59,7 +59,7 @@ def test_letters_are_in_a_file_beside_the_verdicts_and_cut_back_with_them(tmp_pa
     letters = dead_letters_path(verdicts)
     verdicts.write_bytes(b"committed\nnot committed\n")
     letters.write_bytes(b"committed\nnot committed\n")
-    opened = open_file(str(verdicts), opening(Continuation(Marks(10, 10), "unused")))
+    opened = open_file(str(verdicts), opening(Continuation(OutputSizes(10, 10), "unused")))
     reject_to(opened.dead_letters())
     opened.sink.close()
     first, second = letters.read_bytes().splitlines()

@@ -15,7 +15,7 @@ from consumer.files.tables import OPEN_QUOTE_FACTOR, FileForm, in_units, opened_
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
-from consumer.model.record import RawBatch, RawRecord, Table
+from consumer.model.record import RawBatch, RawRecord, TableLayout
 from tests.zstandard import zstd
 
 BEGIN = Position()
@@ -81,7 +81,7 @@ def test_resuming_at_any_position_gives_the_rest(tmp_path: Path, encoding: str, 
     whole = rows(path, encoding=encoding)
     assert [row.line for row in whole] == LINES
     assert {row.table for row in whole} == {
-        Table(("id", "body"), ",", "utf-16-le" if encoding == "utf-16" else encoding)
+        TableLayout(("id", "body"), ",", "utf-16-le" if encoding == "utf-16" else encoding)
     }
     for row in whole:
         assert isinstance(row.end, Position)

@@ -19,7 +19,7 @@ from consumer.fingerprint import (
     Tokenizer,
 )
 from consumer.fingerprint import scheme as scheme_module
-from consumer.fingerprint.definitions import DEFINITIONS, Splitting
+from consumer.fingerprint.definitions import DEFINITIONS, WordSplitting
 from consumer.workers.word_files import load_lexicon
 
 LEXICON = Lexicon(lambda: IdfTable({}, 1.0), stop_words=frozenset(), digest=b"a lexicon")
@@ -90,7 +90,7 @@ class _Spaces(Tokenizer):
 def test_a_definition_brings_its_own_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheme for another script is one definition: its tokenizer splits, knows own words, and is in the digest."""
     jieba = DEFINITIONS["jieba-tfidf/1"]
-    spaces = jieba._replace(splitting=Splitting(_Spaces, "split at spaces"))
+    spaces = jieba._replace(splitting=WordSplitting(_Spaces, "split at spaces"))
     monkeypatch.setattr(scheme_module, "DEFINITIONS", {**DEFINITIONS, "spaces/1": spaces})
     lexicon = replace(LEXICON, own_words=(OwnWord("新馆 四层", None),))
     fingerprinter = Fingerprinter(Scheme(name="spaces/1"), lexicon)

@@ -12,7 +12,7 @@ from consumer.fingerprint import BlockPlan, Scheme, TextKind
 from consumer.fingerprint.facts import pack_facts
 from consumer.fingerprint.slots import Slot, pack_slots
 from consumer.judge.settings import JudgeSettings, SourceRule
-from storage.records import Arrival, Stored, reference_of
+from storage.records import Arrival, StoredVersion, reference_of
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import Text, edited, new_text
 
@@ -52,7 +52,7 @@ def _stored(
     *,
     facts: bytes,
     digest: bytes | None,
-) -> Stored:
+) -> StoredVersion:
     content = b"%d %d" % (text.kind, text.fingerprint) + text.sketch
     record = make_record(
         name,
@@ -70,7 +70,7 @@ def _stored(
         facts=facts,
     )
     ends_at = None if end is None else Arrival(record.time_ms + end, record.sequence, reference_of(name, b"next"))
-    return Stored(record, None, ends_at)
+    return StoredVersion(record, None, ends_at)
 
 
 stored_versions = some.builds(

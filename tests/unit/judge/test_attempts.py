@@ -11,7 +11,7 @@ from typing import Any
 import lmdb
 import pytest
 
-from consumer.judge.attempt import Learned
+from consumer.judge.attempt import AttemptFindings
 from consumer.judge.detector import Detector
 from consumer.judge.known_originals import FLOOD_COPIES_MIN
 from consumer.judge.tally import Tally
@@ -236,7 +236,7 @@ def test_what_failed_is_counted_when_it_is_repeated() -> None:
 def test_threads_that_keep_what_they_counted_lose_nothing() -> None:
     """Several threads judge with one judge, and each batch counts once."""
     detector, threads, batches = detector_of(MemoryStore(clock=lambda: TIME_MS)), 4, 500
-    learned = Learned()
+    learned = AttemptFindings()
     learned.tally.versions = learned.tally.kept = learned.tally.row_reads = 1
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

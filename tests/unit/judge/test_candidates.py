@@ -21,7 +21,7 @@ from consumer.judge.candidates import (
 )
 from consumer.judge.settings import JudgeSettings
 from storage.memory import MemoryStore
-from storage.postings import KeyedCode, Row, lane_of, postings_of
+from storage.postings import KeyedCode, PostingRow, lane_of, postings_of
 from storage.records import Record, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, flips, new_text, version_of
@@ -226,7 +226,7 @@ def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
     chance = random.Random("cut")
     new = version_of("new", BASE, 500).record
     short = msgspec.structs.replace(new, keys=new.keys[:4])
-    cut, whole = Row(b"", truncated=True), Row(b"", truncated=False)
+    cut, whole = PostingRow(b"", truncated=True), PostingRow(b"", truncated=False)
     rows = dict.fromkeys(new.keys, cut)
     minima, fingerprint = KeyedCode(new.keys[4], new.one_bits), KeyedCode(new.keys[0], new.fingerprint)
     assert codes_to_seek(new, rows, SETTINGS) == [minima]
@@ -240,7 +240,7 @@ def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
     crowd = [version_of(f"crowd {n}", edited(BASE, chance, 0.2), n) for n in range(3)]
     probe = Probe(new, list(new.keys))
     assert find_candidates([probe], rows, SETTINGS)[0] == Candidates((), 0, truncated=True)
-    sought = {minima: Row(tail, truncated=False)}
+    sought = {minima: PostingRow(tail, truncated=False)}
     assert names(find_candidates([probe], rows, SETTINGS, sought)[0], [*crowd, copy]) == [400]
 
 

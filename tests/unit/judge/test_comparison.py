@@ -12,9 +12,9 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint import Scheme, TextKind
 from consumer.judge import comparison
-from consumer.judge.comparison import Compared, Comparison, ComparisonBatch, compare
+from consumer.judge.comparison import ComparisonBatch, ComparisonResult, PairComparison, compare
 from consumer.judge.settings import JudgeSettings, SourceRule
-from storage.records import Arrival, Record, Stored
+from storage.records import Arrival, Record, StoredVersion
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, flips, new_text, version_of
 from tests.examples import examples
@@ -34,14 +34,16 @@ def record(name: str = "a", text: Text = BASE, sequence: int = 0, **fields: obje
     return msgspec.structs.replace(version_of(name, text, sequence).record, **fields)
 
 
-def compared(record: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: Arrival | None = None) -> Comparison:
+def compared(
+    record: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: Arrival | None = None
+) -> PairComparison:
     """Return the comparison of two records, the first of which may have ended."""
-    return compare(Stored(record, None, ends_at), [Stored(other, None, None)], by)[0]
+    return compare(StoredVersion(record, None, ends_at), [StoredVersion(other, None, None)], by)[0]
 
 
 @examples(400)
 @given(a=stored_versions, b=stored_versions, by=judge_settings)
-def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSettings) -> None:
+def test_comparison_is_symmetric_in_everything(a: StoredVersion, b: StoredVersion, by: JudgeSettings) -> None:
     """Every condition, distance, similarity and limit is the same in both directions, and so is near."""
     assume(a.record.reference != b.record.reference)
     forth, back = compare(a, [b], by)[0], compare(b, [a], by)[0]
@@ -52,7 +54,7 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
 @examples(100)
 @given(version=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
 def test_comparing_with_several_is_comparing_with_each(
-    version: Stored, others: list[Stored], by: JudgeSettings
+    version: StoredVersion, others: list[StoredVersion], by: JudgeSettings
 ) -> None:
     """Other versions that are compared at the same time change nothing."""
     assert compare(version, others, by) == [compare(version, [other], by)[0] for other in others]
@@ -66,7 +68,7 @@ def test_comparing_with_several_is_comparing_with_each(
     sketched=some.booleans(),
 )
 def test_a_batch_rules_out_only_what_is_not_near(
-    version: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
+    version: StoredVersion, others: list[StoredVersion], by: JudgeSettings, *, sketched: bool
 ) -> None:
     """Many are compared as arrays first; the near ones and all similarities are those of comparing each.
 
@@ -90,7 +92,7 @@ def test_a_batch_rules_out_only_what_is_not_near(
     similarities = [each.similarity for each in by_each if each.similarity is not None]
     for one_by_one_max in (0, 100):
         with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
-            assert ComparisonBatch(others).compare(version, asked, by) == Compared(
+            assert ComparisonBatch(others).compare(version, asked, by) == ComparisonResult(
                 len(others), near, similarities, ended
             )
 
@@ -98,7 +100,7 @@ def test_a_batch_rules_out_only_what_is_not_near(
 @examples(200)
 @given(a=stored_versions, b=stored_versions, released=some.sampled_from(["a", "b", "both"]), by=judge_settings)
 def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
-    a: Stored, b: Stored, released: str, by: JudgeSettings
+    a: StoredVersion, b: StoredVersion, released: str, by: JudgeSettings
 ) -> None:
     """Nothing else changes, and both directions agree."""
     assume(a.record.reference != b.record.reference)
@@ -113,9 +115,9 @@ def test_a_version_that_was_released_from_one_is_near_the_others() -> None:
     """A released pair is of two versions: it affects no other article and no other version."""
     pair = record("b", NEAR, 1)
     for other in (record("c", sequence=2), record("a", edited(BASE, random.Random("more"), 0.02), 2)):
-        released = Stored(pair, b"", None, record("a").reference)
-        assert not compare(released, [Stored(record("a"), None, None)], SETTINGS)[0].near
-        assert compare(released, [Stored(other, None, None)], SETTINGS)[0].near
+        released = StoredVersion(pair, b"", None, record("a").reference)
+        assert not compare(released, [StoredVersion(record("a"), None, None)], SETTINGS)[0].near
+        assert compare(released, [StoredVersion(other, None, None)], SETTINGS)[0].near
 
 
 def test_a_near_pair_is_near() -> None:
@@ -275,14 +277,16 @@ def test_short_texts_are_near_by_their_digest_alone_among_many_too(by: JudgeSett
         record(f"equal {n}", replace(short, sketch=chance.randbytes(256)), n, text_digest=b"=" * 16) for n in range(20)
     ]
     others = [record(f"other {n}", short, n, text_digest=b"=" * 15 + bytes([n])) for n in range(20)]
-    stored = [Stored(each, None, None) for each in (*equal, *others)]
-    version = Stored(record("a", short, 99, text_digest=b"=" * 16), None, None)
+    stored = [StoredVersion(each, None, None) for each in (*equal, *others)]
+    version = StoredVersion(record("a", short, 99, text_digest=b"=" * 16), None, None)
     found = ComparisonBatch(stored).compare(version, [each.record.reference for each in stored], by)
     assert [near.record.id for near, _ in found.near] == [each.id for each in equal]
     assert [near.record.id for near, _ in _near_one_by_one(version, stored, by)] == [each.id for each in equal]
 
 
-def _near_one_by_one(version: Stored, others: list[Stored], by: JudgeSettings) -> list[tuple[Stored, Comparison]]:
+def _near_one_by_one(
+    version: StoredVersion, others: list[StoredVersion], by: JudgeSettings
+) -> list[tuple[StoredVersion, PairComparison]]:
     return [(other, found) for other in others for found in compare(version, [other], by) if found.near]
 
 
@@ -319,7 +323,7 @@ def test_without_verification_near_is_a_distance() -> None:
 
 def test_comparing_with_no_others_gives_nothing() -> None:
     """Without others there are no comparisons."""
-    assert compare(Stored(record(), None, None), [], SETTINGS) == []
+    assert compare(StoredVersion(record(), None, None), [], SETTINGS) == []
 
 
 KINDS = (TextKind.LONG, TextKind.SHORT, TextKind.SHINGLED)

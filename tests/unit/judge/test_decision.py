@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.judge.decision import Decisions, Neighbour, State, decide
+from consumer.judge.decision import Decisions, Neighbour, VersionState, decide
 from storage.records import Record
 from tests.builders import make_record
 from tests.examples import examples
@@ -21,7 +21,7 @@ class World:
 
     records: list[Record]
     near: dict[frozenset[bytes], tuple[int, float | None]]
-    states: dict[bytes, State]
+    states: dict[bytes, VersionState]
     batch: list[Record]
     never: frozenset[bytes]
 
@@ -49,7 +49,9 @@ def worlds(draw: some.DrawFn) -> World:
     near = {
         frozenset((a.reference, b.reference)): draw(alike) for a, b in combinations(records, 2) if draw(some.booleans())
     }
-    states = {record.reference: draw(some.sampled_from([State.PENDING] * 3 + list(State))) for record in records}
+    states = {
+        record.reference: draw(some.sampled_from([VersionState.PENDING] * 3 + list(VersionState))) for record in records
+    }
     batch = draw(some.lists(some.sampled_from(records), unique_by=lambda record: record.reference))
     never = frozenset(record.reference for record in records if draw(some.integers(0, 5)) == 0)
     return World(records, near, states, batch, never)
@@ -62,7 +64,7 @@ def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> N
     decisions = world.decide()
     decided = [duplicate.record.reference for duplicate in decisions.duplicates]
     decided += [record.reference for record in decisions.kept]
-    pending = [record.reference for record in world.batch if world.states[record.reference] is State.PENDING]
+    pending = [record.reference for record in world.batch if world.states[record.reference] is VersionState.PENDING]
     assert sorted(decided) == sorted(pending)
 
 
@@ -72,13 +74,13 @@ def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) 
     """So following ``duplicate_of`` can never run in a circle."""
     decisions = world.decide()
     kept = {record.reference for record in decisions.kept}
-    kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
+    kept |= {reference for reference, state in world.states.items() if state is VersionState.KEPT}
     for duplicate in (*decisions.duplicates, *decisions.claims):
         assert duplicate.of == duplicate.matches[0]
         for match in duplicate.matches:
             assert frozenset((duplicate.record.reference, match.record.reference)) in world.near
             assert match.record.reference in kept or match.record.arrival < duplicate.record.arrival
-            assert match.record.reference in kept or world.states[match.record.reference] is State.PENDING
+            assert match.record.reference in kept or world.states[match.record.reference] is VersionState.PENDING
     named = {
         duplicate.record.reference: duplicate.of.record.reference
         for duplicate in (*decisions.duplicates, *decisions.claims)
@@ -96,7 +98,7 @@ def test_no_two_near_ones_are_kept(world: World) -> None:
     """A kept version has no near kept version, in the store or in the batch, unless it is never flagged."""
     decisions = world.decide()
     kept = {record.reference for record in decisions.kept}
-    kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
+    kept |= {reference for reference, state in world.states.items() if state is VersionState.KEPT}
     for record in decisions.kept:
         if record.reference not in world.never:
             others = {other.record.reference for other in world.neighbours(record)} & kept
@@ -115,7 +117,7 @@ def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
         for record in decisions.kept
         for other in world.neighbours(record)
         if other.record.arrival > record.arrival
-        and world.states[other.record.reference] is State.PENDING
+        and world.states[other.record.reference] is VersionState.PENDING
         and other.record.reference not in duplicates | world.never
     }
     claimed = [claim.record.reference for claim in decisions.claims]
@@ -152,6 +154,10 @@ def test_a_kept_neighbour_goes_before_an_earlier_pending_one() -> None:
     """Even where it is less similar, because a kept version stays kept."""
     earlier, kept, new = (make_record(f"article {number}", sequence=number) for number in range(3))
     neighbours = {new.reference: [Neighbour(earlier, 0, 0.9), Neighbour(kept, 2, 0.8)]}
-    states = {earlier.reference: State.PENDING, kept.reference: State.KEPT, new.reference: State.PENDING}
+    states = {
+        earlier.reference: VersionState.PENDING,
+        kept.reference: VersionState.KEPT,
+        new.reference: VersionState.PENDING,
+    }
     (duplicate,) = decide([new], neighbours, states).duplicates
     assert [match.record.id for match in duplicate.matches] == ["article 1"]

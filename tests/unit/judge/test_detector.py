@@ -17,8 +17,8 @@ from consumer.model.verdict import Verdict, decode_verdict
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import Row
-from storage.records import Record, Stored, Tombstone, Version
+from storage.postings import PostingRow
+from storage.records import Record, StoredVersion, Tombstone, Version
 from tests.builders import RETRACTED, TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group
 
@@ -133,7 +133,7 @@ def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
     """A window shorter than the lag is an error, not a guess."""
 
     class Sweeping(MemoryStore):
-        def read(self, references: object) -> list[Stored | None]:
+        def read(self, references: object) -> list[StoredVersion | None]:
             self.sweep(1 << 60, 100)
             return super().read(references)  # type: ignore[arg-type]  # as it is given
 
@@ -180,7 +180,7 @@ def test_the_time_of_judging_is_looking_up_or_settling() -> None:
     took_s = 0.02
 
     class Slow(MemoryStore):
-        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
             time.sleep(took_s)
             return super().look_up(keys, bytes_max)
 

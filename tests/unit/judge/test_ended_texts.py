@@ -12,14 +12,14 @@ from typing_extensions import override
 from consumer.fingerprint import TextKind
 from consumer.judge import events
 from consumer.judge.comparison import compare
-from consumer.judge.decision import EndedNeighbour, Neighbour, State, state_of
+from consumer.judge.decision import EndedNeighbour, Neighbour, VersionState, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import ended_before
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import EndedBefore, Verdict
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
+from storage.records import Arrival, Record, Release, StoredVersion, Tombstone, Version
 from tests.builders import TIME_MS, make_record, make_tombstone
 from tests.chaos.mixed_feed import mixed_feed
 from tests.chaos.near_articles import SETTINGS, edited, flips, new_text, version_of
@@ -215,14 +215,14 @@ def _by_brute_force(store: Store, version: Version) -> EndedBefore | None:
     ended = [
         stored._replace(ends_at=None)
         for stored in store.scan()
-        if isinstance(stored, Stored)
+        if isinstance(stored, StoredVersion)
         and stored.ends_at is not None
         and stored.ends_at <= version.record.arrival
-        and state_of(stored) is not State.DUPLICATE
+        and state_of(stored) is not VersionState.DUPLICATE
     ]
-    ends = {stored.record.reference: stored.ends_at for stored in store.scan() if isinstance(stored, Stored)}
+    ends = {stored.record.reference: stored.ends_at for stored in store.scan() if isinstance(stored, StoredVersion)}
     found = []
-    for other, pair in zip(ended, compare(Stored(version.record, None, None), ended, SETTINGS), strict=True):
+    for other, pair in zip(ended, compare(StoredVersion(version.record, None, None), ended, SETTINGS), strict=True):
         ends_at = ends[other.record.reference]
         if pair.near and ends_at is not None:
             found.append(EndedNeighbour(Neighbour(other.record, pair.distance, pair.similarity), ends_at))

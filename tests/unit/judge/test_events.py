@@ -23,7 +23,7 @@ from consumer.judge.events import (
     released_event,
     retracted_event,
 )
-from consumer.model.article import Extracted, Reason
+from consumer.model.article import ExtractionOutcome, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -62,7 +62,7 @@ JUDGED = {
     "arrived_at": TIMES,
     "decided_at": TIMES,
     "stamped_at": st.just(msgspec.UNSET) | TIMES,
-    "extracted": st.just(msgspec.UNSET) | st.sampled_from(Extracted).map(str),
+    "extracted": st.just(msgspec.UNSET) | st.sampled_from(ExtractionOutcome).map(str),
     "seen_before": st.just(msgspec.UNSET)
     | st.builds(SeenBefore, first=TIMES, last=TIMES, times=st.integers(1, 1 << 62)),
     "parts": st.just(msgspec.UNSET)

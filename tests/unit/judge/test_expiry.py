@@ -15,7 +15,7 @@ from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 from storage.records import Record, Tombstone
-from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange
+from storage.seen import TEXT_DIGEST_BYTES, SeenChange, SeenTimes
 from tests.builders import TIME_MS, make_version
 from tests.machine_clock import DAY_S, HOUR_S, JUMPS_S, MachineClock
 
@@ -176,7 +176,7 @@ def test_nothing_expires_by_a_time_ahead_of_the_clock(store: Store, machine: Mac
 
 def test_remembered_texts_are_kept_as_well(store: Store, feed: Feed, machine: MachineClock) -> None:
     """What is remembered for years is not forgotten by a clock that is wrong for minutes."""
-    seen = Seen(now_ms(), now_ms(), 0, 1)
+    seen = SeenTimes(now_ms(), now_ms(), 0, 1)
     assert store.change_seen([SeenChange(SEEN, None, seen)]) == [True]
     machine.set_wall(1_000 * DAY_S)
     feed.begin()

@@ -13,7 +13,7 @@ from consumer.evaluation.curves import NEVER_SIMILAR, measure
 from consumer.evaluation.labelled_pairs import LabelledPair
 from consumer.fingerprint import Scheme
 from consumer.fingerprint.facts import pack_facts
-from consumer.judge.comparison import Comparison, compare
+from consumer.judge.comparison import PairComparison, compare
 from consumer.judge.detector import Detector
 from consumer.judge.settings import (
     FACTS_DIFFERING_MIN,
@@ -23,7 +23,7 @@ from consumer.judge.settings import (
     SourceRule,
 )
 from storage.memory import MemoryStore
-from storage.records import Record, Stored, Version
+from storage.records import Record, StoredVersion, Version
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
 from tests.examples import examples
@@ -43,9 +43,9 @@ def article(name: str, facts: set[str], sequence: int = 0, source: str = "wire")
     return Version(msgspec.structs.replace(version.record, facts=packed, text_digest=name.encode() * 16), None)
 
 
-def compared(one: set[str], other: set[str], by: JudgeSettings = GUARDED) -> Comparison:
+def compared(one: set[str], other: set[str], by: JudgeSettings = GUARDED) -> PairComparison:
     """Return the comparison of two near articles with these facts."""
-    a, b = (Stored(article(*given).record, None, None) for given in (("a", one), ("b", other, 1)))
+    a, b = (StoredVersion(article(*given).record, None, None) for given in (("a", one), ("b", other, 1)))
     return compare(a, [b], by)[0]
 
 
@@ -129,7 +129,7 @@ def test_equal_normalised_texts_are_never_held_back() -> None:
     a = article("a", numbers(range(10))).record
     for other in (set(), numbers(range(20, 30))):
         b = msgspec.structs.replace(article("b", other, 1).record, text_digest=a.text_digest)
-        assert compare(Stored(a, None, None), [Stored(b, None, None)], by)[0].near
+        assert compare(StoredVersion(a, None, None), [StoredVersion(b, None, None)], by)[0].near
 
 
 def test_equal_letters_are_held_back_where_facts_differ() -> None:
@@ -137,9 +137,9 @@ def test_equal_letters_are_held_back_where_facts_differ() -> None:
     by = replace(GUARDED, scheme=Scheme("jieba-tfidf/3", facts=True))
     a, b = article("a", numbers(range(10))).record, article("b", numbers(range(20, 30)), 1).record
     b = msgspec.structs.replace(b, text_digest=a.text_digest)
-    assert not compare(Stored(a, None, None), [Stored(b, None, None)], by)[0].near
+    assert not compare(StoredVersion(a, None, None), [StoredVersion(b, None, None)], by)[0].near
     same = msgspec.structs.replace(b, facts=a.facts)
-    assert compare(Stored(a, None, None), [Stored(same, None, None)], by)[0].near
+    assert compare(StoredVersion(a, None, None), [StoredVersion(same, None, None)], by)[0].near
 
 
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
@@ -149,7 +149,7 @@ def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
     for common, asked, near in ((0.0, None, True), (0.0, 0.85, False), (0.8, None, True), (0.8, 0.85, False)):
         rules = MappingProxyType({stricter: SourceRule(facts_shared_min=asked)})
         by = replace(GUARDED, facts_shared_min=common, sources=rules)
-        comparison = compare(Stored(first.record, None, None), [Stored(other.record, None, None)], by)[0]
+        comparison = compare(StoredVersion(first.record, None, None), [StoredVersion(other.record, None, None)], by)[0]
         assert comparison.near is near
         assert comparison.facts_shared_min == max(common, asked or 0.0)
 
@@ -166,7 +166,7 @@ def test_plain_simhash_has_no_guard() -> None:
     a = article("a", numbers(range(10)))
     b = Version(msgspec.structs.replace(a.record, reference=b"b" * 32, facts=b"", text_digest=b"b" * 16), None)
     other = msgspec.structs.replace(b.record, facts=article("b", numbers(range(20, 30))).record.facts)
-    assert compare(Stored(a.record, None, None), [Stored(other, None, None)], plain)[0].near
+    assert compare(StoredVersion(a.record, None, None), [StoredVersion(other, None, None)], plain)[0].near
 
 
 def test_the_judge_keeps_what_the_guard_holds_back() -> None:
@@ -186,8 +186,8 @@ def test_the_judge_keeps_what_the_guard_holds_back() -> None:
 def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
     """They are similar at no threshold, so that the curve is that of the judge as it is configured."""
     articles = {
-        "a": Stored(article("a", numbers(range(10))).record, None, None),
-        "b": Stored(article("b", numbers(range(20, 30)), 1).record, None, None),
+        "a": StoredVersion(article("a", numbers(range(10))).record, None, None),
+        "b": StoredVersion(article("b", numbers(range(20, 30)), 1).record, None, None),
     }
     pairs = [LabelledPair("a", "b", duplicate=False, line=1)]
     assert measure(pairs, articles, GUARDED).similarity.tolist() == [NEVER_SIMILAR]
@@ -197,7 +197,10 @@ def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
 def test_evaluation_never_flags_what_rules_keep_apart() -> None:
     """At no threshold, as the judge never does."""
     a, b = article("a", numbers(range(10))).record, article("b", numbers(range(10)), 1).record
-    articles = {"a": Stored(a, None, None), "b": Stored(msgspec.structs.replace(b, source="blog"), None, None)}
+    articles = {
+        "a": StoredVersion(a, None, None),
+        "b": StoredVersion(msgspec.structs.replace(b, source="blog"), None, None),
+    }
     pairs = [LabelledPair("a", "b", duplicate=True, line=1)]
     apart = replace(SETTINGS, sources=MappingProxyType({"blog": SourceRule(never_with=(a.source,))}))
     assert measure(pairs, articles, apart).similarity.tolist() == [NEVER_SIMILAR]

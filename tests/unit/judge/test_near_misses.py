@@ -21,7 +21,7 @@ from consumer.model.verdict import VerdictEvent
 from consumer.store_tools.releases import Attribution, read_flagged, release
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, are_near, edited, new_text, version_of
 
@@ -155,9 +155,9 @@ def test_what_is_near_is_not_missed() -> None:
     text = new_text(chance)
     first, second = version_of("first", text, 1), version_of("second", edited(text, chance, 0.05), 2)
     assert are_near(first, second)
-    others = ComparisonBatch([Stored(first.record, None, None)])
+    others = ComparisonBatch([StoredVersion(first.record, None, None)])
     references = [first.record.reference]
-    assert NearMisses(SETTINGS, 1.0, MARGIN).missed(Stored(second.record, None, None), references, others) == []
+    assert NearMisses(SETTINGS, 1.0, MARGIN).missed(StoredVersion(second.record, None, None), references, others) == []
 
 
 def test_what_is_never_flagged_misses_nothing() -> None:

@@ -21,7 +21,7 @@ from consumer.telemetry.latest_flags import LatestFlags
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
-from storage.records import Stored, Tombstone, Version, id_hash
+from storage.records import StoredVersion, Tombstone, Version, id_hash
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group
 
@@ -60,7 +60,7 @@ def events(store: Store) -> dict[str, bytes]:
     return stored | {"gone": tombstone.event}
 
 
-def stored_copy(store: Store) -> Stored:
+def stored_copy(store: Store) -> StoredVersion:
     """Return the flagged version."""
     (stored,) = store.read([COPY.record.reference])
     assert stored is not None

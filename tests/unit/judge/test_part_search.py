@@ -15,9 +15,9 @@ from consumer.judge import part_search
 from consumer.judge.binding import Binding
 from consumer.judge.common_hashes import COMMON_FROM, CommonHashes
 from consumer.judge.detector import Detector
-from consumer.judge.part_search import ROW_POSTINGS_MAX, Candidate
+from consumer.judge.part_search import ROW_POSTINGS_MAX, PartCandidate
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict
@@ -25,7 +25,7 @@ from consumer.wiring.components import engine, judge_settings, lexicon_of, versi
 from storage.clock import MS_PER_DAY
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import LANE_PARTS, Row, all_keys, lane_of, part_keys, postings_of
+from storage.postings import LANE_PARTS, PostingRow, all_keys, lane_of, part_keys, postings_of
 from storage.records import Tombstone, Version
 from storage.watched import Result, StoreCall, WatchedStore
 from tests.builders import TIME_MS, make_tombstone
@@ -87,7 +87,7 @@ class Parts:
     def version(self, article_id: str, body: str, at_ms: int | None = None) -> Version:
         """Return the version of an article that arrives next, or at that time."""
         self._arrived += 1
-        arrived_at = ArrivedAt(TIME_MS + 1_000 * self._arrived if at_ms is None else at_ms, self._arrived)
+        arrived_at = ArrivalTime(TIME_MS + 1_000 * self._arrived if at_ms is None else at_ms, self._arrived)
         return self.builder.versions([Article(article_id, body)], [arrived_at], self.engine.fingerprint([body]))[0]
 
     def judge(self, *versions: Version | Tombstone) -> list[Verdict]:
@@ -304,7 +304,7 @@ def test_a_very_wide_row_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> 
     story, taken_apart = text(1), list[int]()
     plain = part_search._candidates_in
 
-    def noting(rows: Mapping[bytes, Row]) -> dict[bytes, Sequence[Candidate]]:
+    def noting(rows: Mapping[bytes, PostingRow]) -> dict[bytes, Sequence[PartCandidate]]:
         taken_apart.extend(len(row.postings) for row in rows.values())
         return plain(rows)
 

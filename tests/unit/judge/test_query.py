@@ -13,8 +13,8 @@ from consumer.judge.judge import QueryResult
 from consumer.judge.settings import SourceRule
 from consumer.model.verdict import EndedBefore, decode_verdict
 from storage.memory import MemoryStore
-from storage.postings import Row
-from storage.records import Stored, Tombstone, Version
+from storage.postings import PostingRow
+from storage.records import StoredVersion, Tombstone, Version
 from tests.builders import TIME_MS
 from tests.chaos.mixed_feed import mixed_feed
 from tests.chaos.near_articles import SETTINGS, new_text, version_of
@@ -45,7 +45,7 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
             ended[arrived.record.reference] = found.ended_before
     answered = 0
     for stored in store.scan():
-        if isinstance(stored, Stored) and stored.verdict is not None:
+        if isinstance(stored, StoredVersion) and stored.verdict is not None:
             verdict = decode_verdict(stored.verdict)
             names = asked[stored.record.reference]
             assert bool(names) == (verdict.outcome == "duplicate")
@@ -117,7 +117,7 @@ def test_a_query_looks_up_all_of_its_articles_at_once() -> None:
     class CountingStore(MemoryStore):
         look_ups = 0
 
-        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
             self.look_ups += 1
             return super().look_up(keys, bytes_max)
 

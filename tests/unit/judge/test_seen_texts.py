@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from consumer.fingerprint import TextKind
 from consumer.judge.detector import Detector
-from consumer.judge.seen_texts import SeenTexts
+from consumer.judge.seen_texts import TextMemory
 from consumer.model.verdict import SeenBefore, Verdict
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_DAY
@@ -17,7 +17,7 @@ from storage.errors import StoreError
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Version
-from storage.seen import Seen, SeenChange, merged
+from storage.seen import SeenChange, SeenTimes, merged
 from storage.watched import Result, StoreCall, WatchedStore
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS
@@ -139,7 +139,7 @@ def test_what_came_late_moves_the_beginning_and_is_not_counted() -> None:
     judge = detector(store)
     judge.judge([version("new", 5)])
     judge.judge([version("late", 0)])
-    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS, TIME_MS + 5 * MS_PER_DAY, 0, 1)]
+    assert [seen for _, seen in store.scan_seen()] == [SeenTimes(TIME_MS, TIME_MS + 5 * MS_PER_DAY, 0, 1)]
 
 
 def test_texts_without_a_character_are_not_remembered() -> None:
@@ -163,7 +163,7 @@ class Racing(MemoryStore):
             self._left -= 1
             for digest in [change.digest for change in changes]:
                 (now,) = self.seen([digest])
-                other = Seen(TIME_MS - 1, TIME_MS, 1_000, 1) if now is None else now._replace(times=now.times + 1)
+                other = SeenTimes(TIME_MS - 1, TIME_MS, 1_000, 1) if now is None else now._replace(times=now.times + 1)
                 super().change_seen([SeenChange(digest, now, other)])
         return super().change_seen(changes)
 
@@ -173,7 +173,7 @@ def test_what_another_process_saw_meanwhile_is_kept() -> None:
     store = Racing(3)
     judge = detector(store)
     judge.judge([version("a", 1)])
-    assert [seen for _, seen in store.scan_seen()] == [Seen(TIME_MS - 1, TIME_MS + MS_PER_DAY, 0, 4)]
+    assert [seen for _, seen in store.scan_seen()] == [SeenTimes(TIME_MS - 1, TIME_MS + MS_PER_DAY, 0, 4)]
     assert judge.tally.lost_compare_and_sets == 3
 
 
@@ -260,8 +260,8 @@ def test_a_query_says_it_too_and_remembers_nothing() -> None:
 
 def test_two_memories_of_the_same_arrivals_count_them_once() -> None:
     """As after a copy, in whichever order."""
-    old, new = Seen(1, 50, 3, 20), Seen(10, 60, 1, 4)
-    assert merged(old, new) == merged(new, old) == Seen(1, 60, 1, 20)
+    old, new = SeenTimes(1, 50, 3, 20), SeenTimes(10, 60, 1, 4)
+    assert merged(old, new) == merged(new, old) == SeenTimes(1, 60, 1, 20)
     assert merged(old, old) == old
 
 
@@ -269,5 +269,5 @@ def test_an_attempt_keeps_the_settings() -> None:
     """What a batch counts is kept apart, what it remembers is not."""
     judge = detector(MemoryStore())
     attempt = judge.attempt()
-    assert attempt.seen_texts == SeenTexts(judge.store, judge.seen_ms, SETTINGS.window_ms, attempt.tally)
+    assert attempt.seen_texts == TextMemory(judge.store, judge.seen_ms, SETTINGS.window_ms, attempt.tally)
     assert attempt.tally is not judge.tally

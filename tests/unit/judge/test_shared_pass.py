@@ -12,7 +12,7 @@ from consumer.judge.candidates import Candidates, Probe, find_candidates, probe_
 from consumer.judge.near_postings import ArticleRows, rank_together
 from consumer.judge.settings import JudgeSettings
 from storage.memory import MemoryStore
-from storage.postings import Row, postings_of
+from storage.postings import PostingRow, postings_of
 from storage.records import Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
@@ -95,7 +95,7 @@ def test_what_needs_a_search_of_its_own_is_left_to_it(monkeypatch: pytest.Monkey
     monkeypatch.setattr(near_postings, "POSTINGS_NEAR_MAX", len(new.record.keys))
     assert not ranks(rows_of(new, [copy, another]))
     monkeypatch.setattr(near_postings, "ROWS_BYTES_MAX", sum(map(len, single.by_bands)))
-    far = [Row(bytes(56), truncated=False).packed]
+    far = [PostingRow(bytes(56), truncated=False).packed]
     assert ranks(single._replace(by_blocks=single.by_bands))
     assert not ranks(single._replace(by_bands=[*single.by_bands, *far]))
     assert not ranks(single._replace(by_blocks=[*single.by_blocks, *far]))

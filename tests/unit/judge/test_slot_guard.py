@@ -11,11 +11,11 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint import Scheme, Slot
 from consumer.fingerprint.slots import pack_slots
-from consumer.judge.comparison import Comparison, compare
+from consumer.judge.comparison import PairComparison, compare
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.memory import MemoryStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
 
@@ -34,10 +34,10 @@ def article(name: str, filling: str, sequence: int = 0, source: str = "wire") ->
     return Version(msgspec.structs.replace(version.record, facts=packed, text_digest=name.encode() * 16), None)
 
 
-def compared(one: str, other: str, by: JudgeSettings = GUARDED, source: str = "wire") -> Comparison:
+def compared(one: str, other: str, by: JudgeSettings = GUARDED, source: str = "wire") -> PairComparison:
     """Return the comparison of two near articles with these values, the second one of this source."""
     a, b = article("a", one).record, article("b", other, 1, source).record
-    return compare(Stored(a, None, None), [Stored(b, None, None)], by)[0]
+    return compare(StoredVersion(a, None, None), [StoredVersion(b, None, None)], by)[0]
 
 
 @given(values, values)

@@ -13,7 +13,15 @@ from consumer.judge.tally import Tally
 from consumer.model.verdict import Verdict, VerdictEvent
 from storage.errors import StoreError
 from storage.memory import MemoryStore
-from storage.records import REFERENCE_BYTES, Stored, Tombstone, Version, encode_record, id_hash, stretch_reference
+from storage.records import (
+    REFERENCE_BYTES,
+    StoredVersion,
+    Tombstone,
+    Version,
+    encode_record,
+    id_hash,
+    stretch_reference,
+)
 from tests.builders import TIME_MS, make_record
 from tests.protocol.articles import FAR, RETURNING_OFTEN, make_article
 from tests.protocol.returns import message, retraction
@@ -134,7 +142,7 @@ def test_without_stretches_old_content_is_a_replay() -> None:
 class LosingStore(MemoryStore):
     """A store in which another process is always faster."""
 
-    def create(self, versions: Sequence[Version]) -> list[Stored]:
+    def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Create each later stretch for another delivery first, which ended at once."""
         for version in versions:
             if version.record.stretch:
@@ -171,12 +179,12 @@ class CountingStore(MemoryStore):
         super().__init__()
         self.reads = 0
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read, and count."""
         self.reads += len(references)
         return super().read(references)
 
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Refuse: senders choose how long it is."""
         raise AssertionError(id_hash)
 

@@ -8,7 +8,7 @@ import pytest
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.candidates import probe_keys
-from consumer.judge.versions import ArrivedAt, VersionBuilder, tombstone
+from consumer.judge.versions import ArrivalTime, VersionBuilder, tombstone
 from consumer.model.article import Article
 from consumer.model.verdict import decode_verdict
 from storage.postings import lane_of
@@ -38,7 +38,7 @@ def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
 def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: bool = True, digest: int = 0) -> Record:
     """Return the record of one article."""
     builder = VersionBuilder("test/1", PLAN, lane1)
-    (version,) = builder.versions([article], [ArrivedAt(TIME_MS, 3)], fingerprints(kind, digest=digest))
+    (version,) = builder.versions([article], [ArrivalTime(TIME_MS, 3)], fingerprints(kind, digest=digest))
     assert version.body == article.body
     return version.record
 
@@ -113,7 +113,7 @@ def test_the_reference_is_of_the_text_as_written() -> None:
     """A scheme that folds a script finds what was said under another; the digest is of the folded text."""
     written = np.full((1, 16), 7, np.uint8)
     folded = replace(fingerprints(TextKind.LONG, digest=5), written_digests=written)
-    (version,) = VersionBuilder("test/2", PLAN, lane1=True).versions([ARTICLE], [ArrivedAt(TIME_MS, 3)], folded)
+    (version,) = VersionBuilder("test/2", PLAN, lane1=True).versions([ARTICLE], [ArrivalTime(TIME_MS, 3)], folded)
     assert version.record.reference == built(digest=7).reference
     assert version.record.text_digest == bytes([5]) * 16
 
@@ -121,7 +121,7 @@ def test_the_reference_is_of_the_text_as_written() -> None:
 def test_each_article_of_a_batch_gets_its_own() -> None:
     """Arrivals, fingerprints and fields belong to their article."""
     articles = [msgspec.structs.replace(ARTICLE, id=f"article {n}", source=f"source {n}") for n in range(3)]
-    arrivals = [ArrivedAt(TIME_MS + n, 10 * n) for n in range(3)]
+    arrivals = [ArrivalTime(TIME_MS + n, 10 * n) for n in range(3)]
     kinds = (TextKind.LONG, TextKind.EMPTY, TextKind.SHORT)
     versions = VersionBuilder("test/1", PLAN, lane1=True).versions(articles, arrivals, fingerprints(*kinds))
     assert [
@@ -139,9 +139,9 @@ def test_each_article_of_a_batch_gets_its_own() -> None:
 
 def test_a_retraction_is_named_by_where_it_stood() -> None:
     """The same place is a replay, another place is another retraction; the event is stored with it."""
-    first = tombstone("a", ArrivedAt(TIME_MS, 3), b"feed:3", TIME_MS + 9)
-    again = tombstone("a", ArrivedAt(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
-    other = tombstone("a", ArrivedAt(TIME_MS, 4), b"feed:4", TIME_MS + 9)
+    first = tombstone("a", ArrivalTime(TIME_MS, 3), b"feed:3", TIME_MS + 9)
+    again = tombstone("a", ArrivalTime(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
+    other = tombstone("a", ArrivalTime(TIME_MS, 4), b"feed:4", TIME_MS + 9)
     assert first.reference == again.reference != other.reference
     assert first.id_hash == id_hash("a")
     assert (first.time_ms, first.sequence) == (TIME_MS, 3)
@@ -163,5 +163,5 @@ def test_a_short_text_whose_letters_are_compared_has_keys_of_both_lanes(
 ) -> None:
     """So that a long one with the same letters finds it; one without a shingle has none of lane 1."""
     made = replace(fingerprints(TextKind.SHORT), marked=marked, sketches=np.full((1, 256), byte, np.uint8))
-    (version,) = VersionBuilder("test/1", PLAN, lane1).versions([ARTICLE], [ArrivedAt(TIME_MS, 3)], made)
+    (version,) = VersionBuilder("test/1", PLAN, lane1).versions([ARTICLE], [ArrivalTime(TIME_MS, 3)], made)
     assert [lane_of(key) for key in version.record.keys] == lanes

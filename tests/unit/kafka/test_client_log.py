@@ -2,7 +2,7 @@
 
 import logging
 
-from consumer.kafka.client_log import Seldom, client_log
+from consumer.kafka.client_log import ConnectionLogFilter, client_log
 
 
 class Clock:
@@ -16,7 +16,7 @@ class Clock:
         return self.now_s
 
 
-def shown(seldom: Seldom, message: str) -> str | None:
+def shown(seldom: ConnectionLogFilter, message: str) -> str | None:
     """What becomes of a line."""
     record = logging.LogRecord("dupwatch.kafka", logging.ERROR, "", 0, "%s", (message,), None)
     return record.getMessage() if seldom.filter(record) else None
@@ -30,7 +30,7 @@ def fail(thread: str, milliseconds: int = 0, client: int = 1) -> str:
 def test_a_connection_that_fails_is_told_once_a_minute_with_how_often() -> None:
     """Also where another client of the same kind took its place."""
     clock = Clock()
-    seldom = Seldom(clock)
+    seldom = ConnectionLogFilter(clock)
     assert shown(seldom, fail("a:1")) == fail("a:1")
     for number in range(5):
         clock.now_s += 1
@@ -43,7 +43,7 @@ def test_a_connection_that_fails_is_told_once_a_minute_with_how_often() -> None:
 
 def test_other_connections_and_other_lines_are_told() -> None:
     """Each connection has a minute of its own, and what is no failed connection is always told."""
-    seldom = Seldom(Clock())
+    seldom = ConnectionLogFilter(Clock())
     lines = [fail("a:1"), fail("b:1"), "SESSTMOUT [rdkafka#consumer-1]: session timed out"]
     assert [shown(seldom, line) for line in (*lines, lines[2])] == [*lines, lines[2]]
     assert [shown(seldom, line) for line in lines] == [None, None, lines[2]]
@@ -51,4 +51,4 @@ def test_other_connections_and_other_lines_are_told() -> None:
 
 def test_the_clients_log_is_filtered() -> None:
     """The one that every client is given."""
-    assert any(isinstance(filtering, Seldom) for filtering in client_log.filters)
+    assert any(isinstance(filtering, ConnectionLogFilter) for filtering in client_log.filters)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from consumer.kafka.client_properties import ALIASES, RULES, Between, Matching, OneOf, Rule
+from consumer.kafka.client_properties import ALIASES, RULES, ChoiceLimit, PatternLimit, PropertyRule, RangeLimit
 from consumer.kafka.client_settings import KafkaOptions, admin_settings, consumer_settings, producer_settings
 from consumer.kafka.clients import refusal
 from consumer.model.errors import ConfigError
@@ -20,7 +20,7 @@ PAGE: Final = HERE.parents[2] / "docs" / "operate" / "client_settings.md"
 REFUSED: Final = [
     name for name in (*RULES, *ALIASES) if (rule := RULES.get(ALIASES.get(name, name))) and rule.limits is None
 ]
-BOUNDED: Final = [(name, rule.limits) for name, rule in RULES.items() if isinstance(rule.limits, Between)]
+BOUNDED: Final = [(name, rule.limits) for name, rule in RULES.items() if isinstance(rule.limits, RangeLimit)]
 OF_LIBRARY: Final = [setting.name for setting in settings_of_library()]
 SECRET: Final = "c4nary"
 
@@ -218,7 +218,7 @@ def test_the_page_is_the_table(*, refused: bool) -> None:
 
 
 def _rows(*, refused: bool) -> Iterator[str]:
-    grouped: dict[Rule, list[str]] = {}
+    grouped: dict[PropertyRule, list[str]] = {}
     for name, rule in RULES.items():
         if (rule.limits is None) == refused:
             also = [f"`{alias}`" for alias, other in ALIASES.items() if other == name]
@@ -227,13 +227,13 @@ def _rows(*, refused: bool) -> Iterator[str]:
         yield f"| {', '.join(names)} | {_described(rule)}{rule.why} |"
 
 
-def _described(rule: Rule) -> str:
+def _described(rule: PropertyRule) -> str:
     match rule.limits:
-        case Between(low, high):
+        case RangeLimit(low, high):
             return f"{low:,} to {high:,} | "
-        case OneOf(words):
+        case ChoiceLimit(words):
             return f"{', '.join(f'`{word}`' for word in words)} | "
-        case Matching(_, described):
+        case PatternLimit(_, described):
             return f"{described} | "
         case None:
             return ""

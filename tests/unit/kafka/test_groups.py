@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka import groups
-from consumer.kafka.groups import FILLING, Committed, Group, Topics
+from consumer.kafka.groups import FILLING, CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.model.errors import ConfigError, SourceError
 from storage.backoff import Backoff
 
@@ -46,15 +46,15 @@ class Client:
 
 
 @pytest.fixture
-def group(monkeypatch: pytest.MonkeyPatch) -> Group:
+def group(monkeypatch: pytest.MonkeyPatch) -> ConsumerGroup:
     """A group whose clients are the test's to give."""
     monkeypatch.setattr(groups, "_PAUSES", Backoff(0.0, 0.0))
-    group: Any = object.__new__(Group)
+    group: Any = object.__new__(ConsumerGroup)
     group.name, group._brokers = "new", "127.0.0.1:9"
     return group  # type: ignore[no-any-return]
 
 
-def given(group: Group, *answers: int | tuple[int, str | None]) -> Client:
+def given(group: ConsumerGroup, *answers: int | tuple[int, str | None]) -> Client:
     """Have the group's clients answer so."""
     client: Any = Client(*answers)
     group._consumer = group._waiting = client
@@ -62,24 +62,24 @@ def given(group: Group, *answers: int | tuple[int, str | None]) -> Client:
     return created
 
 
-def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: Group) -> None:
+def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: ConsumerGroup) -> None:
     """The first who asks has the topic of offsets made; offsets of an open transaction are to be settled."""
     given(group, *PASSING, (7, "dupwatch migrate: filling"))
-    assert group.committed([KEY]) == {KEY: Committed(7, FILLING)}
+    assert group.committed([KEY]) == {KEY: CommittedOffset(7, FILLING)}
     client = given(group, *PASSING, (0, None))
-    group.commit({KEY: Committed(7, FILLING)})
+    group.commit({KEY: CommittedOffset(7, FILLING)})
     assert [(place.offset, place.metadata) for place in client.commits] == [(7, "dupwatch migrate: filling")]
 
 
-def test_nothing_committed_is_left_out(group: Group) -> None:
+def test_nothing_committed_is_left_out(group: ConsumerGroup) -> None:
     """A negative offset is none, and no note is an empty one."""
     given(group, (-1001, None))
     assert group.committed([KEY]) == {}
     given(group, (0, None))
-    assert group.committed([KEY]) == {KEY: Committed(0)}
+    assert group.committed([KEY]) == {KEY: CommittedOffset(0)}
 
 
-def test_waiting_has_an_end(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_has_an_end(group: ConsumerGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no coordinator comes, and where the brokers will not, that is said."""
     given(group, KafkaError.NOT_COORDINATOR)
     with pytest.raises(SourceError, match="new cannot be read or set"):
@@ -94,11 +94,11 @@ def test_waiting_has_an_end(group: Group, monkeypatch: pytest.MonkeyPatch) -> No
     assert client.answers == [(7, None)]
 
 
-def test_who_is_in_a_group_keeps_others_from_setting_its_offsets(group: Group) -> None:
+def test_who_is_in_a_group_keeps_others_from_setting_its_offsets(group: ConsumerGroup) -> None:
     """Consumers that were started before the switch are told of in words."""
     given(group, KafkaError.UNKNOWN_MEMBER_ID)
     with pytest.raises(ConfigError, match="the group new has running consumers"):
-        group.commit({KEY: Committed(7, FILLING)})
+        group.commit({KEY: CommittedOffset(7, FILLING)})
 
 
 class Listed:
@@ -131,14 +131,14 @@ class Listed:
 )
 def test_empty_is_what_is_known_to_be(state: ConsumerGroupState | None, *, empty: bool) -> None:
     """Nobody knows the group, or says that nobody is in it; any other state is of a group with members."""
-    topics: Any = object.__new__(Topics)
+    topics: Any = object.__new__(GroupTopics)
     topics._admin, topics._brokers = Listed(state), "127.0.0.1:9"
     assert topics.empty("old") is empty
 
 
 def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
     """A list that is not whole says nothing of who is not in it."""
-    topics: Any = object.__new__(Topics)
+    topics: Any = object.__new__(GroupTopics)
     topics._admin, topics._brokers = Listed(None, KafkaError(KafkaError._TIMED_OUT, "broker 2 is down")), "here:9"
     with pytest.raises(SourceError, match=r"broker 2 is down .* every broker of here:9 runs"):
         topics.empty("old")

@@ -11,7 +11,7 @@ from consumer.kafka.offset_metadata import (
     NOTE_BYTES_MAX,
     NOTHING,
     REASON_CHARS_MAX,
-    Held,
+    HoldReason,
     Note,
     UnreadableNote,
     decode_note,
@@ -26,7 +26,7 @@ NOTES = st.builds(
     Note,
     highest_ms=st.none() | COUNTS,
     window=st.lists(st.tuples(COUNTS, COUNTS), max_size=WINDOW_COUNTS_MAX).map(tuple),
-    held=st.none() | st.builds(Held, bad=COUNTS, records=COUNTS, reason=REASONS, batch_offset=OFFSETS),
+    held=st.none() | st.builds(HoldReason, bad=COUNTS, records=COUNTS, reason=REASONS, batch_offset=OFFSETS),
     free_until=st.integers(0, 2**63 - 1),
     migrate=st.sampled_from([None, "filling", "switched"]),
 )
@@ -68,7 +68,7 @@ def test_the_words_of_older_migrations_are_read_and_written(state: str) -> None:
     """Consumers of an older version look for them before they start."""
     written = f"dupwatch migrate: {state}"
     assert encode_note(decode_note(written)) == written
-    note = Note(migrate="switched", held=Held(bad=3, records=4))
+    note = Note(migrate="switched", held=HoldReason(bad=3, records=4))
     assert decode_note(encode_note(note)) == note
 
 
@@ -98,5 +98,5 @@ def test_what_is_damaged_or_of_another_format_is_unreadable(metadata: str) -> No
 
 def test_a_hold_says_what_has_happened() -> None:
     """With the reason that was most frequent, where there is one."""
-    assert Held(bad=600, records=1_000).sentence() == "600 of the last 1,000 records cannot be judged"
-    assert Held(bad=6, records=10, reason="invalid_json").sentence().endswith("most often for invalid_json")
+    assert HoldReason(bad=600, records=1_000).sentence() == "600 of the last 1,000 records cannot be judged"
+    assert HoldReason(bad=6, records=10, reason="invalid_json").sentence().endswith("most often for invalid_json")

@@ -20,7 +20,7 @@ from consumer.judge.detector import Detector
 from consumer.model.verdict import EndedBefore, VerdictEvent, encode
 from consumer.wiring.stores import opened_store
 from storage.interface import Store
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.cli.command import articles, json_lines, run_process, text, write_lines
 from tests.machine_clock import DAY_S, JUMPS_S, MachineClock
 
@@ -236,7 +236,7 @@ def test_mappings_are_articles(window: dupwatch.Window) -> None:
     (first,) = window.judge(MappingProxyType(line | {"published_at": "2026-01-31T08:15:30+08:00"}))
     assert window.judge([dupwatch.Article(**line), line]) == [first, first]
     (stored,) = window._store.history(window._versions([window._valid(A)])[0].record.id_hash)
-    assert isinstance(stored, Stored)
+    assert isinstance(stored, StoredVersion)
     assert stored.record.published_at == 1_769_818_530
     alone, text_alone, own = window.check([{"id": "b", "body": B.body}, B.body, line])
     assert alone == text_alone == window.check({"id": "b", "body": B.body})[0]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from consumer.lifecycle.background import PAUSE_S, Following
+from consumer.lifecycle.background import PAUSE_S, PeriodicCheck
 
 WAIT_S = 60
 
@@ -22,7 +22,7 @@ def test_looks_go_on_after_one_that_fails(caplog: pytest.LogCaptureFixture) -> N
         if len(looks) == 3:
             enough.set()
 
-    with caplog.at_level(logging.ERROR), Following("files", look, 0.01):
+    with caplog.at_level(logging.ERROR), PeriodicCheck("files", look, 0.01):
         assert enough.wait(WAIT_S)
     seen = len(looks)
     assert seen >= 3
@@ -38,7 +38,7 @@ def test_a_look_that_hangs_holds_up_nobody() -> None:
         begun.set()
         go_on.wait(WAIT_S)
 
-    with Following("hanging", hang, 0.01):
+    with PeriodicCheck("hanging", hang, 0.01):
         assert begun.wait(WAIT_S)
     (left,) = [thread for thread in threading.enumerate() if thread.name == "hanging"]
     assert left.daemon

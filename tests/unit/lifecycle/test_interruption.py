@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from consumer.lifecycle.interruption import UNINTERRUPTED, Drain, Interruption
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned
 
 
@@ -23,7 +23,7 @@ def test_a_run_without_limits_finishes_its_batch() -> None:
 
 def test_a_stopped_run_has_limited_time_to_finish() -> None:
     """The clock starts when it is asked to stop, and ends every kind of work."""
-    stopping = Stopping()
+    stopping = StopSignal()
     drain = Drain(stopping, 60.0)
     for check in every_check(drain):
         check()

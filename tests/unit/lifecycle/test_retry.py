@@ -6,7 +6,7 @@ import pytest
 
 from consumer.lifecycle import retry
 from consumer.lifecycle.interruption import UNINTERRUPTED
-from consumer.lifecycle.retry import UntilStoreReachable
+from consumer.lifecycle.retry import StoreRetry
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from storage.backoff import Backoff
@@ -30,14 +30,14 @@ class Outages:
 def test_a_call_is_repeated_until_it_succeeds() -> None:
     """Each failure is reported, and so is the end of the outage."""
     outages, store = Outages(), Flickering(3, AWAY)
-    assert UntilStoreReachable(UNINTERRUPTED.while_judging, Hooks(outages)).call(store.call) == 4
+    assert StoreRetry(UNINTERRUPTED.while_judging, Hooks(outages)).call(store.call) == 4
     assert outages.reasons == ["no route"] * 3 + [None]
 
 
 def test_pauses_grow() -> None:
     """Consumers do not hammer a store that is away, nor all call it at the moment it is back."""
     began_s = time.monotonic()
-    UntilStoreReachable(UNINTERRUPTED.while_judging, Hooks()).call(Flickering(4, AWAY).call)
+    StoreRetry(UNINTERRUPTED.while_judging, Hooks()).call(Flickering(4, AWAY).call)
     assert time.monotonic() - began_s > 0.5 * (0.1 + 0.2 + 0.4 + 0.8)
 
 
@@ -54,7 +54,7 @@ def test_waiting_ends_when_the_batch_is_abandoned(monkeypatch: pytest.MonkeyPatc
             raise Abandoned("taken away")
 
     with pytest.raises(Abandoned, match="taken away"):
-        UntilStoreReachable(proceed, Hooks()).call(store.call)
+        StoreRetry(proceed, Hooks()).call(store.call)
     assert store.calls == 1
 
 
@@ -65,4 +65,4 @@ def test_other_errors_are_raised_at_once() -> None:
         raise StoreRefused("other settings")
 
     with pytest.raises(StoreRefused):
-        UntilStoreReachable(UNINTERRUPTED.while_judging, Hooks()).call(refuse)
+        StoreRetry(UNINTERRUPTED.while_judging, Hooks()).call(refuse)

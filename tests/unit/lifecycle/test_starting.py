@@ -4,14 +4,14 @@ import threading
 
 import pytest
 
-from consumer.lifecycle.background import Starting
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.background import StartUpCalls
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import ThreadTurned, Turns
-from consumer.model.errors import NotBegun, StoreBroken
+from consumer.model.errors import StoppedBeforeStart, StoreBroken
 from consumer.model.hooks import Hooks
 
 
-class Asked(Stopping):
+class Asked(StopSignal):
     """Is asked to stop at the given turn of the thread."""
 
     def __init__(self, turns: int) -> None:
@@ -31,7 +31,7 @@ class Asked(Stopping):
 
 def test_a_call_returns_its_result_or_raises_its_error() -> None:
     """As if it had been called directly."""
-    starting = Starting(Stopping(), Turns(Hooks()))
+    starting = StartUpCalls(StopSignal(), Turns(Hooks()))
     assert starting.call(lambda: "answer") == "answer"
 
     def fail() -> None:
@@ -45,8 +45,8 @@ def test_a_call_that_hangs_is_abandoned_when_the_run_is_asked_to_stop() -> None:
     """The wait is progress meanwhile."""
     release, asked = threading.Event(), Asked(3)
     try:
-        with pytest.raises(NotBegun):
-            Starting(asked, Turns(Hooks(asked))).call(release.wait)
+        with pytest.raises(StoppedBeforeStart):
+            StartUpCalls(asked, Turns(Hooks(asked))).call(release.wait)
     finally:
         release.set()
     assert asked.turns == 3

@@ -14,7 +14,7 @@ from consumer.fingerprint.facts import pack_facts
 from consumer.judge.detector import Detector
 from consumer.judge.events import retracted_event
 from consumer.judge.settings import JudgeSettings
-from consumer.migration.adopting import Adopted, AdoptingJudge
+from consumer.migration.adopting import AdoptingJudge, AdoptionCounts
 from consumer.model.verdict import Released, VerdictEvent
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import verify
@@ -23,7 +23,7 @@ from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
-from storage.records import Stored, Tombstone, Version, id_hash, reference_of
+from storage.records import StoredVersion, Tombstone, Version, id_hash, reference_of
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import near_group, new_text, version_of
 
@@ -57,7 +57,7 @@ def state(store: Store) -> dict[bytes, tuple[object, ...]]:
     """Return what a store holds of each version: the record, the verdict, and which of its postings exist."""
     found: dict[bytes, tuple[object, ...]] = {}
     for stored in store.scan():
-        if isinstance(stored, Stored):
+        if isinstance(stored, StoredVersion):
             reference = stored.record.reference
             rows = store.look_up(stored.record.keys)
             found[reference] = (stored, [reference in row.postings["reference"].tolist() for row in rows])
@@ -243,12 +243,12 @@ class Unlocked(MemoryStore):
         self.filled: LmdbStore | None = None
         self.asked = 0
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read, unless the other store is locked."""
         self._check()
         return super().read(references)
 
-    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+    def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Read, unless the other store is locked."""
         self._check()
         return super().history(id_hash)
@@ -277,7 +277,7 @@ def test_a_batch_is_written_at_once_and_counted_once(tmp_path: Path) -> None:
     assert store._environment._map_bytes() > size
     assert environment.info()["last_txnid"] == committed + 1
     assert state(store) == state(in_memory.store)
-    assert fill.adopted == in_memory.adopted == Adopted(2, 31, 0, 31)
+    assert fill.adopted == in_memory.adopted == AdoptionCounts(2, 31, 0, 31)
     assert (fill.tally.versions, fill.tally.kept, fill.tally.replays) == (
         in_memory.tally.versions,
         in_memory.tally.kept,

@@ -8,7 +8,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.migration.adopting import AdoptingJudge
 from storage.memory import MemoryStore
-from storage.records import ALLOW, BankMatch, Stored, Version
+from storage.records import ALLOW, BankMatch, StoredVersion, Version
 from tests.builders import TIME_MS
 from tests.protocol.articles import FAR, RETURNING_OFTEN, make_article
 from tests.protocol.returns import message, retraction
@@ -37,9 +37,9 @@ def filled(before: MemoryStore, *feed: Version, settings: JudgeSettings = RETURN
     return store
 
 
-def stored_in(store: MemoryStore) -> dict[bytes, Stored]:
+def stored_in(store: MemoryStore) -> dict[bytes, StoredVersion]:
     """Return all versions."""
-    return {each.record.reference: each for each in store.scan() if isinstance(each, Stored)}
+    return {each.record.reference: each for each in store.scan() if isinstance(each, StoredVersion)}
 
 
 def without_origin(version: Version) -> Version:
@@ -107,7 +107,7 @@ def test_a_retraction_is_followed_by_the_stretch_that_was_judged() -> None:
     assert [judge.judge([arrived])[0] for arrived in (A0, gone, copy, A4)] == sent
 
 
-def sorted_by_arrival(stored: dict[bytes, Stored]) -> list[Stored]:
+def sorted_by_arrival(stored: dict[bytes, StoredVersion]) -> list[StoredVersion]:
     """Return versions in order of arrival."""
     return sorted(stored.values(), key=lambda each: each.record.arrival)
 

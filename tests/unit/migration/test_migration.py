@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from consumer.kafka.groups import FILLING, SWITCHED, Committed
+from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset
 from consumer.kafka.message import Offsets
-from consumer.kafka.offset_metadata import Held, Note
+from consumer.kafka.offset_metadata import HoldReason, Note
 from consumer.kafka.offset_range import Ranges
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.migration import migration, offsets
-from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
+from consumer.migration.migration import FillCaughtUp, Migration, MigrationPlan, WindowGap
 from consumer.migration.offsets import GAP_MS, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
@@ -34,12 +34,14 @@ class OldGroup:
         self.members = 1
         self.asked_settled = False
 
-    def committed(self, partitions: Sequence[Partition], *, settled: bool = False) -> dict[Partition, Committed]:
+    def committed(self, partitions: Sequence[Partition], *, settled: bool = False) -> dict[Partition, CommittedOffset]:
         """Return the offsets. While the group has members, there is always an open transaction."""
         assert not settled or self.members == 0
         self.asked_settled = settled
         return {
-            key: Committed(self.offsets[key], self.notes.get(key, Note())) for key in partitions if key in self.offsets
+            key: CommittedOffset(self.offsets[key], self.notes.get(key, Note()))
+            for key in partitions
+            if key in self.offsets
         }
 
 
@@ -49,15 +51,15 @@ class NewGroup:
     name = "new"
 
     def __init__(self, old: OldGroup) -> None:
-        self.offsets: dict[Partition, Committed] = {}
+        self.offsets: dict[Partition, CommittedOffset] = {}
         self.saved: list[tuple[dict[Partition, int], Note]] = []
         self._old = old
 
-    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, Committed]:
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, CommittedOffset]:
         """Return the offsets of a fill."""
         return {key: committed for key, committed in self.offsets.items() if key in partitions}
 
-    def commit(self, places: Mapping[Partition, Committed]) -> None:
+    def commit(self, places: Mapping[Partition, CommittedOffset]) -> None:
         """Set the offsets, all with the same note but for the switch."""
         (state,) = {committed.note.migrate for committed in places.values()}
         note = Note(migrate=state)
@@ -154,7 +156,7 @@ class Reading:
 class Filling:
     """A pipeline that fills what it reads, batch by batch."""
 
-    def __init__(self, cluster: Cluster, source: Reading, journal: Any, stopping: Stopping) -> None:  # noqa: ANN401
+    def __init__(self, cluster: Cluster, source: Reading, journal: Any, stopping: StopSignal) -> None:  # noqa: ANN401
         self._cluster, self._source, self._journal, self._stopping = cluster, source, journal, stopping
 
     def run(self) -> None:
@@ -179,7 +181,7 @@ class Reports:
 
     def listen(self, hooks: Hooks) -> None:
         """Listen to both kinds of reports."""
-        hooks.on(CaughtUp, lambda _: self.lines.append("caught up"))
+        hooks.on(FillCaughtUp, lambda _: self.lines.append("caught up"))
         hooks.on(WindowGap, lambda gap: self.lines.append(gap.sentence))
 
 
@@ -187,7 +189,7 @@ class Moving:
     """A migration over a fake cluster."""
 
     def __init__(self, cluster: Cluster, *, allow_gap: bool = False) -> None:
-        self.stopping = Stopping()
+        self.stopping = StopSignal()
         self.reports = Reports()
         fakes: Any = {
             "topics": cluster.log,
@@ -201,7 +203,7 @@ class Moving:
             "copy_texts": lambda: 0,
         }
         self.migration = Migration(
-            moves=Moves("old", None, allow_gap),
+            moves=MigrationPlan("old", None, allow_gap),
             into="lmdb:new",
             hooks=Hooks(self.reports),
             stopping=self.stopping,
@@ -237,11 +239,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 def test_partitions_that_are_held_stay_held(cluster: Cluster) -> None:
     """The notes of the old group are copied with the offsets, once; a second run finds that the switch was made."""
-    note = Note(highest_ms=7, held=Held(bad=6, records=10))
+    note = Note(highest_ms=7, held=HoldReason(bad=6, records=10))
     cluster.old.notes = {B: note}
     assert Moving(cluster).migration.run()
-    assert cluster.new.offsets[A] == Committed(50, SWITCHED)
-    assert cluster.new.offsets[B] == Committed(60, msgspec.structs.replace(note, migrate="switched"))
+    assert cluster.new.offsets[A] == CommittedOffset(50, SWITCHED)
+    assert cluster.new.offsets[B] == CommittedOffset(60, msgspec.structs.replace(note, migrate="switched"))
     assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING}
     saved = len(cluster.new.saved)
     assert Moving(cluster).migration.run()
@@ -339,7 +341,7 @@ def test_an_empty_store_is_filled_with_all_of_the_window(cluster: Cluster) -> No
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.new.offsets == {A: Committed(50, FILLING), B: Committed(60, FILLING)}
+    assert cluster.new.offsets == {A: CommittedOffset(50, FILLING), B: CommittedOffset(60, FILLING)}
     cluster.filled.clear()
     cluster.old.members = 0
     assert Moving(cluster).migration.run()
@@ -390,7 +392,7 @@ def test_offsets_without_messages_count_as_filled(cluster: Cluster) -> None:
 
 def test_after_the_switch_nothing_is_done(cluster: Cluster) -> None:
     """A migration that was killed after its last request can be rerun."""
-    cluster.new.offsets = {A: Committed(50, SWITCHED), B: Committed(60, SWITCHED)}
+    cluster.new.offsets = {A: CommittedOffset(50, SWITCHED), B: CommittedOffset(60, SWITCHED)}
     cluster.has_more = True
     assert Moving(cluster).migration.run()
     assert (cluster.new.saved, cluster.filled) == ([], [])
@@ -429,13 +431,13 @@ def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
 
 def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
     """The fill was stopped for so long that messages it had yet to read were deleted."""
-    cluster.new.offsets = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
+    cluster.new.offsets = {A: CommittedOffset(40, FILLING), B: CommittedOffset(25, FILLING)}
     cluster.log.low[B] = 30
     moving = Moving(cluster)
     assert moving.migration.run()
     assert cluster.filled[-1] == (B, 59)
     assert (B, 29) not in cluster.filled
-    cluster.new.offsets = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
+    cluster.new.offsets = {A: CommittedOffset(40, FILLING), B: CommittedOffset(25, FILLING)}
     cluster.log.first_ms = NOW_MS
     with pytest.raises(SourceError, match="3,600 s are missing"):
         Moving(cluster).migration.run()
@@ -460,7 +462,7 @@ def test_unsuitable_groups_are_refused() -> None:
     """An old group that has committed nothing, and a new one whose offsets are not those of a fill."""
     with pytest.raises(ConfigError, match="--from-group"):
         group_offsets({}, {A: (0, 5)}, ["articles"], "old")
-    assert group_offsets({A: Committed(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
+    assert group_offsets({A: CommittedOffset(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
     with pytest.raises(ConfigError, match="in use"):
-        filled_offsets({A: Committed(3, FILLING), B: Committed(3)}, "new")
-    assert filled_offsets({A: Committed(3, FILLING)}, "new") == {A: 3}
+        filled_offsets({A: CommittedOffset(3, FILLING), B: CommittedOffset(3)}, "new")
+    assert filled_offsets({A: CommittedOffset(3, FILLING)}, "new") == {A: 3}

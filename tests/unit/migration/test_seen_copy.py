@@ -10,14 +10,16 @@ from consumer.migration.seen_copy import copy_seen, seen_as
 from consumer.model.verdict import SeenBefore
 from storage.clock import MS_PER_DAY
 from storage.memory import MemoryStore
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from tests.builders import TIME_MS
 from tests.unit.migration.test_stand_ins import LETTERS, NOW, SIMPLIFIED, WINDOW_MS, judged, version
 
-ENTRIES = {number.to_bytes(16, "big"): Seen(number, 10_000 + number, number, 1 + number) for number in range(3_000)}
+ENTRIES = {
+    number.to_bytes(16, "big"): SeenTimes(number, 10_000 + number, number, 1 + number) for number in range(3_000)
+}
 
 
-def remembering(entries: dict[bytes, Seen], store: MemoryStore | None = None) -> MemoryStore:
+def remembering(entries: dict[bytes, SeenTimes], store: MemoryStore | None = None) -> MemoryStore:
     """Return a store that remembers these."""
     found = MemoryStore() if store is None else store
     found.change_seen([SeenChange(digest, None, seen) for digest, seen in entries.items()])
@@ -35,9 +37,9 @@ def test_everything_is_copied_and_copying_again_changes_nothing() -> None:
 def test_what_the_new_store_remembers_already_stays() -> None:
     """The earlier beginning and the later end count, and the larger number of times."""
     digest = min(ENTRIES)
-    old, new = remembering({digest: Seen(1, 50, 3, 20)}), remembering({digest: Seen(10, 60, 1, 4)})
+    old, new = remembering({digest: SeenTimes(1, 50, 3, 20)}), remembering({digest: SeenTimes(10, 60, 1, 4)})
     copy_seen(old, new, lambda: False)
-    assert dict(new.scan_seen()) == {digest: Seen(1, 60, 1, 20)}
+    assert dict(new.scan_seen()) == {digest: SeenTimes(1, 60, 1, 20)}
 
 
 def test_it_stops_between_pages() -> None:
@@ -60,19 +62,19 @@ def test_a_lost_compare_and_set_is_repeated_from_what_is_stored() -> None:
         def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
             if not self.raced:
                 self.raced = True
-                super().change_seen([SeenChange(digest, None, Seen(0, 99, 9, 2))])
+                super().change_seen([SeenChange(digest, None, SeenTimes(0, 99, 9, 2))])
             return super().change_seen(changes)
 
     new = Racing()
-    copy_seen(remembering({digest: Seen(5, 50, 3, 20)}), new, lambda: False)
-    assert dict(new.scan_seen()) == {digest: Seen(0, 99, 9, 20)}
+    copy_seen(remembering({digest: SeenTimes(5, 50, 3, 20)}), new, lambda: False)
+    assert dict(new.scan_seen()) == {digest: SeenTimes(0, 99, 9, 20)}
 
 
 def test_what_is_remembered_is_found_by_another_digest() -> None:
     """Of two texts that are one now the earlier beginning counts, and the larger number of times; none is added up."""
     one, other, unknown, now = (bytes([number]) * 16 for number in range(4))
-    old = remembering({one: Seen(5, 50, 3, 20), other: Seen(1, 40, 9, 2), now: Seen(0, 99, 0, 7)})
-    assert seen_as(old, [(one, now), (other, now), (unknown, now), (now, now)]) == {now: Seen(1, 50, 3, 20)}
+    old = remembering({one: SeenTimes(5, 50, 3, 20), other: SeenTimes(1, 40, 9, 2), now: SeenTimes(0, 99, 0, 7)})
+    assert seen_as(old, [(one, now), (other, now), (unknown, now), (now, now)]) == {now: SeenTimes(1, 50, 3, 20)}
     assert seen_as(old, []) == {}
 
 
@@ -107,6 +109,6 @@ def test_nothing_is_renamed_for_consumers_that_remember_nothing() -> None:
     spaced = f"{SIMPLIFIED} See you soon."
     old = version(NOW, 0, spaced)
     judged(before, NOW, old)
-    remembering({old.record.text_digest: Seen(1, 2, 3, 4)}, before)
+    remembering({old.record.text_digest: SeenTimes(1, 2, 3, 4)}, before)
     AdoptingJudge(store, LETTERS, lambda: TIME_MS, in_force=before).judge([version(LETTERS, 0, spaced)])
     assert dict(store.scan_seen()) == {}

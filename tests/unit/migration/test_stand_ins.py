@@ -15,7 +15,7 @@ from consumer.judge.comparison import compare
 from consumer.judge.detector import Detector
 from consumer.judge.events import kept_event
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.stand_ins import STAND_INS_MIN, WINDOW_PARTS
 from consumer.model.article import Article
@@ -27,7 +27,7 @@ from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
-from storage.records import ID_HASH_BYTES, Stored, Version, id_hash
+from storage.records import ID_HASH_BYTES, StoredVersion, Version, id_hash
 from tests.builders import TIME_MS, make_tombstone
 from tests.examples import drawn
 from tests.unit.migration.test_adopting import Cut, state
@@ -74,7 +74,7 @@ def version(
     builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
     article = Article(id=f"post {number}", body=text, source=source, title=title, lang=lang)
     fingerprints = fingerprinted(text, settings.scheme, lang)
-    return builder.versions([article], [ArrivedAt(time_ms, number)], fingerprints)[0]._replace(body=None)
+    return builder.versions([article], [ArrivalTime(time_ms, number)], fingerprints)[0]._replace(body=None)
 
 
 def judged(store: Store, settings: JudgeSettings, *those: Version) -> list[VerdictEvent]:
@@ -95,7 +95,9 @@ def filled(
 
 def posted(store: Store) -> list[str]:
     """Return the ids of what can be found, in order of arrival."""
-    versions = sorted((each for each in store.scan() if isinstance(each, Stored)), key=lambda each: each.record.arrival)
+    versions = sorted(
+        (each for each in store.scan() if isinstance(each, StoredVersion)), key=lambda each: each.record.arrival
+    )
     return [
         record.id
         for record in (each.record for each in versions)
@@ -149,7 +151,7 @@ def test_more_equal_posts_than_a_row_may_have(store: Store, count: int, now: Jud
     assert len(found) <= STAND_INS_MAX
     assert (fill.adopted.kept, fill.adopted.flagged_now) == (count, count - 1)
     assert store.read([post.reference for post in posts[::997]]) == [
-        Stored(
+        StoredVersion(
             post.record if post.record.id in found else msgspec.structs.replace(post.record, keys=()), old.verdict, None
         )
         for post, old in zip(posts[::997], before.read([post.reference for post in posts[::997]]), strict=True)
@@ -248,7 +250,7 @@ def test_a_text_of_another_language_has_its_own(store: Store) -> None:
         [version(by, number, mixed, lang=lang) for number, lang in enumerate(["", "", "ja", "ja", "ja", ""])]
         for by in (BEFORE, NOW)
     )
-    assert compare(Stored(new[0].record, None, None), [Stored(new[2].record, None, None)], NOW)[0].near
+    assert compare(StoredVersion(new[0].record, None, None), [StoredVersion(new[2].record, None, None)], NOW)[0].near
     judged(before, BEFORE, *old)
     filled(store, before, new, batch=1)
     assert posted(store) == ["post 0", "post 1", "post 2", "post 3"]

@@ -7,14 +7,14 @@ import pytest
 
 from consumer.config.config import Config
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
-from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.migration.adopting import Takeover
 from consumer.model.article import Article
 from consumer.wiring.source_records import VersionCheck, version_parts
-from consumer.workers.pool import InProcess
+from consumer.workers.pool import InlineFingerprinting
 from consumer.workers.word_files import load_lexicon
 from storage.memory import MemoryStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from tests.builders import TIME_MS, raw_message
 from tests.unit.migration.test_stand_ins import BEFORE, NOW, POST, RUSSIAN, SIMPLIFIED, TRADITIONAL, filled, judged
 
@@ -31,16 +31,16 @@ def version(name: str, scheme: str, lexicon: Lexicon) -> Version:
     """Return the article of that name by a scheme."""
     fingerprints = Fingerprinter(Scheme(name=scheme), lexicon).fingerprint([TEXTS[name]])
     article = Article(id=name, body=TEXTS[name])
-    return VersionBuilder(scheme, NOW.plan, NOW.lane1).versions([article], [ArrivedAt(TIME_MS, 1)], fingerprints)[0]
+    return VersionBuilder(scheme, NOW.plan, NOW.lane1).versions([article], [ArrivalTime(TIME_MS, 1)], fingerprints)[0]
 
 
 class InOrder:
     """Arrivals of the test's own."""
 
-    def arrived_at(self, record: object, article: Article) -> ArrivedAt:
+    def arrived_at(self, record: object, article: Article) -> ArrivalTime:
         """Return when the article arrived."""
         del record
-        return ArrivedAt(TIME_MS + 7, [*TEXTS].index(article.id))
+        return ArrivalTime(TIME_MS + 7, [*TEXTS].index(article.id))
 
 
 def test_what_was_not_committed_is_taken_over_in_any_script(lexicon: Lexicon) -> None:
@@ -49,7 +49,7 @@ def test_what_was_not_committed_is_taken_over_in_any_script(lexicon: Lexicon) ->
     sent = judged(before, BEFORE, *(version(name, "jieba-tfidf/1", lexicon) for name in TEXTS))
     takeover = Takeover(
         decode=lambda record: Article(**json.loads(record.data)),
-        fingerprinting=InProcess(Fingerprinter(NOW.scheme, lexicon)),
+        fingerprinting=InlineFingerprinting(Fingerprinter(NOW.scheme, lexicon)),
         builder=VersionBuilder(NOW.scheme.name, NOW.plan, NOW.lane1),
         arrivals=InOrder(),  # type: ignore[arg-type]  # all that is asked of them
         judge=filled(store, before, []),
@@ -65,7 +65,7 @@ def test_a_release_finds_the_record_in_any_script(lexicon: Lexicon, scheme: str)
     """Of a version that either scheme has stored; a copy in the other script is another version."""
     check = VersionCheck(partial(version_parts, Config()))
     for name, text in TEXTS.items():
-        stored = Stored(version(name, scheme, lexicon).record, None, None)
+        stored = StoredVersion(version(name, scheme, lexicon).record, None, None)
         for other in TEXTS.values():
             record = raw_message(json.dumps({"body": other}).encode(), name.encode())
             assert check.is_version(record, stored) is (other == text)

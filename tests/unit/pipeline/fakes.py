@@ -14,13 +14,13 @@ from consumer.judge.detector import Detector
 from consumer.judge.expiry import Expiry
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
-from consumer.model.ports import Answer, Rejection
+from consumer.model.ports import JudgedRecord, Rejection
 from consumer.model.record import End, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import FileArrivals
@@ -30,17 +30,17 @@ from consumer.pipeline.batches import (
     BatchMeasured,
     EnteredStage,
     Stage,
-    StageBegan,
     StageEnded,
+    StageStarted,
 )
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
-from consumer.workers.pool import InProcess, TimedFingerprints
+from consumer.workers.pool import InlineFingerprinting, TimedFingerprints
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store
 
-FINGERPRINTING = InProcess(Fingerprinter(Scheme(), load_lexicon()))
+FINGERPRINTING = InlineFingerprinting(Fingerprinter(Scheme(), load_lexicon()))
 SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 TEXT = "苍浦市气象台今天早晨发布通知说，本周末将有一次明显的降温过程，市民出行时请注意添加衣物并留意道路结冰。"
 KEEP_MS = 1_000
@@ -72,7 +72,7 @@ class KeepingSink:
 
     steps: list[str]
     disk_is_full: bool = False
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[JudgedRecord] = field(default_factory=list)
 
     @property
     def events(self) -> list[bytes]:
@@ -84,7 +84,7 @@ class KeepingSink:
         """Ids and outcomes, as the events have them."""
         return [(event["id"], event["outcome"]) for event in map(msgspec.json.decode, self.events)]
 
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         """Keep answers."""
         self.steps.append("emit")
         self.answers += answers
@@ -170,7 +170,7 @@ class NotingListener:
 
     def listen(self, hooks: Hooks) -> None:
         """Listen."""
-        hooks.on(StageBegan, lambda began: self.stages.append(began.stage))
+        hooks.on(StageStarted, lambda began: self.stages.append(began.stage))
         hooks.on(StageEnded, self._stage_ended)
         hooks.on(BatchMeasured, self.measured.append)
         hooks.on(BatchCommitted, lambda _: self.steps.append("committed"))
@@ -238,7 +238,7 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
         dead_letters=DeadLetterPolicy("feed", ends.dead_letters),
         journal=ends.journal,
         hooks=Hooks(ends.listener),
-        stopping=Stopping(),
+        stopping=StopSignal(),
         expiry=Expiry(detector, lambda: 10_000, SETTINGS.window_ms, KEEP_MS),
         postings_watch=postings_watch,
     )

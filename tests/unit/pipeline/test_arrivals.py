@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.config.config import Config
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.kafka.offset_metadata import Ledger, Note
 from consumer.kafka.opening import topic_arrivals
 from consumer.kafka.source.arrivals import LiveArrivals, RecordTimeBehind, TopicArrivals
@@ -47,8 +47,8 @@ def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """A resumed run gives each record the same arrival."""
     feed = FileArrivals(TIME_MS, b"identity", "feed")
     assert [feed.arrived_at(raw_line(number), ARTICLE) for number in (1, 2)] == [
-        ArrivedAt(TIME_MS, 1, feed="feed", is_its_own=False),
-        ArrivedAt(TIME_MS, 2, feed="feed", is_its_own=False),
+        ArrivalTime(TIME_MS, 1, feed="feed", is_its_own=False),
+        ArrivalTime(TIME_MS, 2, feed="feed", is_its_own=False),
     ]
     assert feed.record_name(raw_line(3)) == FileArrivals(TIME_MS + 99, b"identity", "feed").record_name(raw_line(3))
     assert (
@@ -84,8 +84,8 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 def test_a_message_came_when_its_timestamp_says() -> None:
     """The sequence is the offset."""
     feed = TopicArrivals(lambda: TIME_MS + 5, 1_000, Hooks())
-    assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivedAt(TIME_MS, 7, feed="articles:0")
-    assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005, partition=3), ARTICLE) == ArrivedAt(
+    assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivalTime(TIME_MS, 7, feed="articles:0")
+    assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005, partition=3), ARTICLE) == ArrivalTime(
         TIME_MS + 1_005, 0, feed="articles:3"
     )
 
@@ -98,7 +98,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     hooks.on(RecordTimeReplaced, replaced.append)
     feed = TopicArrivals(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
-    assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivedAt(
+    assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivalTime(
         TIME_MS, 7, stamped_ms, "articles:0", is_its_own=False
     )
     assert replaced == [RecordTimeReplaced()]
@@ -125,12 +125,12 @@ def test_an_article_of_an_archive_came_when_it_was_published(published_at: float
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
     feed = ArchiveArrivals(TIME_MS, b"archive", "feed", hooks)
-    assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivedAt(1_500, 3, feed="feed")
-    assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivedAt(
+    assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivalTime(1_500, 3, feed="feed")
+    assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivalTime(
         TIME_MS, 3, feed="feed"
     )
     assert replaced == []
-    assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivedAt(
+    assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivalTime(
         TIME_MS, 4, feed="feed", is_its_own=False
     )
     assert replaced == [RecordTimeReplaced()]
@@ -141,14 +141,14 @@ BEHIND_MS = 60_000
 P0, P1 = ("articles", 0), ("articles", 1)
 
 
-def own(time_ms: int, offset: int, partition: int = 0) -> ArrivedAt:
+def own(time_ms: int, offset: int, partition: int = 0) -> ArrivalTime:
     """Return the arrival of a message at the time in its timestamp."""
-    return ArrivedAt(time_ms, offset, feed=f"articles:{partition}")
+    return ArrivalTime(time_ms, offset, feed=f"articles:{partition}")
 
 
-def corrected(time_ms: int, offset: int, stamped_ms: int | None) -> ArrivedAt:
+def corrected(time_ms: int, offset: int, stamped_ms: int | None) -> ArrivalTime:
     """Return the arrival of a message at another time."""
-    return ArrivedAt(time_ms, offset, stamped_ms, "articles:0", is_its_own=False)
+    return ArrivalTime(time_ms, offset, stamped_ms, "articles:0", is_its_own=False)
 
 
 class Live:
@@ -167,7 +167,7 @@ class Live:
     def _count(self, _: RecordTimeBehind) -> None:
         self.behind += 1
 
-    def arrived_at(self, timestamp_ms: int, offset: int, partition: int = 0) -> ArrivedAt:
+    def arrived_at(self, timestamp_ms: int, offset: int, partition: int = 0) -> ArrivalTime:
         """When a message of this timestamp arrives."""
         return self.feed.arrived_at(
             raw_message(b"", timestamp_ms=timestamp_ms, offset=offset, partition=partition), ARTICLE

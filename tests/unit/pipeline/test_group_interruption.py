@@ -5,7 +5,7 @@ import time
 import pytest
 
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import ThreadTurned, Turns
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
@@ -28,7 +28,7 @@ class Interrupted:
 
     def __init__(self) -> None:
         self.turns = 0
-        self.stopping = Stopping()
+        self.stopping = StopSignal()
         hooks = Hooks()
         hooks.on(ThreadTurned, self._turned)
         self.batch = BegunBatch()

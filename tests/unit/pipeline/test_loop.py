@@ -13,9 +13,9 @@ from typing_extensions import override
 from consumer.files.lines import Position
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
-from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
+from consumer.lifecycle.interruption import Drain, Interruption, NoInterruption
 from consumer.lifecycle.retry import Result
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned, SinkError
@@ -28,7 +28,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, Gate
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
-from storage.postings import POSTING, Row
+from storage.postings import POSTING, PostingRow
 from storage.records import Record
 from storage.watched import WatchedStore
 from tests.unit.pipeline.fakes import KEEP_MS, SETTINGS, TEXT, Ahead, Ends, Never, line, pipeline
@@ -179,7 +179,7 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
             self.keys: list[int] = []
             self.sizes_bytes: list[int] = []
 
-        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
             """Look up, and note."""
             rows = super().look_up(keys, bytes_max)
             self.keys.append(len(keys))
@@ -416,10 +416,10 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
     lines = [line("a", f"{TEXT}{number}") for number in range(5)]
     calls_made = []
     for stops_at in range(100):
-        ends, store, stopping = Ends(lines, [line("b")]), MemoryStore(), Stopping()
+        ends, store, stopping = Ends(lines, [line("b")]), MemoryStore(), StopSignal()
         drain, left = Drain(stopping, 0), iter(range(stops_at))
 
-        def turn(stopping: Stopping = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
+        def turn(stopping: StopSignal = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
             if next(left, None) is None and stopping.asked_by is None:
                 stopping.asked_by, stopping.asked_at_s = 15, -math.inf
             drain.while_judging()
@@ -437,10 +437,10 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
     assert len(calls_made) > 5 * 4
 
 
-class TimeIsUp(Uninterrupted):
+class TimeIsUp(NoInterruption):
     """Asks to stop, and gives up, where a batch waits for its fingerprints."""
 
-    def __init__(self, stopping: Stopping) -> None:
+    def __init__(self, stopping: StopSignal) -> None:
         self._stopping = stopping
 
     @override
@@ -451,7 +451,7 @@ class TimeIsUp(Uninterrupted):
 
 def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_stop() -> None:
     """A hanging worker does not delay the end, and waiting for it is not a turn."""
-    ends, stopping = Ends([line("a")]), Stopping()
+    ends, stopping = Ends([line("a")]), StopSignal()
     running = pipeline(ends, MemoryStore())
     running.stopping, running.fingerprinting = stopping, Never()
     running.interruption = TimeIsUp(stopping)

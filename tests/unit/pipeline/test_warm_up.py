@@ -7,9 +7,9 @@ from typing_extensions import override
 
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings
-from consumer.pipeline.warm_up import MadeUpArticles, WarmedUp, warm_up
+from consumer.pipeline.warm_up import RandomLookUps, WarmUpResult, warm_up
 from storage.memory import MemoryStore
-from storage.postings import POSTING_LAYOUTS, PostingLayout, Row
+from storage.postings import POSTING_LAYOUTS, PostingLayout, PostingRow
 from storage.watched import Result, StoreCall, WatchedStore
 
 
@@ -41,12 +41,12 @@ def endless(first_s: float, factor: float) -> Iterator[float]:
 @pytest.mark.parametrize(
     ("took_s", "expected"),
     [
-        ((1,) * 7, WarmedUp(7, 1, 1)),
-        ((8, 4, 2, *(1,) * 7), WarmedUp(10, 8, 1)),
-        ((8, 1, 2, 1, 1.5, 1, 1, 1), WarmedUp(8, 8, 1)),
+        ((1,) * 7, WarmUpResult(7, 1, 1)),
+        ((8, 4, 2, *(1,) * 7), WarmUpResult(10, 8, 1)),
+        ((8, 1, 2, 1, 1.5, 1, 1, 1), WarmUpResult(8, 8, 1)),
     ],
 )
-def test_it_ends_when_six_rounds_were_no_faster(took_s: tuple[float, ...], expected: WarmedUp) -> None:
+def test_it_ends_when_six_rounds_were_no_faster(took_s: tuple[float, ...], expected: WarmUpResult) -> None:
     """By a tenth, than any before them."""
     rounds = Rounds(*took_s)
     assert warm_up(rounds.look_up, 100, rounds.clock) == expected
@@ -62,13 +62,13 @@ def test_it_ends_in_time() -> None:
 
 def test_it_can_be_switched_off() -> None:
     """With no time at all."""
-    assert warm_up(Rounds().look_up, 0) == WarmedUp(0, 0, 0)
+    assert warm_up(Rounds().look_up, 0) == WarmUpResult(0, 0, 0)
 
 
 def test_one_round_is_enough_where_there_is_little_to_find() -> None:
     """As in a new store."""
     rounds = Rounds(5, worth_it=False)
-    assert warm_up(rounds.look_up, 100, rounds.clock) == WarmedUp(1, 5, 5)
+    assert warm_up(rounds.look_up, 100, rounds.clock) == WarmUpResult(1, 5, 5)
 
 
 class FullRows(WatchedStore):
@@ -76,7 +76,7 @@ class FullRows(WatchedStore):
 
     def __init__(self, postings: int, layout: PostingLayout) -> None:
         super().__init__(MemoryStore())
-        self._row = Row(bytes(postings * layout.dtype.itemsize), truncated=False, layout=layout)
+        self._row = PostingRow(bytes(postings * layout.dtype.itemsize), truncated=False, layout=layout)
         self.calls: list[StoreCall] = []
 
     @override
@@ -85,7 +85,7 @@ class FullRows(WatchedStore):
         return call()
 
     @override
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         super().look_up(keys, bytes_max)
         return [self._row] * len(keys)
 
@@ -98,7 +98,7 @@ def test_made_up_articles_are_looked_up_and_not_stored(plan: str, postings: int,
     scheme = Scheme("hyperplanes-128/1" if plan == "8x16" else "jieba-tfidf/1")
     settings = JudgeSettings(BlockPlan.named(plan, scheme.bits), "", scheme, lane1=lane1)
     store = FullRows(postings, POSTING_LAYOUTS[scheme.bits // 8])
-    articles = MadeUpArticles(store, settings)
+    articles = RandomLookUps(store, settings)
     assert articles.look_up() is (postings > 0)
     articles.look_up()
     assert set(store.calls) <= {"look_up", "read"}

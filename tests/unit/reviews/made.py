@@ -17,7 +17,7 @@ from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import BankMention, EndedBefore, Verdict
 from consumer.reviews import people
 from consumer.reviews.database import Database, opened_database
-from consumer.reviews.flag_events import Added, add_events
+from consumer.reviews.flag_events import IntakeCounts, add_events
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
@@ -137,7 +137,7 @@ def word_cutter() -> WordCutter:
     return components.word_cutter(load_lexicon())
 
 
-def add(database: Database, *events: Verdict) -> Added:
+def add(database: Database, *events: Verdict) -> IntakeCounts:
     """Take in events as one batch."""
     return written(database, add_events, events)
 

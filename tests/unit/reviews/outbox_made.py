@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 
 from consumer.model.verdict import Verdict
 from consumer.reviews.database import Database
-from consumer.reviews.flag_events import Added, add_events
+from consumer.reviews.flag_events import IntakeCounts, add_events
 from consumer.reviews.outbox.arrivals import tell_of_flags
 from consumer.reviews.outbox.events import EventKind
 from consumer.reviews.outbox.story_events import tell_of_growth
@@ -68,7 +68,7 @@ def delivered_to(database: Database, webhook_id: int) -> list[int]:
         return list(connection.execute(query).scalars())
 
 
-def arrived(database: Database, *verdicts: Verdict, now_ms: int = NOW_MS) -> Added:
+def arrived(database: Database, *verdicts: Verdict, now_ms: int = NOW_MS) -> IntakeCounts:
     """Take events in as the console does, as one batch."""
     with database.begin() as connection:
         added = add_events(connection, verdicts)

@@ -2,22 +2,30 @@
 
 from functools import partial
 
-from consumer.reviews.attempts import FORGOTTEN_MS, LONGEST_WAIT_MS, Begun, Limit, begin, forget, take_back
+from consumer.reviews.attempts import (
+    FORGOTTEN_MS,
+    LONGEST_WAIT_MS,
+    AttemptLimit,
+    PendingAttempt,
+    begin,
+    forget,
+    take_back,
+)
 from consumer.reviews.database import Database
 from consumer.reviews.tables import SIGN_IN_FAILURES
 from tests.unit.reviews.made import NOW_MS, at_once, number_of, written
 
 FAILURES_MAX = 3
-ANN = Limit("name:ann", FAILURES_MAX)
-HERE = Limit("address:::1", FAILURES_MAX)
+ANN = AttemptLimit("name:ann", FAILURES_MAX)
+HERE = AttemptLimit("address:::1", FAILURES_MAX)
 
 
-def attempt(database: Database, *limits: Limit, at_ms: int = NOW_MS) -> tuple[list[Begun], int]:
+def attempt(database: Database, *limits: AttemptLimit, at_ms: int = NOW_MS) -> tuple[list[PendingAttempt], int]:
     """Begin an attempt."""
     return written(database, begin, limits or (ANN,), at_ms)
 
 
-def waits(database: Database, *limits: Limit, at_ms: int = NOW_MS) -> int:
+def waits(database: Database, *limits: AttemptLimit, at_ms: int = NOW_MS) -> int:
     """For how long an attempt has to wait; one that need not is not counted either."""
     begun, wait_ms = attempt(database, *limits, at_ms=at_ms)
     for each in begun:
@@ -25,7 +33,7 @@ def waits(database: Database, *limits: Limit, at_ms: int = NOW_MS) -> int:
     return wait_ms
 
 
-def fail(database: Database, limit: Limit = ANN, at_ms: int = NOW_MS) -> int:
+def fail(database: Database, limit: AttemptLimit = ANN, at_ms: int = NOW_MS) -> int:
     """An attempt that fails as soon as it may; when that is, from ``at_ms`` on."""
     waited_ms = 0
     begun, wait_ms = attempt(database, limit, at_ms=at_ms)
@@ -53,7 +61,7 @@ def test_an_attempt_waits_for_its_time(database: Database) -> None:
     assert waits(database, HERE, ANN, at_ms=NOW_MS + 999) == 1
     assert number_of(database, SIGN_IN_FAILURES) == 1
     assert waits(database, at_ms=NOW_MS + 1_000) == 0
-    assert waits(database, Limit("name:bob", FAILURES_MAX), at_ms=NOW_MS) == 0
+    assert waits(database, AttemptLimit("name:bob", FAILURES_MAX), at_ms=NOW_MS) == 0
 
 
 def test_a_clock_that_was_set_back_locks_nobody_out(database: Database) -> None:
@@ -95,7 +103,7 @@ def test_time_and_success_make_forget(database: Database) -> None:
         fail(database)
     written(database, forget, ANN.subject)
     assert [fail(database) for _ in range(FAILURES_MAX)] == [0, 0, 0]
-    bob = Limit("name:bob", FAILURES_MAX)
+    bob = AttemptLimit("name:bob", FAILURES_MAX)
     for _ in range(FAILURES_MAX):
         fail(database, bob)
     assert [fail(database, bob, NOW_MS + FORGOTTEN_MS) for _ in range(FAILURES_MAX)] == [0, 0, 0]
@@ -111,7 +119,7 @@ def test_of_attempts_at_once_no_more_begin_than_may_fail(database: Database, sec
 
 def test_attempts_at_once_are_all_taken_back(database: Database, second: Database) -> None:
     """None is lost, and none is taken back twice."""
-    wide = Limit("name:ann", 100)
+    wide = AttemptLimit("name:ann", 100)
 
     def come_and_go(each: Database) -> None:
         for _ in range(10):
@@ -126,7 +134,7 @@ def test_attempts_at_once_are_all_taken_back(database: Database, second: Databas
 def test_subjects_of_any_kind(database: Database) -> None:
     """Whatever somebody types as a name."""
     for subject in ("name:" + "x" * 1_000, "name:\0", "name:\udc80", "name:'"):
-        limit = Limit(subject, FAILURES_MAX)
+        limit = AttemptLimit(subject, FAILURES_MAX)
         for _ in range(FAILURES_MAX):
             fail(database, limit)
         assert waits(database, limit) > 0

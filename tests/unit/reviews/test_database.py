@@ -28,7 +28,7 @@ from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.pairs import reports
 from consumer.reviews.portable import Lock, one_at_a_time
-from consumer.reviews.read_files import Mark, marks_of, move_marks
+from consumer.reviews.read_files import FileMark, marks_of, move_marks
 from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from consumer.text.install_advice import install_command
 from deploy.local.postgres import Postgres
@@ -110,7 +110,7 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
     assert [each.reason for each in read(database, history, 1)] == ["Timetable"]
     with pytest.raises(IntegrityError), database.begin() as connection:
         connection.execute(update(REVIEWS).values(reason_id=4711))
-    marks = (Mark(1, 7, "ab"),)
+    marks = (FileMark(1, 7, "ab"),)
     assert written(database, move_marks, "file", (), marks)
     assert read(database, marks_of, "file") == marks
     assert read(database, reports.latest, 1) == []

@@ -9,7 +9,7 @@ from consumer.reviews import sending
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.flag_row import tally
-from consumer.reviews.moderation.decision_report import ReportLine, Span, Tally, lines_of_day, report
+from consumer.reviews.moderation.decision_report import DaySpan, DecisionTally, ReportLine, lines_of_day, report
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.tables import REVIEWS, STANDING_DECISIONS
 from storage.clock import MS_PER_DAY
@@ -31,7 +31,7 @@ from tests.unit.reviews.made import (
 
 MONDAY: Final = NOW_MS // MS_PER_DAY * MS_PER_DAY
 TUESDAY: Final = MONDAY + MS_PER_DAY
-WEEK: Final = Span(MONDAY, MONDAY + 7 * MS_PER_DAY)
+WEEK: Final = DaySpan(MONDAY, MONDAY + 7 * MS_PER_DAY)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def standing(database: Database, review_id: int, person_id: int) -> None:
 
 def refuse(database: Database, review_id: int, why: str) -> None:
     """Let the release of a review be refused."""
-    written(database, sending.refused, review_id, why, MONDAY)
+    written(database, sending.mark_refused, review_id, why, MONDAY)
 
 
 def fill(database: Database, ann: int) -> None:
@@ -75,7 +75,7 @@ def fill(database: Database, ann: int) -> None:
     )
     timetable = written(database, add_reason, "Timetable").reason_id
     standing(database, decided(database, 1, ann, "right"), ann)
-    written(database, sending.sent, decided(database, 2, ann, "wrong", reason_id=timetable), TUESDAY)
+    written(database, sending.mark_sent, decided(database, 2, ann, "wrong", reason_id=timetable), TUESDAY)
     refuse(database, decided(database, 3, ann, "wrong", TUESDAY, reason_id=timetable), "'d' is not in the store: …")
     refuse(database, decided(database, 4, ann, "wrong", TUESDAY), "'e' is unique: only a flag can be undone")
     decided(database, 5, ann, "wrong", TUESDAY)
@@ -89,9 +89,9 @@ def fill(database: Database, ann: int) -> None:
 def test_days_sources_and_reasons(database: Database, ann: int) -> None:
     """Each decision counts once; one that was undone is nothing else, and wrong is also what became of it."""
     fill(database, ann)
-    monday = Tally(flagged=4, right=1, wrong=1, by_standing=1, sent=1)
-    tuesday = Tally(flagged=3, wrong=4, skip=1, undone=1, refused=2, elsewhere=1, waiting=1)
-    total = Tally(
+    monday = DecisionTally(flagged=4, right=1, wrong=1, by_standing=1, sent=1)
+    tuesday = DecisionTally(flagged=3, wrong=4, skip=1, undone=1, refused=2, elsewhere=1, waiting=1)
+    total = DecisionTally(
         flagged=7, right=1, wrong=5, skip=1, undone=1, by_standing=1, sent=1, elsewhere=1, refused=2, waiting=1
     )
     by_day = read(database, report, WEEK, "day")
@@ -99,15 +99,15 @@ def test_days_sources_and_reasons(database: Database, ann: int) -> None:
     assert (by_day.total, by_day.refusals) == (total, {"left_store": 1, "no_flag": 1})
     by_source = read(database, report, WEEK, "source")
     assert by_source.groups == {
-        "xinhua": Tally(flagged=2, right=1, wrong=1, by_standing=1, sent=1),
-        "blog": Tally(flagged=4, wrong=3, skip=1, undone=1, refused=2, elsewhere=1),
-        None: Tally(flagged=1, wrong=1, waiting=1),
+        "xinhua": DecisionTally(flagged=2, right=1, wrong=1, by_standing=1, sent=1),
+        "blog": DecisionTally(flagged=4, wrong=3, skip=1, undone=1, refused=2, elsewhere=1),
+        None: DecisionTally(flagged=1, wrong=1, waiting=1),
     }
     assert by_source.total == total
     by_reason = read(database, report, WEEK, "reason")
     assert by_reason.groups == {
-        "Timetable": Tally(wrong=2, sent=1, refused=1),
-        None: Tally(right=1, wrong=3, skip=1, undone=1, by_standing=1, elsewhere=1, refused=1, waiting=1),
+        "Timetable": DecisionTally(wrong=2, sent=1, refused=1),
+        None: DecisionTally(right=1, wrong=3, skip=1, undone=1, by_standing=1, elsewhere=1, refused=1, waiting=1),
     }
 
 

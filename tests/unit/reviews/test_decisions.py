@@ -5,9 +5,9 @@ from typing import get_args
 import pytest
 
 from consumer.reviews.database import Database
-from consumer.reviews.decisions import Decided, Decision, decide, undo
+from consumer.reviews.decisions import Decision, DecisionResult, decide, undo
 from consumer.reviews.discussion import add_note, history
-from consumer.reviews.sending import due
+from consumer.reviews.sending import claim_due
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -37,7 +37,7 @@ class Desk:
         add_missed(database, near_miss("near", "original"))
         self.id_of = {name: row.flag_id for name, row in rows_of(database).items()}
 
-    def decide(self, name: str, person: int, decision: Decision, at_ms: int = NOW_MS, note: str = "") -> Decided:
+    def decide(self, name: str, person: int, decision: Decision, at_ms: int = NOW_MS, note: str = "") -> DecisionResult:
         """Decide about one flag."""
         return written(self.database, decide, [self.id_of[name]], person, decision, note, at_ms, UNDO_MS)
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_undone(desk: Desk) -> None:
     assert not desk.undo(review_id, desk.ann, NOW_MS + UNDO_MS)
     assert not desk.undo(review_id, desk.bob)
     assert not desk.undo(999, desk.ann)
-    written(desk.database, due, "sender", NOW_MS + UNDO_MS, 1_000, 9)
+    written(desk.database, claim_due, "sender", NOW_MS + UNDO_MS, 1_000, 9)
     assert not desk.undo(review_id, desk.ann)
     assert desk.decide("a", desk.ann, "right").refused == [(desk.id_of["a"], "final")]
     (right,) = desk.decide("b", desk.ann, "right").review_ids

@@ -4,7 +4,7 @@ from sqlalchemy import select
 
 from consumer.reviews.database import Database
 from consumer.reviews.outbox import deliveries, webhooks
-from consumer.reviews.outbox.deliveries import Backlog, Claim, Failure, LastAttempt
+from consumer.reviews.outbox.deliveries import DeliveryBacklog, DeliveryClaim, Failure, LastAttempt
 from consumer.reviews.tables import DELIVERIES
 from tests.unit.reviews.made import NOW_MS, at_once, read, written
 from tests.unit.reviews.webhooks_made import SECRET, add_webhook, happened, outbox, settings, tell, waiting
@@ -12,22 +12,22 @@ from tests.unit.reviews.webhooks_made import SECRET, add_webhook, happened, outb
 LEASE_MS = 60_000
 
 
-def claim(database: Database, webhook_id: int, now_ms: int = NOW_MS, limit: int = 10) -> list[Claim]:
+def claim(database: Database, webhook_id: int, now_ms: int = NOW_MS, limit: int = 10) -> list[DeliveryClaim]:
     """Claim what is due."""
-    return written(database, deliveries.claimed, webhook_id, now_ms, LEASE_MS, limit)
+    return written(database, deliveries.claim_due_deliveries, webhook_id, now_ms, LEASE_MS, limit)
 
 
-def accept(database: Database, *claims: Claim) -> None:
+def accept(database: Database, *claims: DeliveryClaim) -> None:
     """Note that a webhook has these."""
     written(database, deliveries.note_accepted, claims, NOW_MS)
 
 
-def fail(database: Database, claimed: Claim, due_ms: int, now_ms: int = NOW_MS) -> None:
+def fail(database: Database, claimed: DeliveryClaim, due_ms: int, now_ms: int = NOW_MS) -> None:
     """Note that one failed."""
     written(database, deliveries.note_failed, Failure(claimed, 503, "status later", due_ms), now_ms)
 
 
-def numbers(claims: list[Claim]) -> list[int]:
+def numbers(claims: list[DeliveryClaim]) -> list[int]:
     """The events of claims."""
     return [each.event_id for each in claims]
 
@@ -186,15 +186,15 @@ def test_a_webhook_that_is_off_or_pauses_has_no_destination(database: Database) 
 def test_what_waits_is_counted(database: Database) -> None:
     """The oldest only of webhooks that are on; those that a person turned off are not given up."""
     ops, site = add_webhook(database, settings("ops")), add_webhook(database, settings("site"))
-    assert read(database, deliveries.backlog) == Backlog(None, 0)
+    assert read(database, deliveries.backlog) == DeliveryBacklog(None, 0)
     tell(database, happened("a", 1), now_ms=NOW_MS + 1)
     accept(database, *claim(database, site, NOW_MS + 1))
     tell(database, happened("b", 1), now_ms=NOW_MS + 2)
-    assert read(database, deliveries.backlog) == Backlog(NOW_MS + 1, 0)
+    assert read(database, deliveries.backlog) == DeliveryBacklog(NOW_MS + 1, 0)
     written(database, webhooks.turn_off, ops, "person", NOW_MS)
-    assert read(database, deliveries.backlog) == Backlog(NOW_MS + 2, 0)
+    assert read(database, deliveries.backlog) == DeliveryBacklog(NOW_MS + 2, 0)
     written(database, webhooks.turn_off, site, "day", NOW_MS)
-    assert read(database, deliveries.backlog) == Backlog(None, 1)
+    assert read(database, deliveries.backlog) == DeliveryBacklog(None, 1)
     (claimed,) = claim(database, ops, NOW_MS + 2)
     fail(database, claimed, NOW_MS + 9, NOW_MS + 3)
     assert read(database, deliveries.failing_since, ops) == NOW_MS + 3

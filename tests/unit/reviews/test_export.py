@@ -5,11 +5,11 @@ import pytest
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.pairs import reviewed_pairs
-from consumer.reviews.pairs.reviewed_pairs import Pair
+from consumer.reviews.pairs.reviewed_pairs import PairReview
 from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
 
 
-def pairs(database: Database) -> list[Pair]:
+def pairs(database: Database) -> list[PairReview]:
     """All pairs."""
     with database.reading() as connection:
         return list(reviewed_pairs.pairs(connection))

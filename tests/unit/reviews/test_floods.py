@@ -3,7 +3,7 @@
 from sqlalchemy import select
 
 from consumer.reviews.database import Database
-from consumer.reviews.floods import Flood, announced, floods, note_floods, unannounced
+from consumer.reviews.floods import Flood, floods, mark_announced, note_floods, unannounced_floods
 from consumer.reviews.tables import FLOODS
 from tests.unit.reviews.made import NOW_MS, add, flagged, read, rows_of, written
 
@@ -76,7 +76,7 @@ def test_a_flood_goes_with_its_story(database: Database) -> None:
 def test_what_was_announced_is_not_announced_again(database: Database) -> None:
     """Until then it is to be announced, also by the next process."""
     (flood,) = came(database, 0, 1, 2, 3, 4)
-    assert read(database, unannounced, 9) == [flood]
-    written(database, announced, flood.flood_id, NOW_MS + 7)
-    assert read(database, unannounced, 9) == []
+    assert read(database, unannounced_floods, 9) == [flood]
+    written(database, mark_announced, flood.flood_id, NOW_MS + 7)
+    assert read(database, unannounced_floods, 9) == []
     assert read(database, lambda c: c.execute(select(FLOODS.c.sent_ms)).scalar_one()) == NOW_MS + 7

@@ -12,7 +12,7 @@ from consumer.reviews.database import Connection, Database, opened_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.discussion import add_note, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
-from consumer.reviews.floods import floods, note_floods, unannounced
+from consumer.reviews.floods import floods, note_floods, unannounced_floods
 from consumer.reviews.moderation import claims
 from consumer.reviews.outbox import deliveries, sink_events, webhooks
 from consumer.reviews.outbox.story_events import tell_of_growth
@@ -25,7 +25,7 @@ from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
 from consumer.reviews.repairs import merge, split
 from consumer.reviews.repairs.in_force import stories_above
-from consumer.reviews.repairs.listed import merges_into
+from consumer.reviews.repairs.repair_list import merges_into
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
     NewStanding,
@@ -109,7 +109,7 @@ def everything(database: Database) -> None:
     written(database, tell_of_growth, added.grown, NOW_MS)
     written(database, sink_events.hold, "w", NOW_MS, 9)
     for kinds in (["story"], ["flood"], ["flood", "story"]):
-        waiting = read(database, sink_events.pending, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
+        waiting = read(database, sink_events.pending_events, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
         written(database, sink_events.sent, [each.event_id for each in waiting])
     missing = read(database, sources_missing, 9)
     ranked = add_person(database, "Wei", "admin").person_id
@@ -122,8 +122,8 @@ def everything(database: Database) -> None:
     ann = add_person(database, "Ann").person_id
     made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
     written(database, undo, made[:1], ann, NOW_MS)
-    written(database, sending.due, "w", NOW_MS + 9, 9, 9)
-    written(database, sending.sent, made[0], NOW_MS)
+    written(database, sending.claim_due, "w", NOW_MS + 9, 9, 9)
+    written(database, sending.mark_sent, made[0], NOW_MS)
     read(database, sending.backlog, NOW_MS)
     written(database, add_note, 2, ann, "note", NOW_MS)
     claims.look(database, 2, ann, NOW_MS)
@@ -133,7 +133,7 @@ def everything(database: Database) -> None:
     secret = written(database, sessions.begin_session, ann, NOW_MS, 9)
     sessions.person_of(database, secret, NOW_MS, 9)
     written(database, sessions.sweep, NOW_MS)
-    (begun,), _ = written(database, attempts.begin, [attempts.Limit("name:Ann", 3)], NOW_MS)
+    (begun,), _ = written(database, attempts.begin, [attempts.AttemptLimit("name:Ann", 3)], NOW_MS)
     written(database, attempts.take_back, begun)
     written(database, attempts.forget, "name:Ann")
     muted = NewStanding("wrong", ann, NOW_MS + 9, "", sources=(1, 2))
@@ -162,7 +162,7 @@ def sent_to_webhooks(database: Database) -> None:
     tell(database, happened("a", 1), happened("b", 1), happened("c"))
     read(database, deliveries.destinations, NOW_MS)
     read(database, deliveries.is_any_due, hook, NOW_MS)
-    first, last = written(database, deliveries.claimed, hook, NOW_MS, 9, 9)
+    first, last = written(database, deliveries.claim_due_deliveries, hook, NOW_MS, 9, 9)
     written(database, deliveries.note_failed, deliveries.Failure(first, 500, "status", NOW_MS), NOW_MS)
     read(database, deliveries.failing_since, hook)
     written(database, deliveries.note_accepted, [last], NOW_MS)
@@ -221,7 +221,7 @@ def looked_at(connection: Connection) -> None:
     pair_record(connection, (1, 2), NOW_MS)
     discussion.deciders(connection, [1, 2])
     floods(connection, 5)
-    unannounced(connection, 5)
+    unannounced_floods(connection, 5)
     audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)
     list(pairs(connection))
     reports.latest(connection, 5)

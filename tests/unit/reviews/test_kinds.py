@@ -14,7 +14,7 @@ from consumer.reviews.kinds.rules import COPIES, KINDS, MEASURED, RELEASED, Kind
 from consumer.reviews.pairs.reports import flags_of_article
 from consumer.reviews.pairs.reviewed_pairs import pair_counts, pairs, reviews_by_source, without_similarity
 from consumer.reviews.queue import Filters, state_counts
-from consumer.reviews.sending import Backlog, backlog, due
+from consumer.reviews.sending import ReleaseBacklog, backlog, claim_due
 from consumer.reviews.stories import story
 from consumer.telemetry.metrics.console import EntryKind
 from tests.unit.reviews.made import (
@@ -78,8 +78,8 @@ def test_only_flags_are_released_and_only_pairs_of_a_threshold_are_measured(
     reviews = written(database, decide, others, ann, decision, "", NOW_MS, 0).review_ids
     assert len(reviews) == len(others) == 2
     check_counts(database)
-    assert written(database, due, "w", NOW_MS + 1, 5_000, 100) == []
-    assert read(database, backlog, NOW_MS + 1) == Backlog(0, None)
+    assert written(database, claim_due, "w", NOW_MS + 1, 5_000, 100) == []
+    assert read(database, backlog, NOW_MS + 1) == ReleaseBacklog(0, None)
     found = read(database, story, filled["copy"].story_id)
     assert found is not None
     assert (found.copies, found.open_copies) == (1, 1)

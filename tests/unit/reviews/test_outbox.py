@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.outbox import limits, sink_events
 from consumer.reviews.outbox.events import EventKind, NewEvent, append, forget
-from consumer.reviews.outbox.limits import Waiting
+from consumer.reviews.outbox.limits import OutboxBacklog
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.reviews.portable import Lock, one_at_a_time
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
@@ -35,7 +35,7 @@ def appended(database: Database, *events: NewEvent, now_ms: int = NOW_MS) -> Non
 
 def pending(database: Database, kinds: frozenset[EventKind] = BOTH, after_id: int = 0) -> list[int]:
     """The numbers of the next three events for the sink."""
-    return [event.event_id for event in read(database, sink_events.pending, kinds, after_id, 3)]
+    return [event.event_id for event in read(database, sink_events.pending_events, kinds, after_id, 3)]
 
 
 def delivered(database: Database, event_id: int) -> None:
@@ -54,7 +54,7 @@ def test_events_are_numbered_in_their_order(database: Database) -> None:
     work: Callable[[], None] = lambda: appended(database, made("story"), made("story"))  # noqa: E731
     at_once([work] * 4)
     assert numbers_of(database) == list(range(1, 11))
-    rows = read(database, sink_events.pending, BOTH, 0, 2)
+    rows = read(database, sink_events.pending_events, BOTH, 0, 2)
     assert rows == [StoredEvent(1, "story", b'{"event": 1}'), StoredEvent(2, "flood", b'{"event": 2}')]
 
 
@@ -129,16 +129,20 @@ def test_only_one_of_many_gets_the_lease(database: Database) -> None:
 
 def test_what_waits_is_counted(database: Database) -> None:
     """By receiver, with the time of the oldest; what only the number needs is none of it."""
-    assert read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == Waiting(0, None)
+    assert (
+        read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == OutboxBacklog(0, None)
+    )
     first, other = (add_webhook(database, "story", name=name) for name in "ab")
     appended(database, made("story"), now_ms=NOW_MS)
     appended(database, made("flood"), made("story"), now_ms=NOW_MS + 5)
-    assert read(database, limits.waiting_for_sink) == Waiting(3, NOW_MS)
-    assert read(database, limits.waiting_for_webhooks) == Waiting(4, NOW_MS)
+    assert read(database, limits.waiting_for_sink) == OutboxBacklog(3, NOW_MS)
+    assert read(database, limits.waiting_for_webhooks) == OutboxBacklog(4, NOW_MS)
     written(database, sink_events.sent, [1, 2, 3])
     for event_id in (1, 3):
         delivered(database, event_id)
-    assert read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == Waiting(0, None)
+    assert (
+        read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == OutboxBacklog(0, None)
+    )
     assert number_of(database, OUTBOX) == 1
     assert delivered_to(database, first) == delivered_to(database, other) == []
 

@@ -15,12 +15,12 @@ from consumer.model.verdict import Verdict
 from consumer.reviews import stories
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.flag_events import Added, FlagSources, add_events, set_sources, sources_missing
+from consumer.reviews.flag_events import FlagSources, IntakeCounts, add_events, set_sources, sources_missing
 from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.ranking import preferring, rank_changes
-from consumer.reviews.ranking.preferred import Member, MemberChanges, preferred_members, update_preferred
+from consumer.reviews.ranking.preferred import MemberChanges, RankedMember, preferred_members, update_preferred
 from consumer.reviews.ranking.preferring import prefer_again
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, remove_rank, set_rank
 from consumer.reviews.ranking.ranks import listed_ranks, rank_of, ranks_in_effect
@@ -45,10 +45,10 @@ SOURCES: Final = ("xinhua", "wire", "blog", "post")
 TIMES: Final = (0, 1, 1, 2)
 
 
-def take_in(database: Database, *events: Verdict) -> Added:
+def take_in(database: Database, *events: Verdict) -> IntakeCounts:
     """Take in a batch as the intake does."""
 
-    def taken(connection: Connection) -> Added:
+    def taken(connection: Connection) -> IntakeCounts:
         added = add_events(connection, events)
         prefer_again(connection, added.members, NOW_MS)
         return added
@@ -362,7 +362,7 @@ def test_a_member_that_has_left_is_not_shown(database: Database, ann: int) -> No
     take_in(database, flagged("b", "a", sources=("xinhua", "wire")))
     with database.begin() as connection:
         connection.execute(update(FLAGS).values(state="released"))
-    assert read(database, preferred_members, [1, 99]) == {1: Member("a", "aa", "wire", None)}
+    assert read(database, preferred_members, [1, 99]) == {1: RankedMember("a", "aa", "wire", None)}
 
 
 def test_sources_of_stories_are_counted(database: Database) -> None:

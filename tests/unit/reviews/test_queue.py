@@ -13,10 +13,10 @@ from consumer.reviews.decisions import Decision, decide
 from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
-from consumer.reviews.queue import ORDERS, Filters, Order, Page
+from consumer.reviews.queue import ORDERS, Filters, Order, QueuePage
 from consumer.reviews.search import Count
 from consumer.reviews.word_index import parts, results
-from consumer.reviews.word_index.results import Search
+from consumer.reviews.word_index.results import QueueSearch
 from consumer.reviews.word_index.words import Terms
 from tests.examples import drawn
 from tests.unit.reviews.made import (
@@ -116,9 +116,9 @@ def _matches(row: FlagRow, filters: Filters) -> bool:
     )
 
 
-def walked(database: Database, filters: Filters, order: Order, rows_max: int) -> list[Page]:
+def walked(database: Database, filters: Filters, order: Order, rows_max: int) -> list[QueuePage]:
     """All pages from the first to the last."""
-    pages: list[Page] = []
+    pages: list[QueuePage] = []
     after: str | None = None
     with database.reading() as connection:
         while not pages or after is not None:
@@ -127,7 +127,7 @@ def walked(database: Database, filters: Filters, order: Order, rows_max: int) ->
     return pages
 
 
-def articles(pages: Sequence[Page]) -> list[str]:
+def articles(pages: Sequence[QueuePage]) -> list[str]:
     """The articles of these pages, in order."""
     return [row.article_id for page in pages for row in page.rows]
 
@@ -171,7 +171,7 @@ def test_a_search_is_a_filter_like_others(filled: Database, sorted_max: int, mon
     for some in (words.keys(), [0]):
         written(filled, parts.add_part, {flag_id: words.get(flag_id, {SOME}) for flag_id in some}, NOW_MS)
     searches = [
-        Search(text, Terms(terms, terms, is_cut=False))
+        QueueSearch(text, Terms(terms, terms, is_cut=False))
         for text in ("nothing", "copy-1", "original-2", "source-1")
         for terms in ((), (MANY,), (SOME, MANY), (NOWHERE,))
     ]
@@ -198,7 +198,7 @@ def test_pages_lead_back(filled: Database, order: Order) -> None:
     """Page by page, to the first one, which is a whole page."""
     filters = Filters(state=None)
     pages = walked(filled, filters, order, 10)
-    back: list[Page] = [pages[-1]]
+    back: list[QueuePage] = [pages[-1]]
     with filled.reading() as connection:
         while back[-1].before is not None:
             back.append(queue.page(connection, filters, order, 10, back[-1].before))
@@ -326,8 +326,8 @@ def test_counts(filled: Database) -> None:
 
 def test_an_empty_queue(database: Database) -> None:
     """Nothing is counted, and there is nothing to show."""
-    assert read(database, queue.counts) == queue.Counts(0, 0, 0, 0, 0, dict.fromkeys(KINDS[1:], 0), None)
-    assert read(database, queue.page, Filters(), "certainty", 5) == Page((), None)
+    assert read(database, queue.counts) == queue.QueueCounts(0, 0, 0, 0, 0, dict.fromkeys(KINDS[1:], 0), None)
+    assert read(database, queue.page, Filters(), "certainty", 5) == QueuePage((), None)
     assert read(database, queue.flag, 1) is None
     assert read(database, queue.source_names, 5) == []
 

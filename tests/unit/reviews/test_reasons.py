@@ -23,7 +23,7 @@ from consumer.reviews.moderation.reasons import (
     with_note,
 )
 from consumer.reviews.pairs.reviewed_pairs import pairs
-from consumer.reviews.sending import due
+from consumer.reviews.sending import claim_due
 from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of, written
 
 
@@ -107,7 +107,7 @@ def test_a_decision_keeps_its_reason(database: Database) -> None:
     said = [read(database, history, flag_ids[name])[0] for name in "abc"]
     assert [(each.reason, each.text) for each in said] == [("timetable", ""), ("timetable", "Page 3."), (None, "")]
     assert [pair.reason for pair in read(database, lambda c: list(pairs(c)))] == ["timetable", "timetable", None]
-    dues = written(database, due, "sender", NOW_MS, 9, 9)
+    dues = written(database, claim_due, "sender", NOW_MS, 9, 9)
     assert [each.why for each in dues] == ["timetable", "Page 3.", ""]
 
 

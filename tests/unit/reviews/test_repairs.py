@@ -18,8 +18,8 @@ from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.people import Person
 from consumer.reviews.queue import Filters, page
 from consumer.reviews.repairs import merge, outcome, split
-from consumer.reviews.repairs.listed import merges_into, splits_of
 from consumer.reviews.repairs.outcome import RepairRefused
+from consumer.reviews.repairs.repair_list import merges_into, splits_of
 from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -189,7 +189,7 @@ def test_merged_stories_are_shown_as_one(database: Database, ann: Person) -> Non
         assert shown is not None
         assert (shown.story_id, shown.copies, shown.open_copies, shown.last_ms) == (other, 5, 4, NOW_MS + 9)
         assert len(read(database, page, Filters(story_id=story_id), "oldest", 9).rows) == 4
-    assert {root: shown.story_id for root, shown in read(database, stories.rooted, ["a", "b"]).items()} == {
+    assert {root: shown.story_id for root, shown in read(database, stories.stories_of_roots, ["a", "b"]).items()} == {
         "a": other,
         "b": other,
     }

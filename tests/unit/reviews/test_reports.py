@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from consumer.evaluation.labelled_pairs import Line
+from consumer.evaluation.labelled_pairs import PairsLine
 from consumer.evaluation.reviewed_pairs import SCHEMA, reviewed_pairs
 from consumer.reviews.database import Database
 from consumer.reviews.flag_events import add_events
@@ -134,7 +134,7 @@ def test_lines_of_reports_are_counted_apart() -> None:
         return f'{{"schema":"{SCHEMA}",{values}}}'.encode()
 
     lines = [line("flag", "0.8"), line("report", "0.7"), line("report", "null"), line("report", "0.75", "null")]
-    found = reviewed_pairs(Line(number, data) for number, data in enumerate(lines, 1))
+    found = reviewed_pairs(PairsLine(number, data) for number, data in enumerate(lines, 1))
     assert [pair.kind for pair in found.pairs] == ["flag"]
     assert found.without_similarity == 0
     assert found.reported.similarities == (0.7, None)

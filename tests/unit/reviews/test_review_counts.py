@@ -7,7 +7,12 @@ import pytest
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide
 from consumer.reviews.pairs import reviewed_pairs
-from consumer.reviews.pairs.reviewed_pairs import TooManyDifferent, pair_counts, reviews_by_source, without_similarity
+from consumer.reviews.pairs.reviewed_pairs import (
+    TooManyCombinations,
+    pair_counts,
+    reviews_by_source,
+    without_similarity,
+)
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import NewStanding, begin
@@ -116,7 +121,7 @@ def test_pairs_that_differ_in_too_many_ways_are_not_counted(
     """Nobody can make a page hold a million rows."""
     add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=1.0 + number) for number in range(4)))
     monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 3)
-    with pytest.raises(TooManyDifferent, match="more than 3 ways"):
+    with pytest.raises(TooManyCombinations, match="more than 3 ways"):
         read(database, pair_counts)
     monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 4)
     assert len(read(database, pair_counts)) == 4

@@ -4,7 +4,7 @@ import pytest
 
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
-from consumer.reviews.sending import Backlog, backlog, due, refused, sent
+from consumer.reviews.sending import ReleaseBacklog, backlog, claim_due, mark_refused, mark_sent
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -33,14 +33,14 @@ def decided(database: Database, decision: Decision, *names: str) -> list[int]:
 
 def claimed(database: Database, worker: str, at_ms: int, limit: int = 100) -> list[int]:
     """Claim what is due; return the reviews."""
-    return [each.review_id for each in written(database, due, worker, at_ms, LEASE_MS, limit)]
+    return [each.review_id for each in written(database, claim_due, worker, at_ms, LEASE_MS, limit)]
 
 
 def test_what_is_wrong_is_due_when_it_is_final(database: Database) -> None:
     """With the flag, who decided and the note."""
     reviews = decided(database, "wrong", "a")
     assert claimed(database, "w", FINAL_MS - 1) == []
-    (found,) = written(database, due, "w", FINAL_MS, LEASE_MS, 9)
+    (found,) = written(database, claim_due, "w", FINAL_MS, LEASE_MS, 9)
     assert (found.review_id, found.flag.article_id, found.person, found.why) == (reviews[0], "a", "Ann a", "why")
 
 
@@ -55,7 +55,7 @@ def test_nothing_else_is_due(database: Database) -> None:
     flag_id = rows_of(database)["near"].flag_id
     written(database, decide, [flag_id], person_id, "wrong", "", NOW_MS, 0)
     assert claimed(database, "w", FINAL_MS) == []
-    assert read(database, backlog, FINAL_MS) == Backlog(0, None)
+    assert read(database, backlog, FINAL_MS) == ReleaseBacklog(0, None)
 
 
 def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(database: Database) -> None:
@@ -69,12 +69,12 @@ def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(database: Database
 def test_what_is_sent_or_refused_is_due_no_more(database: Database) -> None:
     """Whoever claims afterwards finds nothing."""
     first, second = decided(database, "wrong", "a", "b")
-    assert read(database, backlog, FINAL_MS + 1) == Backlog(2, FINAL_MS)
+    assert read(database, backlog, FINAL_MS + 1) == ReleaseBacklog(2, FINAL_MS)
     claimed(database, "w", FINAL_MS)
-    written(database, sent, first, FINAL_MS + 1)
-    written(database, refused, second, "the window has ended" * 100, FINAL_MS + 1)
+    written(database, mark_sent, first, FINAL_MS + 1)
+    written(database, mark_refused, second, "the window has ended" * 100, FINAL_MS + 1)
     assert claimed(database, "w", FINAL_MS + 10 * LEASE_MS) == []
-    assert read(database, backlog, FINAL_MS + 1) == Backlog(0, None)
+    assert read(database, backlog, FINAL_MS + 1) == ReleaseBacklog(0, None)
 
 
 def test_the_oldest_are_due_first(database: Database) -> None:
@@ -101,7 +101,7 @@ def test_processes_that_claim_at_once_get_different_ones(database: Database, sec
         while portion := claimed(each, name, FINAL_MS, limit):
             found += portion
             for review_id in portion:
-                written(each, sent, review_id, FINAL_MS)
+                written(each, mark_sent, review_id, FINAL_MS)
         return found
 
     one, other = at_once([lambda: take(database, "one"), lambda: take(second, "other")])

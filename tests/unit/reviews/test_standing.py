@@ -15,22 +15,22 @@ from consumer.reviews.discussion import Decider, deciders, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.repairs.merge import merge, undo_merge
-from consumer.reviews.sending import due, sent
+from consumer.reviews.sending import claim_due, mark_sent
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing import standing_decisions
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
     LASTS_MS_MAX,
     AlreadyStanding,
-    Ending,
     NewStanding,
     OwnerDisabled,
-    PairRecord,
+    PairHistory,
     StandingDecision,
     StandingEnded,
     StandingFull,
     StandingMissing,
     StandingOutcome,
+    StandingRevocation,
     begin,
     counts_in_force,
     end,
@@ -91,7 +91,7 @@ class Desk:
         """Take in events as the intake does, and return what was decided."""
         return dict(written(self.database, apply, add(self.database, *events).flag_ids, at_ms, UNDO_MS))
 
-    def end(self, standing: StandingDecision, at_ms: int = NOW_MS + 2) -> Ending:
+    def end(self, standing: StandingDecision, at_ms: int = NOW_MS + 2) -> StandingRevocation:
         """End one."""
         return written(self.database, end, standing.standing_id, at_ms)
 
@@ -143,8 +143,8 @@ def test_flags_of_a_muted_pair_are_released(desk: Desk) -> None:
     events = [flagged("d", "o", sources=("copier", "wire")), flagged("e", "o", sources=("wire", "copier"))]
     assert desk.take(*events) == {"wrong": 1}
     assert desk.states() == {**dict.fromkeys("abce", "open"), "d": "wrong"}
-    assert written(desk.database, due, "w", NOW_MS + UNDO_MS, 9, 9) == []
-    (release,) = written(desk.database, due, "w", NOW_MS + 1 + UNDO_MS, 9, 9)
+    assert written(desk.database, claim_due, "w", NOW_MS + UNDO_MS, 9, 9) == []
+    (release,) = written(desk.database, claim_due, "w", NOW_MS + 1 + UNDO_MS, 9, 9)
     assert (release.flag.article_id, release.person, release.why) == ("d", "Bob", "Mirror")
     assert desk.known()[0].subject == "copier -> wire"
     assert read(desk.database, counts_in_force, NOW_MS) == {"wrong": 1}
@@ -365,8 +365,8 @@ def test_people_are_told_apart_from_standing_decisions(desk: Desk) -> None:
     told = read(desk.database, deciders, [ids["a"], ids["d"]])
     assert told == {ids["a"]: Decider("Bob", is_standing=False), ids["d"]: Decider("Bob", is_standing=True)}
     pair = written(desk.database, source_ids, ("a", "b"))
-    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS) == PairRecord(5, right=1, wrong=2)
-    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS + 1) == PairRecord(0, right=0, wrong=0)
+    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS) == PairHistory(5, right=1, wrong=2)
+    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS + 1) == PairHistory(0, right=0, wrong=0)
     own = read(desk.database, own_reviews_at, desk.bob, None, NOW_MS + 1)
     assert [review.flag_id for review in own] == [ids["a"], ids["b"]]
 
@@ -376,8 +376,8 @@ def test_a_release_that_was_sent_comes_back(desk: Desk) -> None:
     desk.mute()
     gone = flagged("d", "o")
     desk.take(gone)
-    (release,) = written(desk.database, due, "w", NOW_MS + HOUR_MS, 9, 9)
-    written(desk.database, sent, release.review_id, NOW_MS + HOUR_MS)
+    (release,) = written(desk.database, claim_due, "w", NOW_MS + HOUR_MS, 9, 9)
+    written(desk.database, mark_sent, release.review_id, NOW_MS + HOUR_MS)
     assert desk.take(released(gone), at_ms=NOW_MS + HOUR_MS) == {}
     assert desk.states()["d"] == "wrong"
     assert len(flag_ids(desk.database)) == 4

@@ -7,10 +7,10 @@ import pytest
 
 from consumer.reviews import search
 from consumer.reviews.paging import Cursor
-from consumer.reviews.queries.scope import Range, Scope, Way
+from consumer.reviews.queries.scope import Range, RowOrder, Scope
 from tests.unit.reviews.made import database_in
 
-NEWEST = Way("arrived_ms", is_descending=True)
+NEWEST = RowOrder("arrived_ms", is_descending=True)
 SCOPE = Scope(states=("open",), source_id=1, arrived_ms=Range(5, None), without=frozenset([1, 2]))
 
 
@@ -30,6 +30,6 @@ def test_a_statement_is_built_for_another_form_only(tmp_path: Path, other: Scope
     database = database_in(tmp_path)
     with database.reading() as connection:
         for scope in (SCOPE, other):
-            assert search.found(connection, scope, NEWEST, 5, Cursor("after", 7, 7)).rows == []
+            assert search.read_rows(connection, scope, NEWEST, 5, Cursor("after", 7, 7)).rows == []
     database.close()
     assert search._walk.cache_info().misses == 1 + built

@@ -127,7 +127,7 @@ def test_open_flags_of_some_roots(database: Database) -> None:
     add(database, released(flagged("a-2", "a")))
     rows = rows_of(database)
     written(database, decide, [rows["a-3"].flag_id], ann.person_id, "right", "", NOW_MS, 0)
-    found = read(database, stories.rooted, ["a", "b", "nobody"])
+    found = read(database, stories.stories_of_roots, ["a", "b", "nobody"])
     assert {root: (story.story_id, story.copies, story.open_copies) for root, story in found.items()} == {
         "a": (first, 3, 2),
         "b": (second, 1, 1),

@@ -11,12 +11,12 @@ from consumer.reviews.word_index.pages import (
     Entries,
     entries_of,
     flags_with,
-    packed,
+    pack_entries,
     packed_ids,
     renumbered,
     split,
     together,
-    unpacked,
+    unpack_page,
     unpacked_ids,
 )
 
@@ -39,10 +39,10 @@ def test_pages_hold_all_entries(texts: list[set[int]], page_entries: int) -> Non
     """Each word whole on one page, which is the last one that does not begin after it."""
     before, module.PAGE_ENTRIES = module.PAGE_ENTRIES, page_entries  # type: ignore[misc]
     try:
-        made = list(packed(entries_of(texts)))
+        made = list(pack_entries(entries_of(texts)))
     finally:
         module.PAGE_ENTRIES = before  # type: ignore[misc]
-    assert [pair for page in made for pair in pairs(unpacked(page.content))] == expected(texts)
+    assert [pair for page in made for pair in pairs(unpack_page(page.content))] == expected(texts)
     firsts = [page.first for page in made]
     assert firsts == sorted(set(firsts))
     for word in [*{word for text in texts for word in text}, 31, 1 << 50]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, ReleasingSink
+from consumer.model.ports import JudgedRecord, ReleasingSink
 from tests.unit.service.serving import WAIT_S
 
 
@@ -41,12 +41,12 @@ class KeptSink(ReleasingSink):
         assert self._held.wait(WAIT_S)
 
     @override
-    def emit(self, answers: Sequence[Answer]) -> None:
+    def emit(self, answers: Sequence[JudgedRecord]) -> None:
         self._emitted += [answer.event.encoded for answer in answers]
         self.batches.append(len(answers))
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         self._emitted.append(answer.event.encoded)
 
     @override

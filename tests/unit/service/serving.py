@@ -17,11 +17,11 @@ from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.decode.article import FieldMap
-from consumer.files.sinks import Nowhere
+from consumer.files.sinks import NullSink
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
@@ -29,18 +29,18 @@ from consumer.model.ports import ReleasingSink
 from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.group_interruption import ReportedDrain
 from consumer.service.answering import AnsweringSink
-from consumer.service.desk import Judging
+from consumer.service.context import LoadedService
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import HEARTBEAT_MAX_S, Health
 from consumer.telemetry.metrics import Build, ServiceMetrics
 from consumer.web.audit_log import AuditLog
 from consumer.wiring import pipeline_factory
-from consumer.wiring.release_run import Releasing, SingleReleases
+from consumer.wiring.release_run import FlagReleaser, SingleReleaser
 from consumer.wiring.service import JUDGE, Logs, Observers, Service
-from consumer.wiring.service_loading import Loaded, build_requests_pipeline
+from consumer.wiring.service_loading import ServiceParts, build_requests_pipeline
 from consumer.wiring.source_records import SourceRecords
-from consumer.workers.pool import InProcess
+from consumer.workers.pool import InlineFingerprinting
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.watched import WatchedStore
@@ -147,11 +147,15 @@ def trusting() -> ssl.SSLContext:
     return context
 
 
-def judging_of(window: dupwatch.Window, store: Store | None = None, limits: DecodeLimits = DecodeLimits()) -> Judging:  # noqa: B008  # immutable
+def judging_of(
+    window: dupwatch.Window,
+    store: Store | None = None,
+    limits: DecodeLimits = DecodeLimits(),  # noqa: B008  # immutable
+) -> LoadedService:
     """What a service needs to answer with the settings of a window, and with its store or another one."""
     detector: Detector = window._detector
     asked = detector if store is None else Detector(store, detector.settings, now_ms, seen_ms=detector.seen_ms)
-    return Judging(
+    return LoadedService(
         store=store or window._store,
         settings=detector.settings,
         lexicon=None,  # type: ignore[arg-type]  # only facts need it
@@ -174,7 +178,7 @@ def _no_release(article_id: str, version: str | None, attribution: Attribution) 
 
 @contextmanager
 def served(
-    judging: Judging | Callable[[], Judging],
+    judging: LoadedService | Callable[[], LoadedService],
     sink: ReleasingSink | None = None,
     heard: Hooks | None = None,
     audit_log: AuditLog | None = None,
@@ -187,15 +191,15 @@ def served(
     hooks, section = heard or Hooks(), ServiceSection(**({"listen": "127.0.0.1:0"} | settings))
     limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
     inbox = Inbox(section.gather_s, limits, ReadLimits(), hooks.report)
-    interruption = ReportedDrain(Turns(hooks), Drain(Stopping(interrupts=False), WAIT_S))
+    interruption = ReportedDrain(Turns(hooks), Drain(StopSignal(interrupts=False), WAIT_S))
 
-    def load() -> Loaded:
-        chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or Nowhere())
+    def load() -> ServiceParts:
+        chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or NullSink())
         judge = Detector(WatchedStore.interruptible(chosen.store, interruption.while_judging), chosen.settings, now_ms)
-        parts = pipeline_factory.Judging(Binding(chosen.settings), InProcess(chosen.engine), judge)
+        parts = pipeline_factory.JudgingParts(Binding(chosen.settings), InlineFingerprinting(chosen.engine), judge)
         pipeline = build_requests_pipeline(Config(), parts, inbox, answering, interruption, hooks)
-        releasing = SingleReleases(Releasing(chosen.store, answering, now_ms), SourceRecords(Config()))
-        return Loaded(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
+        releasing = SingleReleaser(FlagReleaser(chosen.store, answering, now_ms), SourceRecords(Config()))
+        return ServiceParts(replace(chosen, release=releasing.release), pipeline, BUILD, (judge.tally,))
 
     observers = Observers(ServiceMetrics(), Health(stuck_s, grouped=False, judge=JUDGE))
     service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, load)

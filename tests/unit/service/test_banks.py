@@ -16,10 +16,10 @@ from typing_extensions import override
 
 import dupwatch
 from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable, ChangeUnknown, Entry, encode_entry
-from consumer.banks.bank_log import BankLog, Change, NewEntries
+from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.banks.exchange import item_id
 from consumer.files.bank_file import BankFile
-from consumer.service import bank_articles, bank_desk, bank_reading
+from consumer.service import bank_articles, bank_reading, service_banks
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.writing import NO_OWNER
 from consumer.telemetry.health import HEARTBEAT_MAX_S
@@ -402,7 +402,7 @@ class SlowBanks(BankLog):
         return NewEntries(self.entries, is_whole=True)
 
     @override
-    def change(self, change: Change) -> Sequence[Entry]:
+    def change(self, change: BankLogChange) -> Sequence[Entry]:
         self._pass()
         entries = change(Banks.of(self.entries))
         self.entries += entries
@@ -567,7 +567,7 @@ def test_banks_that_are_away_hold_up_nothing_else(
     window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch, fault: Exception, kind: str
 ) -> None:
     """Others are told to come again, and are answered once the banks are back."""
-    monkeypatch.setattr(bank_desk, "AWAY_S", 0.0)
+    monkeypatch.setattr(service_banks, "AWAY_S", 0.0)
     banks = SlowBanks(SPAM, OFFER)
     with serving_banks(window, banks) as client:
         wait_until_ready(client)
@@ -587,7 +587,7 @@ def test_banks_out_of_reach_are_asked_once_for_all_that_wait(
     window: dupwatch.Window, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of ten requests would wait half a minute for the brokers, one after the other."""
-    monkeypatch.setattr(bank_desk, "AWAY_S", 1_000.0)
+    monkeypatch.setattr(service_banks, "AWAY_S", 1_000.0)
     banks = SlowBanks(SPAM, OFFER)
     with serving_banks(window, banks) as client:
         wait_until_ready(client)
@@ -604,9 +604,9 @@ def test_banks_out_of_reach_are_asked_once_for_all_that_wait(
         assert {(answer.status, answer.json["type"]) for answer in answers} == {(503, f"{URN}banks")}
         assert banks.calls == 1
         banks.fault = None
-        monkeypatch.setattr(bank_desk, "AWAY_S", 0.0)
+        monkeypatch.setattr(service_banks, "AWAY_S", 0.0)
         assert service.send("GET", "/spam").status == 200
-        monkeypatch.setattr(bank_desk, "AWAY_S", 1_000.0)
+        monkeypatch.setattr(service_banks, "AWAY_S", 1_000.0)
         assert service.send("GET", "/spam").status == 200
 
 

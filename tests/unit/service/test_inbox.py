@@ -12,7 +12,7 @@ from consumer.model.article import Article
 from consumer.model.errors import InboxFull, Unanswered
 from consumer.model.limits import ReadLimits
 from consumer.model.record import RawBatch, RawRecord
-from consumer.model.submission import InboxChanged, Refusal, Retraction, SubmissionAnswered, submitted
+from consumer.model.submission import InboxChanged, RecordRefusal, Retraction, SubmissionAnswered, submitted
 from consumer.pipeline.arrivals import SubmittedArrivals
 from consumer.service.inbox import RETRACTION_BYTES, Inbox, InboxLimits
 
@@ -20,7 +20,7 @@ WAIT_S = 60
 NEVER_S = 90.0
 """Longer than any wait, and not so long that a failed test holds up the others."""
 ROOM = InboxLimits(100, 10_000)
-REFUSED = Refusal("missing_body", "there is none", "")
+REFUSED = RecordRefusal("missing_body", "there is none", "")
 
 
 def inbox_of(

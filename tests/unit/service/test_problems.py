@@ -17,22 +17,22 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.service import problems
-from consumer.service.bank_desk import BankDesk
 from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
 from consumer.service.bank_writing import BankWrites
 from consumer.service.checking import Checks
-from consumer.service.desk import Desk, Judging
+from consumer.service.context import LoadedService, ServiceContext
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.pages import describing_routes
 from consumer.service.probes import open_routes
 from consumer.service.problems import KINDS
-from consumer.service.receiving import Receiving
+from consumer.service.receiving import BodyReceiver
 from consumer.service.routes import reading_routes, writing_routes
+from consumer.service.service_banks import ServiceBanks
 from consumer.service.writing import Writes
 from consumer.telemetry.health import HangLog, Health
 from consumer.telemetry.metrics import ServiceMetrics
 from consumer.telemetry.metrics.requests import STATUSES
-from consumer.web.problems import TYPE_PREFIX, Kind, type_of
+from consumer.web.problems import TYPE_PREFIX, ProblemKind, type_of
 from consumer.web.request_threads import Workers
 from consumer.web.requests import SERVICE, LimitName
 from consumer.web.server import listening_socket
@@ -50,12 +50,12 @@ OPEN = {"/healthz", "/readyz", *DESCRIBING}
 def routes() -> list[APIRoute]:
     """All routes."""
     workers = Workers(1, 1, 1)
-    desk = Desk(workers, Receiving(1, 1, 1), Health(grouped=False))
+    desk = ServiceContext(workers, BodyReceiver(1, 1, 1), Health(grouped=False))
     workers.close()
     report = Hooks().report
     section = ServiceSection()
     writes = Writes(desk, Inbox(0, InboxLimits(1, 1), ReadLimits(), report), section, None, report)
-    banks = BankDesk(None, section)
+    banks = ServiceBanks(None, section)
     routers = (
         open_routes(desk, HangLog(tuple), ServiceMetrics()),
         describing_routes(),
@@ -92,7 +92,7 @@ def test_every_problem_has_a_type_of_its_own_that_is_documented() -> None:
         ("BREW", "/readyz", problems.METHOD),
     ],
 )
-def test_what_the_router_refuses_is_a_problem(client: Client, method: str, path: str, kind: Kind) -> None:
+def test_what_the_router_refuses_is_a_problem(client: Client, method: str, path: str, kind: ProblemKind) -> None:
     """Of the one format, with the id of the request."""
     answer = client.ask(method, path)
     assert (answer.status, answer.headers["content-type"]) == (kind.status, "application/problem+json")
@@ -257,7 +257,7 @@ def test_while_it_is_loaded_requests_are_told_to_come_again(window: dupwatch.Win
     """Probes answer, and it says that it is not ready."""
     begun, loaded = threading.Event(), threading.Event()
 
-    def slowly() -> Judging:
+    def slowly() -> LoadedService:
         begun.set()
         assert loaded.wait(WAIT_S)
         return judging_of(window)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 import dupwatch
-from consumer.judge.versions import ArrivedAt, tombstone
+from consumer.judge.versions import ArrivalTime, tombstone
 from consumer.service import reading
 from consumer.store_tools.explanation import compared_article, explained, plain
 from storage.interface import Store
@@ -87,7 +87,7 @@ def test_a_retraction_is_part_of_the_history(window: dupwatch.Window, client: Cl
     assert not isinstance(version, Tombstone)
     at = version.record.arrival._replace(time_ms=version.record.time_ms + 5)
     store.retract(
-        [tombstone(name, ArrivedAt(at.time_ms, at.sequence), name.encode(), at.time_ms) for name in ("a", "never")]
+        [tombstone(name, ArrivalTime(at.time_ms, at.sequence), name.encode(), at.time_ms) for name in ("a", "never")]
     )
     answer = client.get(path_of("a")).json
     assert [entry["kind"] for entry in answer["history"]] == ["version", "retraction"]

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 import dupwatch
 from consumer.model.errors import SinkError
-from consumer.web.audit_log import AuditLog, Change
+from consumer.web.audit_log import AuditLog, ChangeRecord
 from tests.unit.service.kept_sink import KeptSink, answer_of
 from tests.unit.service.serving import WAIT_S, Client, article, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_answer
@@ -159,7 +159,7 @@ class _Changes(AuditLog):
         self.is_full = False
 
     @override
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[ChangeRecord]) -> None:
         if self.is_full:
             raise SinkError("the disk is full")
         assert all(change.request_id for change in changes)

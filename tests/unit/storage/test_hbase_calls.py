@@ -10,8 +10,8 @@ import pytest
 from storage.errors import StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Columns, GatewayConnection
-from storage.hbase.failures import Lost
-from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.failures import ConnectionLost
+from storage.hbase.options import GatewayAddress, HbaseOptions, StoreAddress
 from storage.hbase.pool import Pool
 from storage.hbase.waits import Deadline
 
@@ -19,7 +19,7 @@ from storage.hbase.waits import Deadline
 class _Answers(GatewayConnection):
     """A connection that knows every row, and notes how many it was asked for."""
 
-    def __init__(self, address: Address, asked: list[int]) -> None:
+    def __init__(self, address: GatewayAddress, asked: list[int]) -> None:
         super().__init__(address, None, 1.0)
         self._asked = asked
 
@@ -41,10 +41,10 @@ def ask(asked: list[int]) -> Callable[[int, int], None]:
     """Ask for this many rows, with at most this many connections, 128 rows at once."""
 
     def ask(count: int, connections_max: int) -> None:
-        place = Place((Address("localhost", 1),), "x")
+        place = StoreAddress((GatewayAddress("localhost", 1),), "x")
         gateways = Gateways(place, HbaseOptions(connections_max=connections_max))
 
-        def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+        def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
             return _Answers(address, asked)
 
         gateways.pool = Pool(place.addresses, gateways.options, connect)
@@ -76,15 +76,15 @@ def test_rows_are_spread_over_the_connections(
 
 def test_an_attempt_that_the_deadline_cuts_short_hides_no_cause() -> None:
     """The last of many attempts has little time: that it ran out says nothing, what failed before does."""
-    place = Place((Address("localhost", 1),), "x")
+    place = StoreAddress((GatewayAddress("localhost", 1),), "x")
     gateways = Gateways(place, HbaseOptions(deadline_s=1.0))
     attempts = count(1)
 
-    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+    def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
         if next(attempts) <= 2:
-            raise Lost("certificate verify failed")
+            raise ConnectionLost("certificate verify failed")
         time.sleep(deadline.left_s)
-        raise Lost("timed out")
+        raise ConnectionLost("timed out")
 
     gateways.pool = Pool(place.addresses, gateways.options, connect)
     with pytest.raises(StoreUnavailable, match=r"within 1 seconds: certificate verify failed\. Check"):
@@ -94,12 +94,12 @@ def test_an_attempt_that_the_deadline_cuts_short_hides_no_cause() -> None:
 
 def test_a_single_attempt_that_times_out_is_the_cause() -> None:
     """Nothing else is known then."""
-    place = Place((Address("localhost", 1),), "x")
+    place = StoreAddress((GatewayAddress("localhost", 1),), "x")
     gateways = Gateways(place, HbaseOptions(deadline_s=0.2))
 
-    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+    def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
         time.sleep(deadline.left_s)
-        raise Lost("timed out")
+        raise ConnectionLost("timed out")
 
     gateways.pool = Pool(place.addresses, gateways.options, connect)
     with pytest.raises(StoreUnavailable, match=r"timed out\. Check"):
@@ -109,7 +109,7 @@ def test_a_single_attempt_that_times_out_is_the_cause() -> None:
 
 def test_two_pieces_of_work_run_at_the_same_time_and_neither_outlives_the_call() -> None:
     """Both results are returned; the error of either is raised, once the other has ended."""
-    gateways = Gateways(Place((Address("localhost", 1),), "x"), HbaseOptions())
+    gateways = Gateways(StoreAddress((GatewayAddress("localhost", 1),), "x"), HbaseOptions())
     both = threading.Barrier(2, timeout=30)
 
     def meets(answer: int) -> int:

@@ -11,7 +11,7 @@ from storage.bodies import pack_body, unpack_body
 from storage.errors import StoreDamaged
 from storage.hbase import cells
 from storage.hbase.cells import CellCache
-from storage.records import ID_HASH_BYTES, Stored
+from storage.records import ID_HASH_BYTES, StoredVersion
 from tests.builders import make_record, make_tombstone
 
 
@@ -35,7 +35,7 @@ def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict:
     settled = cells.settled_cell(PENDING, verdict)
     assert cells.verdict_in(settled, RECORD.reference) == verdict
     row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(settled)})
-    assert row.stored(RECORD.reference) == Stored(RECORD, verdict, None)
+    assert row.stored(RECORD.reference) == StoredVersion(RECORD, verdict, None)
 
 
 @given(flag=some.binary(max_size=50), event=some.binary(max_size=50))
@@ -47,7 +47,7 @@ def test_a_release_of_any_bytes_comes_back_as_the_verdict(flag: bytes, event: by
     assert not cells.is_released(cells.settled_cell(PENDING, flag), RECORD.reference)
     assert not cells.is_released(PENDING, RECORD.reference)
     row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(released)})
-    assert row.stored(RECORD.reference) == Stored(RECORD, event, None, ORIGINAL)
+    assert row.stored(RECORD.reference) == StoredVersion(RECORD, event, None, ORIGINAL)
     assert released == (b"\1\2" + PENDING[2:] + ORIGINAL + len(flag).to_bytes(4, "big") + flag + event)
 
 
@@ -62,7 +62,11 @@ def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
             cells.version_column(RECORD.reference): Cell(PENDING),
         },
     )
-    assert row.history() == [Stored(RECORD, None, tombstone.arrival), tombstone, Stored(later, None, None)]
+    assert row.history() == [
+        StoredVersion(RECORD, None, tombstone.arrival),
+        tombstone,
+        StoredVersion(later, None, None),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from dataclasses import replace
 from deploy.local.ports import free_ports
 from storage.hbase import HbaseOptions, TlsOptions
 from storage.hbase.kind import HBASE
-from storage.kind import Opening, StoreNeeds, StoreTls
+from storage.kind import StoreArguments, StoreNeeds, StoreTls
 
-OPENING = Opening(lifetime_s=60, plan="4x16")
+OPENING = StoreArguments(lifetime_s=60, plan="4x16")
 
 
 def _needs(options: HbaseOptions) -> StoreNeeds:

@@ -12,9 +12,9 @@ from thriftpy2.transport import TServerSocket, TTransportException
 from thriftpy2.transport.buffered import TBufferedTransport
 
 from deploy.local.ports import free_ports
-from storage.hbase.connection import Cell, GatewayConnection
-from storage.hbase.failures import Denied
-from storage.hbase.options import Address
+from storage.hbase.connection import CellAddress, GatewayConnection
+from storage.hbase.failures import RequestDenied
+from storage.hbase.options import GatewayAddress
 from storage.hbase.posting_cells import FRESH
 from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.thrift_client import DECLARED_ERRORS, Hbase, TCell, TRowResult
@@ -22,7 +22,7 @@ from storage.hbase.waits import Deadline
 
 ROWS, META = b"feed:postings", b"feed:meta"
 SHAPE = CellShape(FRESH, 4)
-BEHIND = Cell(META, b"pack", b"m:v")
+BEHIND = CellAddress(META, b"pack", b"m:v")
 WAIT_S = 30
 
 
@@ -72,7 +72,7 @@ def connection(gateway: Gateway) -> Iterator[GatewayConnection]:
 
     serving = threading.Thread(target=serve)
     serving.start()
-    opened = GatewayConnection(Address("127.0.0.1", port), None, WAIT_S)
+    opened = GatewayConnection(GatewayAddress("127.0.0.1", port), None, WAIT_S)
     opened.connect(Deadline.after(WAIT_S))
     opened.deadline = Deadline.after(WAIT_S)
     yield opened
@@ -81,7 +81,7 @@ def connection(gateway: Gateway) -> Iterator[GatewayConnection]:
     listener.close()
 
 
-def read(connection: GatewayConnection, behind: Cell | None = BEHIND) -> tuple[dict[bytes, RowCells], bool]:
+def read(connection: GatewayConnection, behind: CellAddress | None = BEHIND) -> tuple[dict[bytes, RowCells], bool]:
     """Read the row and one that is not there."""
     return connection.row_cells(ROWS, [b"row", b"none"], [b"p"], SHAPE, None, behind)
 
@@ -103,7 +103,7 @@ def test_after_an_error_the_connection_is_good_for_more(
 ) -> None:
     """Both answers have been read, so that none is taken for one to a later request."""
     gateway.failing = failing
-    with pytest.raises(Denied, match="the region moves"):
+    with pytest.raises(RequestDenied, match="the region moves"):
         read(connection)
     assert not connection.is_lost
     gateway.failing = set()

@@ -4,7 +4,7 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from storage.errors import StoreError, StoreRefused
-from storage.hbase.failures import Denied, RowTooBig, permanent_error, text_of
+from storage.hbase.failures import RequestDenied, RowTooBig, permanent_error, text_of
 from storage.hbase.thrift_client import DECLARED_ERRORS
 
 
@@ -33,11 +33,11 @@ def test_messages_are_read_whatever_they_are_made_of() -> None:
 )
 def test_what_no_waiting_would_change_is_told_apart(text: str, becomes: type) -> None:
     """The rest is tried again. A sentence holds the first line of what HBase said, and no trace of its code."""
-    error = permanent_error(Denied(text), "hbase://gateway:9090/feed")
+    error = permanent_error(RequestDenied(text), "hbase://gateway:9090/feed")
     assert type(error) is becomes
     assert error is None or "\n" not in str(error)
 
 
 def test_long_words_are_cut() -> None:
     """A sentence stays one."""
-    assert len(str(Denied("x" * 5_000))) < 350
+    assert len(str(RequestDenied("x" * 5_000))) < 350

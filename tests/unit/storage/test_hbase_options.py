@@ -2,19 +2,25 @@
 
 import pytest
 
-from storage.hbase.options import Address, Place, parse_place
+from storage.hbase.options import GatewayAddress, StoreAddress, parse_place
 
 
 @pytest.mark.parametrize(
     ("url", "place"),
     [
-        ("hbase://gateway:9091/feed", Place((Address("gateway", 9091),), "feed")),
-        ("hbase://gateway/feed", Place((Address("gateway", 9090),), "feed")),
-        ("hbase://a.example:1,b.example:2/n_1", Place((Address("a.example", 1), Address("b.example", 2)), "n_1")),
-        ("hbase://[::1]:9091,[fe80::2]/feed", Place((Address("::1", 9091), Address("fe80::2", 9090)), "feed")),
+        ("hbase://gateway:9091/feed", StoreAddress((GatewayAddress("gateway", 9091),), "feed")),
+        ("hbase://gateway/feed", StoreAddress((GatewayAddress("gateway", 9090),), "feed")),
+        (
+            "hbase://a.example:1,b.example:2/n_1",
+            StoreAddress((GatewayAddress("a.example", 1), GatewayAddress("b.example", 2)), "n_1"),
+        ),
+        (
+            "hbase://[::1]:9091,[fe80::2]/feed",
+            StoreAddress((GatewayAddress("::1", 9091), GatewayAddress("fe80::2", 9090)), "feed"),
+        ),
     ],
 )
-def test_a_store_is_named_by_gateways_and_namespace(url: str, place: Place) -> None:
+def test_a_store_is_named_by_gateways_and_namespace(url: str, place: StoreAddress) -> None:
     """Also several, without ports, and by addresses of six."""
     assert parse_place(url) == place
     assert parse_place(str(place)) == place

@@ -7,18 +7,18 @@ from contextlib import ExitStack
 
 import pytest
 
-from storage.hbase.failures import Denied, Lost
-from storage.hbase.options import Address, HbaseOptions
+from storage.hbase.failures import ConnectionLost, RequestDenied
+from storage.hbase.options import GatewayAddress, HbaseOptions
 from storage.hbase.pool import Pool, _Gateway
 from storage.hbase.waits import Deadline
 
-ONE, OTHER = Address("one", 1), Address("other", 2)
+ONE, OTHER = GatewayAddress("one", 1), GatewayAddress("other", 2)
 
 
 class FakeConnection:
     """What the pool looks at in a connection."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: GatewayAddress) -> None:
         self.address = address
         self.is_lost = False
         self.is_closed = False
@@ -34,15 +34,15 @@ class Gateways:
     """Gateways that can be down, and every connection that was made to them."""
 
     def __init__(self) -> None:
-        self.down: set[Address] = set()
+        self.down: set[GatewayAddress] = set()
         self.opened: list[FakeConnection] = []
-        self.refused: list[Address] = []
+        self.refused: list[GatewayAddress] = []
 
-    def connect(self, address: Address, deadline: Deadline) -> FakeConnection:
+    def connect(self, address: GatewayAddress, deadline: Deadline) -> FakeConnection:
         """A connection, unless the gateway is down."""
         if address in self.down:
             self.refused.append(address)
-            raise Lost(f"{address}: refused")
+            raise ConnectionLost(f"{address}: refused")
         self.opened.append(FakeConnection(address))
         return self.opened[-1]
 
@@ -68,14 +68,14 @@ def test_a_sound_connection_is_used_again(make: Callable[..., Pool], gateways: G
     """Also after HBase declared an error on it."""
     pool = make(ONE)
     for _ in range(3):
-        with pytest.raises(Denied), pool.connection(soon()):
-            raise Denied("no")
+        with pytest.raises(RequestDenied), pool.connection(soon()):
+            raise RequestDenied("no")
         with pool.connection(soon()):
             pass
     assert len(gateways.opened) == 1
 
 
-@pytest.mark.parametrize("error", [Lost("gone"), KeyboardInterrupt(), ValueError("a defect")])
+@pytest.mark.parametrize("error", [ConnectionLost("gone"), KeyboardInterrupt(), ValueError("a defect")])
 def test_any_other_exception_throws_it_away(
     make: Callable[..., Pool], gateways: Gateways, error: BaseException
 ) -> None:
@@ -125,7 +125,7 @@ def test_no_more_are_open_than_may_be(make: Callable[..., Pool], gateways: Gatew
         for _ in range(connections_max):
             stack.enter_context(pool.connection(soon()))
         with (
-            pytest.raises(Lost, match=f"all {connections_max} connections are in use"),
+            pytest.raises(ConnectionLost, match=f"all {connections_max} connections are in use"),
             pool.connection(Deadline.after(0.001)),
         ):
             pass
@@ -161,7 +161,7 @@ def test_where_all_are_down_the_caller_gets_an_error(make: Callable[..., Pool], 
     pool = make(ONE, OTHER)
     gateways.down = {ONE, OTHER}
     for _ in range(3):
-        with pytest.raises(Lost, match="refused"), pool.connection(soon()):
+        with pytest.raises(ConnectionLost, match="refused"), pool.connection(soon()):
             pass
     assert set(gateways.refused) == {ONE, OTHER}
     gateways.down = {ONE}
@@ -194,7 +194,7 @@ def test_connections_are_told_of(gateways: Gateways) -> None:
     changes: list[str] = []
     pool = Pool([ONE, OTHER], HbaseOptions(), gateways.connect, changes.append)  # type: ignore[arg-type]  # as above
     gateways.down = {ONE, OTHER}
-    with pytest.raises(Lost), pool.connection(soon()):
+    with pytest.raises(ConnectionLost), pool.connection(soon()):
         pass
     assert changes == ["refused", "refused"]
     gateways.down = {ONE}
@@ -203,12 +203,12 @@ def test_connections_are_told_of(gateways: Gateways) -> None:
         pass
     with pool.connection(soon()):
         pass
-    with pytest.raises(Denied), pool.connection(soon()):
-        raise Denied("no")
+    with pytest.raises(RequestDenied), pool.connection(soon()):
+        raise RequestDenied("no")
     assert [change for change in changes if change != "refused"] == ["opened"]
     changes.clear()
-    with pytest.raises(Lost), pool.connection(soon()):
-        raise Lost("gone")
+    with pytest.raises(ConnectionLost), pool.connection(soon()):
+        raise ConnectionLost("gone")
     assert [change for change in changes if change != "refused"] == ["lost"]
 
 

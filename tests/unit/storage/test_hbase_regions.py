@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from storage.hbase.calls import Gateways
 from storage.hbase.checks import findings_through
 from storage.hbase.connection import Columns, GatewayConnection, RegionPlace
-from storage.hbase.failures import Denied, Lost
-from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.failures import ConnectionLost, RequestDenied
+from storage.hbase.options import GatewayAddress, HbaseOptions, StoreAddress
 from storage.hbase.pool import Pool
 from storage.hbase.waits import Deadline
 from storage.kind import StoreFinding
 
 STARTS = {b"feed:postings": (b"", b"\x10\x80\x00"), b"feed:articles": (b"", b"\x80"), b"feed:meta": (b"",)}
-PLACE = Place((Address("localhost", 1),), "feed")
+PLACE = StoreAddress((GatewayAddress("localhost", 1),), "feed")
 
 
 class _Servers(GatewayConnection):
@@ -26,7 +26,7 @@ class _Servers(GatewayConnection):
 
     def regions(self, table: bytes) -> list[RegionPlace]:
         if "meta" in self._hung:
-            raise Denied("timed out")
+            raise RequestDenied("timed out")
         return [RegionPlace(table, start, self._server(table, start)) for start in STARTS[table]]
 
     def _server(self, table: bytes, start: bytes) -> str:
@@ -39,7 +39,7 @@ class _Servers(GatewayConnection):
     ) -> dict[bytes, Columns]:
         self._asked += ((table, row) for row in rows)
         if any(self._server(table, row.removesuffix(b"\0")) in self._hung for row in rows):
-            raise Lost("timed out")
+            raise ConnectionLost("timed out")
         return {}
 
 
@@ -48,9 +48,9 @@ def found(*hung: str, nowhere: bytes = b"") -> tuple[list[StoreFinding], list[tu
     asked: list[tuple[bytes, bytes]] = []
     gateways = Gateways(PLACE, HbaseOptions())
 
-    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+    def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
         if "gateway" in hung:
-            raise Lost("Connection refused")
+            raise ConnectionLost("Connection refused")
         return _Servers(hung, asked, nowhere)
 
     gateways.pool = Pool(PLACE.addresses, gateways.options, connect)

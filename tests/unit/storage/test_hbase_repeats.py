@@ -8,27 +8,27 @@ import pytest
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change, Columns, GatewayConnection, Swap
-from storage.hbase.failures import Denied, Lost
-from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.connection import CellChange, Columns, GatewayConnection, Swap
+from storage.hbase.failures import ConnectionLost, RequestDenied
+from storage.hbase.options import GatewayAddress, HbaseOptions, StoreAddress
 from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
 from storage.hbase.waits import Deadline
 from storage.postings import KeyedCode
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from storage.watched import ConnectionChange, Operation, StoreCalled, StoreConnected, StoreRepeated
 from tests.builders import make_tombstone, make_version
 
-PLACE = Place((Address("gateway", 9090),), "feed")
+PLACE = StoreAddress((GatewayAddress("gateway", 9090),), "feed")
 TABLES = (b"feed:articles", b"feed:meta", b"feed:postings", b"other:articles")
 VERSION = make_version()
 REFERENCE = VERSION.record.reference
 # As HBase 2.6 says it: of a batch it names the table, and no reason.
-GONE = Denied(
+GONE = RequestDenied(
     "RetriesExhaustedWithDetailsException: Failed 2 actions: feed:postings: 2 times, servers with issues: null"
 )
-MOVING = Denied("RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 2 times")
-FORBIDDEN = Denied("AccessDeniedException: Insufficient permissions")
+MOVING = RequestDenied("RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 2 times")
+FORBIDDEN = RequestDenied("AccessDeniedException: Insufficient permissions")
 CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
     "agree": lambda store: store.agree(b"settings"),
     "retract": lambda store: store.retract([make_tombstone("other")]),
@@ -42,7 +42,7 @@ CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
     "remove": lambda store: store.remove([VERSION.record]),
     "settle": lambda store: store.settle([(REFERENCE, b"{}")]),
     "seen": lambda store: store.seen([b"d" * 16]),
-    "change_seen": lambda store: store.change_seen([SeenChange(b"d" * 16, None, Seen(1, 2, 3, 4))]),
+    "change_seen": lambda store: store.change_seen([SeenChange(b"d" * 16, None, SeenTimes(1, 2, 3, 4))]),
 }
 
 
@@ -50,14 +50,14 @@ class Answers(NamedTuple):
     """What HBase answers: to one question after the other about rows, and about its tables at any time."""
 
     troubles: Iterator[Exception | None]
-    tables: Sequence[bytes] | Denied = TABLES
+    tables: Sequence[bytes] | RequestDenied = TABLES
     disabled: Sequence[bytes] = ()
 
 
 class Answering(GatewayConnection):
     """A connection to such an HBase."""
 
-    def __init__(self, address: Address, answers: Answers) -> None:
+    def __init__(self, address: GatewayAddress, answers: Answers) -> None:
         super().__init__(address, None, 1.0)
         self._answers = answers
 
@@ -68,17 +68,17 @@ class Answering(GatewayConnection):
         self._answer()
         return {}
 
-    def change(self, table: bytes, changes: Sequence[Change], until_ms: int | None = None) -> None:
+    def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
         """Changed."""
         self._answer()
 
-    def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | Denied | None]:
+    def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | RequestDenied | None]:
         """No answer comes: what is there has to be read."""
         return [None] * len(swaps)
 
     def table_names(self) -> list[bytes]:
         """As the master has them."""
-        if isinstance(self._answers.tables, Denied):
+        if isinstance(self._answers.tables, RequestDenied):
             raise self._answers.tables
         return list(self._answers.tables)
 
@@ -123,7 +123,7 @@ def reached(reports: StoreReports) -> Iterator[Reached]:
     opened: list[Gateways] = []
 
     def reach(answers: Answers, deadline_s: float) -> Gateways:
-        def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+        def connect(address: GatewayAddress, deadline: Deadline) -> GatewayConnection:
             return Answering(address, answers)
 
         gateways = Gateways(PLACE, HbaseOptions(deadline_s=deadline_s), reports)
@@ -146,7 +146,7 @@ def test_each_repeat_of_a_runs_call_is_reported(
     reached: Reached, reports: StoreReports, operation: Operation | None
 ) -> None:
     """After an error as after a lost connection; requests that belong to no call of a run are not reported."""
-    assert ask(reached(Answers(iter([MOVING, Lost("cut"), MOVING, None])), 60), operation) == {}
+    assert ask(reached(Answers(iter([MOVING, ConnectionLost("cut"), MOVING, None])), 60), operation) == {}
     assert reports.repeated == ([operation] * 3 if operation else [])
     assert reports.connected == ["opened", "lost", "opened"]
 
@@ -199,12 +199,12 @@ def test_sweeps_and_sketches_ask_nothing(reached: Reached, reports: StoreReports
             "feed did not answer within 0.1 seconds: The table feed:postings is disabled; .*: enable 'feed:postings'.",
         ),
         (TABLES, TABLES[3:], StoreUnavailable, "within 0.1 seconds: .*Failed 2 actions: feed:postings: 2 times"),
-        (Denied("PleaseHoldException: Master is initializing"), (), StoreUnavailable, "Failed 2 actions"),
+        (RequestDenied("PleaseHoldException: Master is initializing"), (), StoreUnavailable, "Failed 2 actions"),
     ],
 )
 def test_a_table_that_is_out_of_use_is_named_when_a_call_came_to_nothing(
     reached: Reached,
-    tables: Sequence[bytes] | Denied,
+    tables: Sequence[bytes] | RequestDenied,
     disabled: Sequence[bytes],
     ending: type[StoreError],
     sentence: str,
@@ -217,5 +217,7 @@ def test_a_table_that_is_out_of_use_is_named_when_a_call_came_to_nothing(
 
 def test_a_table_that_is_not_there_for_a_moment_ends_nothing(reached: Reached) -> None:
     """Whatever HBase reports meanwhile: emptying a table recreates it."""
-    troubles = chain(repeat(Denied("org.apache.hadoop.hbase.TableNotFoundException: feed:postings"), 3), repeat(None))
+    troubles = chain(
+        repeat(RequestDenied("org.apache.hadoop.hbase.TableNotFoundException: feed:postings"), 3), repeat(None)
+    )
     assert ask(reached(Answers(troubles, TABLES[:2]), 60)) == {}

@@ -8,14 +8,14 @@ import pytest
 from storage.errors import StoreRefused
 from storage.hbase import HbaseOptions
 from storage.hbase.kind import HBASE
-from storage.kind import OnDisk, Opening, StoreKind
+from storage.kind import DiskLocation, StoreArguments, StoreKind
 from storage.kinds import KINDS, described_forms, kind_of, lasting_examples, same_store, store_identity
 from storage.lmdb import LmdbOptions
 from storage.lmdb.kind import LMDB
 from storage.memory import MEMORY, MemoryStore
 from tests.contract.conftest import STORES
 
-OPENING = Opening(lifetime_s=60, plan="4x16")
+OPENING = StoreArguments(lifetime_s=60, plan="4x16")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_identity_does_not_depend_on_how_a_url_is_written(tmp_path: Path) -> 
 
 def test_only_an_embedded_store_has_files_here() -> None:
     """Which a run must not write its verdicts to."""
-    assert LMDB.on_disk("lmdb:a/b") == OnDisk(Path("a/b"), (Path("a/b/data.mdb"), Path("a/b/lock.mdb")))
+    assert LMDB.on_disk("lmdb:a/b") == DiskLocation(Path("a/b"), (Path("a/b/data.mdb"), Path("a/b/lock.mdb")))
     assert MEMORY.on_disk("memory:") is None
     assert HBASE.on_disk("hbase://gateway/feed") is None
 
@@ -103,13 +103,13 @@ def test_opening_passes_options_on(tmp_path: Path) -> None:
     """What holds for every kind, and what only one kind understands."""
     assert isinstance(MEMORY.open("memory:", OPENING), MemoryStore)
     with pytest.raises(StoreRefused, match="no store at"):
-        LMDB.open(f"lmdb:{tmp_path / 'none'}", Opening(lifetime_s=1, plan="4x16", readonly=True))
+        LMDB.open(f"lmdb:{tmp_path / 'none'}", StoreArguments(lifetime_s=1, plan="4x16", readonly=True))
     own = LmdbOptions(map_bytes=1 << 20)
-    assert Opening(lifetime_s=1, plan="4x16", own=("other", own)).own_options(LmdbOptions) is own
+    assert StoreArguments(lifetime_s=1, plan="4x16", own=("other", own)).own_options(LmdbOptions) is own
     assert OPENING.own_options(LmdbOptions) == LmdbOptions()
 
 
 def test_only_a_store_with_servers_is_judged_into_side_by_side_and_warmed_up() -> None:
     """As its own options say; an embedded store writes one batch after the other."""
-    opening = Opening(lifetime_s=1, plan="4x16", own=(HbaseOptions(judges_max=3, warm_up_s=5.0),))
+    opening = StoreArguments(lifetime_s=1, plan="4x16", own=(HbaseOptions(judges_max=3, warm_up_s=5.0),))
     assert [(kind.judges_max(opening), kind.warm_up_s(opening)) for kind in KINDS] == [(1, 0), (1, 0), (3, 5.0)]

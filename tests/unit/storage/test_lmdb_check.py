@@ -12,7 +12,7 @@ from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore, data_file, environment
 from storage.lmdb.data_file import _free_pages, _newest_meta
 from storage.lmdb.page_check import check_pages
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from tests.builders import make_key, make_tombstone, make_version
 from tests.examples import drawn
 from tests.unit.storage.processes import SMALL
@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.add([version.record for version in some])
         store.settle([(version.record.reference, b"verdict") for version in some])
         store.retract([make_tombstone(f"a{start}", sequence=9, time_ms=start)])
-        store.change_seen([SeenChange(chance.randbytes(16), None, Seen(1, 2, 3, 4)) for _ in range(40)])
+        store.change_seen([SeenChange(chance.randbytes(16), None, SeenTimes(1, 2, 3, 4)) for _ in range(40)])
     store.agree(b"{}")
     store.remove([version.record for version in versions[:20]])
     store.check()

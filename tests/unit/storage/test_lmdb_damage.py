@@ -15,7 +15,7 @@ import pytest
 
 from storage.errors import StoreDamaged, StoreError, StoreRefused
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.records import Release, Stored
+from storage.records import Release, StoredVersion
 from tests.builders import make_tombstone, make_version
 from tests.unit.storage.processes import ROOT, SMALL
 
@@ -43,7 +43,7 @@ def read_all(path: Path) -> None:
     """Open a store and read everything in it in every way."""
     store = LmdbStore.open(path, READONLY)
     try:
-        found = [stored for stored in store.scan() if isinstance(stored, Stored)]
+        found = [stored for stored in store.scan() if isinstance(stored, StoredVersion)]
         references = [stored.record.reference for stored in found]
         store.read(references)
         store.sketches(references)

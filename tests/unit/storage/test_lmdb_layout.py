@@ -12,7 +12,7 @@ from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
 from storage.records import Arrival, BankMatch, Record, Release, Tombstone, encode_record, encode_tombstone
-from storage.seen import Seen, SeenChange
+from storage.seen import SeenChange, SeenTimes
 from tests.builders import make_key, make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
 
@@ -62,7 +62,7 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
     store.release([Release(record.reference, b"kept", REFERENCE)])
     store.retract([tombstone])
     store.agree(b"settings")
-    store.change_seen([SeenChange(record.text_digest, None, Seen(1, 2, 3, 4))])
+    store.change_seen([SeenChange(record.text_digest, None, SeenTimes(1, 2, 3, 4))])
     databases = store._environment.databases
 
     def dump(transaction: Transaction) -> dict[str, list[tuple[bytes, bytes]]]:

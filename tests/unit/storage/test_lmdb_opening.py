@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import postings_of
-from storage.records import Release, Stored
+from storage.records import Release, StoredVersion
 from tests.builders import make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL, open_as_nobody
 
@@ -83,7 +83,7 @@ def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path)
     store.close()
     with lmdb.open(str(tmp_path), max_dbs=10) as env, env.begin(write=True) as transaction:
         transaction.drop(env.open_db(b"releases", transaction), delete=True)
-    flagged = Stored(version.record, b"flagged", None)
+    flagged = StoredVersion(version.record, b"flagged", None)
     store = LmdbStore.open(tmp_path, replace(SMALL, readonly=True))
     assert (store.read([version.record.reference]), list(store.scan())) == ([flagged], [flagged])
     assert store.stats()[:2] == (1, 1)
@@ -92,7 +92,7 @@ def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path)
     assert store.release([Release(version.record.reference, b"kept", b"\1" * 32)]) == [b"kept"]
     store.close()
     store = LmdbStore.open(tmp_path, replace(SMALL, readonly=True))
-    assert store.read([version.record.reference]) == [Stored(version.record, b"kept", None, b"\1" * 32)]
+    assert store.read([version.record.reference]) == [StoredVersion(version.record, b"kept", None, b"\1" * 32)]
     store.close()
 
 
@@ -160,7 +160,7 @@ def test_everything_is_there_after_opening_again(durability: str, tmp_path: Path
     store.agree(b"settings")
     store.close()
     store = LmdbStore.open(str(tmp_path / "store"), options)
-    assert list(store.scan()) == [Stored(version.record, b"kept", tombstone.arrival), tombstone]
+    assert list(store.scan()) == [StoredVersion(version.record, b"kept", tombstone.arrival), tombstone]
     assert store.bodies([version.record.reference]) == [version.body]
     assert [len(row.postings) for row in store.look_up(version.record.keys)] == [1] * 8
     assert store.agree(b"other") == b"settings"
@@ -191,7 +191,7 @@ def test_bodies_are_left_out_where_they_are_not_wanted(tmp_path: Path) -> None:
     """The version is stored all the same."""
     version = make_version()
     store = LmdbStore.open(tmp_path, replace(SMALL, keep_bodies=False))
-    assert store.create([version]) == [Stored(version.record, None, None)]
+    assert store.create([version]) == [StoredVersion(version.record, None, None)]
     assert store.bodies([version.record.reference]) == [None]
     store.close()
 
@@ -208,7 +208,7 @@ def test_a_store_opened_for_reading_reads_and_refuses_to_write(tmp_path: Path) -
     store.add([version.record])
     store.close()
     store = LmdbStore.open(tmp_path / "store", readonly)
-    assert list(store.scan()) == store.read([version.record.reference]) == [Stored(version.record, None, None)]
+    assert list(store.scan()) == store.read([version.record.reference]) == [StoredVersion(version.record, None, None)]
     assert store.stats()[:5] == (1, 0, 0, 8, 8)
     for write in (
         lambda: store.create([version]),

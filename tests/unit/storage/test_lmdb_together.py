@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StoreDamaged, StoreFull, StoreRefused
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.records import Stored, Version
+from storage.records import StoredVersion, Version
 from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
 from tests.builders import make_version
 from tests.unit.storage.processes import SMALL, batch_of, run_together
@@ -96,7 +96,7 @@ def test_others_see_nothing_before_the_end(store: LmdbStore) -> None:
             seen = threads.submit(lambda: [store.read(REFERENCES), store.look_up(VERSIONS[1].record.keys)[0].packed])
             return [*seen.result(60), waiting[0].done()]
 
-        waiting: list[Future[list[Stored]]] = []
+        waiting: list[Future[list[StoredVersion]]] = []
         assert store.together(work) == [[None, None, None], b"", False]
         assert len(waiting[0].result(60)) == 20
         assert all(threads.submit(store.read, REFERENCES).result(60))

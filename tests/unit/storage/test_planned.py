@@ -8,10 +8,10 @@ import pytest
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.layout import PLAN_KEY
-from storage.records import Planned, decode_planned, encode_planned
+from storage.records import CapacityPlan, decode_planned, encode_planned
 from tests.contract.conftest import MEMORY
 
-PLANNED = Planned(3_000_000, "16x28")
+PLANNED = CapacityPlan(3_000_000, "16x28")
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_a_plan_stays_and_its_articles_may_change(store: LmdbStore) -> None:
     """Another plan is not written; what is stored is returned."""
     assert store.planned() is None
     assert store.plan_for(PLANNED) == PLANNED == store.planned()
-    more = Planned(5_000_000, "16x28")
+    more = CapacityPlan(5_000_000, "16x28")
     assert store.plan_for(more) == more == store.planned()
-    assert store.plan_for(Planned(9, "4x16")) == more == store.planned()
+    assert store.plan_for(CapacityPlan(9, "4x16")) == more == store.planned()
 
 
 def test_a_store_for_reading_gets_no_plan(store: LmdbStore, tmp_path: Path) -> None:

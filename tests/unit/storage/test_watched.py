@@ -10,8 +10,8 @@ from storage.errors import StartAgain, StoreError, StoreFull, StoreRefused, Stor
 from storage.interface import Answer, Store
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode
-from storage.records import Stored
-from storage.seen import Seen, SeenChange
+from storage.records import StoredVersion
+from storage.seen import SeenChange, SeenTimes
 from storage.watched import Ending, Operation, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
 from tests.builders import make_tombstone, make_version
 
@@ -32,7 +32,7 @@ CALLS: dict[Operation, Callable[[Store], object]] = {
     "bodies": lambda store: store.bodies([REFERENCE]),
     "remove": lambda store: store.remove([VERSION.record]),
     "seen": lambda store: store.seen([DIGEST]),
-    "change_seen": lambda store: store.change_seen([SeenChange(DIGEST, None, Seen(1, 2, 3, 4))]),
+    "change_seen": lambda store: store.change_seen([SeenChange(DIGEST, None, SeenTimes(1, 2, 3, 4))]),
     "sweep": lambda store: store.sweep(0, 10),
     "forget_seen": lambda store: store.forget_seen(0, 10),
 }
@@ -123,7 +123,7 @@ def test_a_call_that_fails_is_reported_and_raises(reports: CallReports, error: B
     """With how it ended, and how long that took."""
 
     class Failing(MemoryStore):
-        def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
             time.sleep(0.01)
             raise error
 
@@ -137,7 +137,7 @@ def test_a_call_that_will_be_made_again_is_not_reported(reports: CallReports) ->
     """It did not fail; but its batch starts again."""
 
     class StartingAgain(MemoryStore):
-        def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
             raise StartAgain
 
     with pytest.raises(StartAgain):

@@ -11,9 +11,9 @@ from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, O
 from consumer.model.errors import SourceError
 from consumer.model.record import Header, RawRecord
 from consumer.model.verdict import Outcome, Verdict, decode_verdict, encode
-from consumer.store_tools.released_record import NoWayBack, Origins, RecordId, RecordSearch
+from consumer.store_tools.released_record import RecordId, RecordOrigins, RecordSearch, ReturnObstacle
 from consumer.store_tools.releases import FlaggedVersion
-from storage.records import Stored
+from storage.records import StoredVersion
 from tests.builders import make_record, make_tombstone, raw_message
 
 RECORD = make_record("a")
@@ -31,7 +31,7 @@ def flag_of(
     return encode(verdict)
 
 
-STORED = Stored(RECORD, flag_of(), None)
+STORED = StoredVersion(RECORD, flag_of(), None)
 
 
 def message(data: bytes, key: bytes = b"a", headers: tuple[Header, ...] = ()) -> RawRecord:
@@ -70,7 +70,7 @@ class Topics:
             raise SourceError("not allowed")
         return message(self.records[record_id]) if record_id in self.records else None
 
-    def search(self, stored: Stored = STORED, known: Origins | None = None) -> RawRecord | NoWayBack:
+    def search(self, stored: StoredVersion = STORED, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
         """Search for the record of a version."""
         flagged = FlaggedVersion(stored, decode_verdict(stored.verdict or b""))
         return self.searching().record_of(flagged, known)
@@ -104,7 +104,7 @@ def test_the_record_that_a_flag_names_is_found() -> None:
 def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str) -> None:
     """The reason names the record."""
     found = Topics([message(flag_of(), headers=origin(at))], {PLACE._replace(offset=8): b"another version"}).search()
-    assert isinstance(found, NoWayBack)
+    assert isinstance(found, ReturnObstacle)
     assert found.why.startswith(why)
 
 
@@ -122,11 +122,13 @@ def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str)
 def test_other_messages_of_the_topic_name_nothing(flag: RawRecord) -> None:
     """Anybody may write to a topic, and flags of other versions are of no use."""
     topics = Topics([flag], {PLACE: b"the version"})
-    assert topics.search() == NoWayBack("no flag of it in p.duplicates says where its record is")
+    assert topics.search() == ReturnObstacle("no flag of it in p.duplicates says where its record is")
     assert topics.asked == []
 
 
-def from_topic(stored: Stored = STORED, feed: str = "articles:2", sequence: int = 7, key: str | None = None) -> Stored:
+def from_topic(
+    stored: StoredVersion = STORED, feed: str = "articles:2", sequence: int = 7, key: str | None = None
+) -> StoredVersion:
     """Return the version with an origin, by default ``PLACE``."""
     return stored._replace(record=msgspec.structs.replace(stored.record, feed=feed, sequence=sequence, key=key))
 
@@ -142,18 +144,18 @@ def test_a_version_with_an_origin_is_read_there() -> None:
 @pytest.mark.parametrize(
     ("stored", "expected"),
     [
-        (from_topic(sequence=9), NoWayBack("its record at articles [2] offset 9 no longer exists")),
+        (from_topic(sequence=9), ReturnObstacle("its record at articles [2] offset 9 no longer exists")),
         (
             from_topic(sequence=8),
-            NoWayBack("the record at articles [2] offset 8 is not this version, as decoded with these settings"),
+            ReturnObstacle("the record at articles [2] offset 8 is not this version, as decoded with these settings"),
         ),
         (
             from_topic(feed="secret:2"),
-            NoWayBack("its record at secret [2] offset 7 cannot be read: not allowed", is_passing=True),
+            ReturnObstacle("its record at secret [2] offset 7 cannot be read: not allowed", is_passing=True),
         ),
     ],
 )
-def test_what_is_not_at_its_origin_is_not_searched_for(stored: Stored, expected: NoWayBack) -> None:
+def test_what_is_not_at_its_origin_is_not_searched_for(stored: StoredVersion, expected: ReturnObstacle) -> None:
     """It is said what is there, though a flag names the record elsewhere."""
     records = {PLACE: b"the version", PLACE._replace(offset=8): b"another version"}
     topics = Topics([message(flag_of(), headers=origin(PLACE))], records)
@@ -171,10 +173,10 @@ def test_what_is_not_at_its_origin_is_not_searched_for(stored: Stored, expected:
         from_topic(feed="articles:two"),
     ],
 )
-def test_what_came_from_no_topic_cannot_return_to_one(stored: Stored) -> None:
+def test_what_came_from_no_topic_cannot_return_to_one(stored: StoredVersion) -> None:
     """A file, a stream or a request: nothing is read."""
     topics = Topics([message(flag_of(), headers=origin(PLACE))], {PLACE: b"the version"})
-    assert topics.search(stored) == NoWayBack("it did not come from a topic")
+    assert topics.search(stored) == ReturnObstacle("it did not come from a topic")
     assert (topics.asked, topics.readings) == ([], 0)
 
 
@@ -191,13 +193,13 @@ def test_a_version_that_was_followed_does_not_return() -> None:
     """The clean feed keeps the last message of an id."""
     topics = Topics([message(flag_of(), headers=origin(PLACE))], {PLACE: b"the version"})
     found = topics.search(STORED._replace(ends_at=make_tombstone("a").arrival))
-    assert isinstance(found, NoWayBack)
+    assert isinstance(found, ReturnObstacle)
     assert "a later version or a retraction" in found.why
     assert topics.asked == []
 
 
 MANY = [make_record(f"a{number}") for number in range(5)]
-FLAGGED = [Stored(record, flag_of(record.id, version_name(record.reference)), None) for record in MANY]
+FLAGGED = [StoredVersion(record, flag_of(record.id, version_name(record.reference)), None) for record in MANY]
 
 
 def flags_of(*places: tuple[int, int], more: int = 0) -> list[RawRecord]:
@@ -241,7 +243,7 @@ def test_a_topic_that_was_read_to_its_end_is_not_read_again(places: list[tuple[i
     topics = Topics(flags_of(*places, more=3))
     known = topics.searching().origins_of(FLAGGED[:2])
     assert known.is_complete
-    assert topics.search(FLAGGED[0], known) == NoWayBack(why)
+    assert topics.search(FLAGGED[0], known) == ReturnObstacle(why)
     assert (topics.readings, len(topics.asked)) == (1, len(places))
 
 

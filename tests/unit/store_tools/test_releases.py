@@ -11,13 +11,13 @@ from consumer.judge.events import kept_event
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Released, Verdict, decode_verdict
 from consumer.store_tools import releases
-from consumer.store_tools.inspection import chain, dangling, verify
+from consumer.store_tools.inspection import chain, dangling_flags, verify
 from consumer.store_tools.releases import Attribution, read_flagged, releasable
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import Row
-from storage.records import Record, Release, Stored, Version, reference_of
+from storage.postings import PostingRow
+from storage.records import Record, Release, StoredVersion, Version, reference_of
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_chain, near_group, new_text, version_of
 
@@ -63,7 +63,7 @@ def can_be_found(store: Store, version: Version) -> bool:
     return all(reference in _references(row) for row in store.look_up(version.record.keys))
 
 
-def _references(row: Row) -> list[bytes]:
+def _references(row: PostingRow) -> list[bytes]:
     return [posting["reference"].tobytes() for posting in row.postings]
 
 
@@ -88,11 +88,11 @@ def test_a_released_version_is_unique_and_says_what_it_was() -> None:
     )
     assert verdict.decided_at > flag.decided_at
     (stored,) = store.read([COPY.record.reference])
-    assert stored == Stored(COPY.record, event, None, ORIGINAL.record.reference)
+    assert stored == StoredVersion(COPY.record, event, None, ORIGINAL.record.reference)
     assert stored is not None
     assert len(chain(store, stored)) == 1
     assert can_be_found(store, COPY)
-    assert (wrong(store), list(dangling(store, 1 << 60))) == ([], [])
+    assert (wrong(store), list(dangling_flags(store, 1 << 60))) == ([], [])
 
 
 def test_a_replay_of_a_released_version_is_answered_with_the_release() -> None:
@@ -260,7 +260,7 @@ def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> Non
 def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> None:
     """Different words change nothing; lost postings are restored."""
     store = released_store()
-    (event,) = [stored.verdict for stored in store.scan() if isinstance(stored, Stored) and stored.released_from]
+    (event,) = [stored.verdict for stored in store.scan() if isinstance(stored, StoredVersion) and stored.released_from]
     store.remove([COPY.record])
     assert wrong(store) != []
     assert release(store, COPY, Attribution("Lee")) == event

@@ -8,7 +8,7 @@ import pytest
 from consumer.fingerprint import BlockPlan
 from consumer.store_tools.store_plan import WindowSize, counted_window, described_size, window_size
 from storage.memory import MemoryStore
-from storage.postings import POSTING_LAYOUTS, Row
+from storage.postings import POSTING_LAYOUTS, PostingRow
 from storage.records import Version
 from tests.builders import TIME_MS, make_record, make_tombstone
 
@@ -29,16 +29,16 @@ class DrawnStore(MemoryStore):
         self._cap = cap
         self.asked = 0
 
-    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         """Draw a row for each key; half of its postings are of the window, half are older."""
         assert len(set(keys)) == len(keys)
         self.asked = len(keys)
         return [self._row(int(self._random.poisson(2 * self._mean * self._random.gamma(2, 0.5)))) for _ in keys]
 
-    def _row(self, width: int) -> Row:
+    def _row(self, width: int) -> PostingRow:
         postings = np.zeros(min(width, self._cap), self._layout_of_plan.dtype)
         postings["time_ms"] = TIME_MS - (WINDOW_MS + 1) * self._random.integers(0, 2, len(postings))
-        return Row(postings.tobytes(), width > self._cap, self._layout_of_plan)
+        return PostingRow(postings.tobytes(), width > self._cap, self._layout_of_plan)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.access import GROUP, REACTIONS
 from consumer.telemetry.metrics.instruments import Instruments, ReactingMetrics
 from consumer.web.audit_log import ChangesRecorded, ChangesUnrecorded
-from consumer.web.known_tokens import SecretRefused, TokensRead, TokensUnreadable
-from consumer.web.token import Refusal
+from consumer.web.known_tokens import SecretRefused, TokensLoaded, TokensUnreadable
+from consumer.web.token import TokenRefusal
 
 
 def test_what_is_reported_is_counted() -> None:
@@ -26,11 +26,11 @@ def test_what_is_reported_is_counted() -> None:
     assert set(values().values()) == {0}
     assert len(values()) == len(GROUP.measures) + 3
     for occurrence in (
-        TokensRead(7),
+        TokensLoaded(7),
         TokensUnreadable("gone"),
-        SecretRefused(Refusal("unknown")),
-        SecretRefused(Refusal("expired", "crawler")),
-        SecretRefused(Refusal("expired", "wire")),
+        SecretRefused(TokenRefusal("unknown")),
+        SecretRefused(TokenRefusal("expired", "crawler")),
+        SecretRefused(TokenRefusal("expired", "wire")),
         ChangesRecorded(3),
         ChangesRecorded(2),
         ChangesUnrecorded(4, "No space left on device"),

@@ -10,7 +10,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.flags_json import flag_pages
 from consumer.telemetry.latest_flags import LatestFlags
-from consumer.web.page import Page, Request, Response
+from consumer.web.page import PageRequest, PageResponse, ServedPage
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS, make_version
@@ -20,12 +20,14 @@ HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u202e\
 CONSOLE = "https://console.example"
 
 
-def ask(page: Page, path: str = "/", **query: str) -> Response:
+def ask(page: ServedPage, path: str = "/", **query: str) -> PageResponse:
     """Return the answer of a page."""
-    return page.answer(Request(path, query, Message(), trusted=True))
+    return page.answer(PageRequest(path, query, Message(), trusted=True))
 
 
-def shown(article: Version, original: Version, console_url: str | None = None) -> tuple[dict[str, Page], LatestFlags]:
+def shown(
+    article: Version, original: Version, console_url: str | None = None
+) -> tuple[dict[str, ServedPage], LatestFlags]:
     """Return the pages of a run with one flag."""
     store = MemoryStore()
     latest = LatestFlags(5, TIME_MS, lambda: None)

@@ -16,20 +16,20 @@ import pytest
 
 from consumer.kafka.sink.transactions import SinkReconnected
 from consumer.kafka.source.handover import ClientTurned
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.errors import ConfigError
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
 from consumer.web import page_server
-from consumer.web.access import HOST, Address, parse_address
-from consumer.web.page import Page, Request, Response
+from consumer.web.access import HOST, ListenAddress, parse_address
+from consumer.web.page import PageRequest, PageResponse, ServedPage
 from consumer.web.page_server import PageServer
 from tests.cli.command import TIMEOUT_S, wait_for
 
-LOCAL = Address(HOST, 0)
+LOCAL = ListenAddress(HOST, 0)
 
 
 class Clock:
@@ -97,9 +97,9 @@ def server(health: Health, metrics: Metrics) -> Iterator[PageServer]:
         yield served
 
 
-def serve(answer: Callable[[Request], Response], failures: Failures) -> PageServer:
+def serve(answer: Callable[[PageRequest], PageResponse], failures: Failures) -> PageServer:
     """Serve one page at /."""
-    return PageServer(LOCAL, {"/": Page(answer)}, failures)
+    return PageServer(LOCAL, {"/": ServedPage(answer)}, failures)
 
 
 def test_a_run_is_alive_while_its_client_turns(server: PageServer, hooks: Hooks, clock: Clock) -> None:
@@ -220,7 +220,7 @@ def test_ready_once_partitions_are_assigned(server: PageServer, hooks: Hooks) ->
         "reasons": ["source: no partitions assigned yet"],
         "held": {},
     }
-    hooks.report(Rebalanced("assigned", 0))
+    hooks.report(PartitionsRebalanced("assigned", 0))
     status, text, _ = get(server, "/readyz")
     assert status == 200
     assert json.loads(text) == {"ready": True, "reasons": [], "held": {}}
@@ -228,14 +228,14 @@ def test_ready_once_partitions_are_assigned(server: PageServer, hooks: Hooks) ->
 
 def test_not_ready_while_a_part_is_out_of_reach(server: PageServer, hooks: Hooks) -> None:
     """Each unreachable part is a reason until it is reachable again; the run is alive all the time."""
-    hooks.report(Rebalanced("assigned", 4))
-    for part in get_args(Part):
+    hooks.report(PartitionsRebalanced("assigned", 4))
+    for part in get_args(RunPart):
         hooks.report(Outage(part, "test", "nobody listens there"))
     status, text, _ = get(server, "/readyz")
     assert status == 503
-    assert json.loads(text)["reasons"] == [f"{part}: nobody listens there" for part in sorted(get_args(Part))]
+    assert json.loads(text)["reasons"] == [f"{part}: nobody listens there" for part in sorted(get_args(RunPart))]
     assert get(server, "/healthz")[0] == 200
-    back: Part
+    back: RunPart
     for left, back in (
         ("database", "banks"),
         ("source", "database"),
@@ -250,7 +250,7 @@ def test_not_ready_while_a_part_is_out_of_reach(server: PageServer, hooks: Hooks
 
 def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     """A run that was asked to stop accepts nothing new."""
-    hooks.report(Rebalanced("assigned", 1))
+    hooks.report(PartitionsRebalanced("assigned", 1))
     health.note_stopping()
     assert health.why_not_ready() == ["run: stopping"]
 
@@ -291,7 +291,7 @@ def test_head_and_other_methods(server: PageServer) -> None:
 def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     """The client learns that the page failed, only the log says why, and the failure is counted."""
 
-    def broken(request: Request) -> Response:
+    def broken(request: PageRequest) -> PageResponse:
         raise RuntimeError("the reason")
 
     failures = Failures()
@@ -306,7 +306,7 @@ def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that connects and sends nothing is dropped after a while, and counted."""
     monkeypatch.setattr(page_server, "REQUEST_S", 0.1)
     failures = Failures()
-    with serve(lambda _: Response(HTTPStatus.OK, "text/plain", b""), failures) as server:
+    with serve(lambda _: PageResponse(HTTPStatus.OK, "text/plain", b""), failures) as server:
         with socket.create_connection(server.address, timeout=TIMEOUT_S) as silent:
             assert silent.recv(1) == b""
         wait_for(lambda: failures.count == 1)
@@ -318,10 +318,10 @@ def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     begun = threading.Semaphore(0)
 
-    def slow(request: Request) -> Response:
+    def slow(request: PageRequest) -> PageResponse:
         begun.release()
         release.wait(TIMEOUT_S)
-        return Response(HTTPStatus.OK, "text/plain", b"done")
+        return PageResponse(HTTPStatus.OK, "text/plain", b"done")
 
     failures = Failures()
     with serve(slow, failures) as server:
@@ -348,9 +348,9 @@ def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -
     failures = Failures()
     gone = threading.Event()
 
-    def late(request: Request) -> Response:
+    def late(request: PageRequest) -> PageResponse:
         gone.wait(TIMEOUT_S)
-        return Response(HTTPStatus.OK, "text/plain", bytes(10_000_000))
+        return PageResponse(HTTPStatus.OK, "text/plain", bytes(10_000_000))
 
     with serve(late, failures) as server, caplog.at_level(logging.WARNING, "dupwatch"):
         client = socket.create_connection(server.address, timeout=TIMEOUT_S)

@@ -12,10 +12,10 @@ from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import latest_flags
-from consumer.telemetry.latest_flags import Latest, LatestFlags
+from consumer.telemetry.latest_flags import LatestFlags, LatestSnapshot
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
-from storage.records import Release, Stored
+from storage.records import Release, StoredVersion
 from tests.builders import TIME_MS, make_version
 from tests.cli.command import TIMEOUT_S, wait_for
 from tests.unit.telemetry.flagged import flagged
@@ -31,7 +31,7 @@ class SlowStore(MemoryStore):
         self.go_on.set()
         self.error: Exception | None = None
 
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read, or fail."""
         self.reads += 1
         self.go_on.wait(TIMEOUT_S)
@@ -68,7 +68,7 @@ def flag(store: MemoryStore, number: int) -> Verdict:
     return flagged(store, article, make_version(f"first-{number}", b"%d" % number, f"First {number}."))
 
 
-def ids(latest: Latest) -> list[str]:
+def ids(latest: LatestSnapshot) -> list[str]:
     """Whose flags these are."""
     return [flag.verdict.id for flag in latest.flags]
 
@@ -96,10 +96,10 @@ def test_what_is_unique_is_no_flag(store: SlowStore, latest: LatestFlags) -> Non
     """Only duplicates are held and counted."""
     flag(store, 1)
     kept = store.history(make_version("first-1", b"1").record.id_hash)[0]
-    assert isinstance(kept, Stored)
+    assert isinstance(kept, StoredVersion)
     assert kept.verdict is not None
     Hooks(latest).report(BatchCommitted([decode_verdict(kept.verdict)], []))
-    assert latest.latest(TIMEOUT_S) == Latest((), 0, "2023-11-14T22:13:20.000Z", None)
+    assert latest.latest(TIMEOUT_S) == LatestSnapshot((), 0, "2023-11-14T22:13:20.000Z", None)
 
 
 def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFlags) -> None:

@@ -244,7 +244,7 @@ def test_a_standard_error_that_is_gone_ends_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_message_that_does_not_fit_its_arguments_is_told_as_it_is() -> None:
     """A mistake in a logging call does not print a traceback."""
     record = logging.LogRecord("dupwatch", logging.INFO, "", 0, "%d of them", ("no number",), None)
-    assert json.loads(logs.JsonLines().format(record))["message"] == "%d of them"
+    assert json.loads(logs.JsonFormatter().format(record))["message"] == "%d of them"
 
 
 def letter(reason: str, raw: bytes) -> Any:  # noqa: ANN401  # a dead letter

@@ -10,17 +10,17 @@ import pytest
 from consumer.judge.tally import Tally
 from consumer.kafka.sink.transactions import SinkReconnected
 from consumer.kafka.source.arrivals import RecordTimeBehind
-from consumer.kafka.source.client_thread import LagRead, ReplicasRead
+from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalance, Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced, Rebalance
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
-from consumer.model.article import Extracted, Reason, TimeFault
+from consumer.model.article import ExtractionOutcome, Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
-from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.model.limits import ReadLimits
 from consumer.model.verdict import Outcome, Verdict
 from consumer.pipeline.arrivals import RecordTimeReplaced
@@ -111,10 +111,10 @@ def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metr
 
 def test_pages_are_counted_by_what_was_taken_from_them(metrics: Metrics, hooks: Hooks) -> None:
     """All labels exist from the start, at 0."""
-    pages = {Extracted.ARTICLE: 2, Extracted.WHOLE_TEXT: 1}
+    pages = {ExtractionOutcome.ARTICLE: 2, ExtractionOutcome.WHOLE_TEXT: 1}
     hooks.report(batch([("", "unique")])._replace(pages=pages))
-    found = {extracted: value(metrics, "dupwatch_pages_total", extracted=extracted) for extracted in Extracted}
-    assert found == dict.fromkeys(Extracted, 0) | pages
+    found = {extracted: value(metrics, "dupwatch_pages_total", extracted=extracted) for extracted in ExtractionOutcome}
+    assert found == dict.fromkeys(ExtractionOutcome, 0) | pages
 
 
 def test_markup_without_text_is_counted(metrics: Metrics, hooks: Hooks) -> None:
@@ -275,12 +275,12 @@ def test_an_outage_counts_once(metrics: Metrics, hooks: Hooks) -> None:
 def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
     """Reports of a source on its group, lag and lost records are metrics."""
     hooks.report(ClientTurned())
-    hooks.report(Rebalanced("assigned", 3))
-    hooks.report(LagRead("articles", 0, 12))
+    hooks.report(PartitionsRebalanced("assigned", 3))
+    hooks.report(LagMeasured("articles", 0, 12))
     hooks.report(FetchingPaused(paused=True))
     hooks.report(FetchingWaited(0.25))
     hooks.report(RecordsDeleted(7))
-    hooks.report(ReplicasRead("articles", 4))
+    hooks.report(ReplicasChecked("articles", 4))
     hooks.report(Outage("source", "test", "all brokers are down"))
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == NOW_S
     assert value(metrics, "dupwatch_assigned_partitions") == 3
@@ -298,17 +298,17 @@ def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
 @pytest.mark.parametrize("what", ["revoked", "lost"])
 def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, hooks: Hooks, what: Rebalance) -> None:
     """Its new owner reports it now; reported by both it would count twice. An assigned partition changes nothing."""
-    hooks.report(LagRead("articles", 0, 12))
-    hooks.report(Rebalanced("assigned", 1))
+    hooks.report(LagMeasured("articles", 0, 12))
+    hooks.report(PartitionsRebalanced("assigned", 1))
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
-    hooks.report(Rebalanced(what, 1))
+    hooks.report(PartitionsRebalanced(what, 1))
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") is None
 
 
 def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics, hooks: Hooks) -> None:
     """The lag of a held partition is not shown: it would set off alerts. A partition that is gone is not shown."""
-    hooks.report(LagRead("articles", 0, 12))
-    hooks.report(LagRead("articles", 1, 12))
+    hooks.report(LagMeasured("articles", 0, 12))
+    hooks.report(LagMeasured("articles", 1, 12))
     hooks.report(
         PartitionsHeld(
             {("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"}
@@ -365,11 +365,11 @@ def test_one_report_reaches_metrics_and_health(metrics: Metrics, clock: Clock) -
     health = Health(60, clock=clock)
     hooks = Hooks(metrics, health)
     hooks.report(ClientTurned())
-    hooks.report(Rebalanced("assigned", 2))
+    hooks.report(PartitionsRebalanced("assigned", 2))
     assert health.why_not_ready() == []
     assert value(metrics, "dupwatch_assigned_partitions") == 2
     for part, why in (("source", "a"), ("sink", "b"), ("store", "c")):
-        hooks.report(Outage(cast("Part", part), "test", why))
+        hooks.report(Outage(cast("RunPart", part), "test", why))
     assert health.why_not_ready() == ["sink: b", "source: a", "store: c"]
     assert [value(metrics, "dupwatch_unreachable", part=part) for part in ("source", "sink", "store")] == [1, 1, 1]
     hooks.report(PartitionsHeld({("t", 1): None, ("t", 2): "6 of the last 10"}))

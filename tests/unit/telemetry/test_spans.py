@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
-from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, EnteredStage, StageEnded, timed
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchStarted, EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
 from consumer.telemetry.trace_context import TracedFeed
 from consumer.web.requests import RequestEnded
@@ -108,9 +108,9 @@ def test_a_run_makes_a_span_for_each_batch(tracing: SpanListening) -> None:
 
 def test_a_batch_is_described_by_where_it_came_from(tracing: SpanListening) -> None:
     """Topic and partition where there is one; ranges of offsets in any case; and nothing of an article."""
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 0, 9))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 5), ("articles", 0, 9))))
     tracing.hooks.report(BatchCommitted([], []))
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1))))
     tracing.hooks.report(BatchCommitted([], []))
     single, several = tracing.batches
     assert (single.name, several.name) == ("process articles", "process")
@@ -130,7 +130,7 @@ def test_a_batch_names_the_system_of_its_source() -> None:
     """Kafka and its group, or another kind of source, which has no groups."""
     for feed, group in ((TracedFeed("kafka", "group"), "group"), (TracedFeed("queue"), None)):
         tracing = SpanListening(feed=feed)
-        tracing.hooks.report(BatchBegun(batch(("articles", 0, 5))))
+        tracing.hooks.report(BatchStarted(batch(("articles", 0, 5))))
         tracing.hooks.report(BatchCommitted([], []))
         (span,) = tracing.batches
         assert span.attributes is not None
@@ -141,7 +141,7 @@ def test_a_batch_names_the_system_of_its_source() -> None:
 def test_a_batch_links_to_the_traces_of_its_articles() -> None:
     """Up to a limit. They are not its parents, because one batch has articles of many traces."""
     tracing = SpanListening(links_max=2)
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
     tracing.hooks.report(BatchCommitted([], []))
     (span,) = tracing.batches
     assert span.parent is None
@@ -156,7 +156,7 @@ def test_a_batch_links_to_the_traces_of_its_articles() -> None:
 def test_what_comes_in_pieces_is_an_attribute(tracing: SpanListening) -> None:
     """Stages done in pieces are attributes of the batch; outside of a batch they are dropped."""
     tracing.hooks.report(StageEnded("look_up", 1.0))
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     tracing.hooks.report(StageEnded("look_up", 0.25))
     tracing.hooks.report(BatchCommitted([], []))
     (span,) = tracing.batches
@@ -166,9 +166,9 @@ def test_what_comes_in_pieces_is_an_attribute(tracing: SpanListening) -> None:
 
 def test_a_batch_that_was_given_up_is_an_error(tracing: SpanListening) -> None:
     """A batch that is open when the run ends is an error, too."""
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     tracing.hooks.report(BatchAbandoned())
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     tracing.listener.ended()
     given_up, cut_short = tracing.batches
     assert given_up.status.status_code is cut_short.status.status_code is StatusCode.ERROR
@@ -185,13 +185,13 @@ def test_batches_that_are_decoded_ahead_keep_their_times(tracing: SpanListening)
     time.sleep(0.01)
     with timed(tracing.hooks, "decode"):
         pass
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     time.sleep(0.01)
     with timed(tracing.hooks, "decode"):
         pass
     tracing.hooks.report(BatchCommitted([], []))
     tracing.hooks.report(BatchAbandoned())
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 3))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 3))))
     tracing.hooks.report(BatchCommitted([], []))
     decoded = [span.start_time for span in tracing.spans if span.name == "decode"]
     first, third = tracing.batches
@@ -206,7 +206,7 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: Spa
         with stage:
             raise SinkError("secret body")
 
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     with pytest.raises(SinkError):
         fail(timed(tracing.hooks, "emit"))
     tracing.listener.ended()
@@ -220,7 +220,7 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: Spa
 @pytest.mark.parametrize("stage", ["poll", "decode"])
 def test_what_belongs_to_no_batch_makes_no_span(tracing: SpanListening, stage: EnteredStage) -> None:
     """Neither waiting nor the decoding of a later batch makes a span."""
-    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     with timed(tracing.hooks, stage):
         pass
     tracing.hooks.report(BatchCommitted([], []))
@@ -251,7 +251,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch
 def judge_one(tracing: Tracing, parents: int = 0) -> None:
     """Make the span of one batch."""
     hooks = Hooks(tracing.spans)
-    hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), parents=parents)))
+    hooks.report(BatchStarted(batch(("articles", 0, 1), ("articles", 0, 2), parents=parents)))
     hooks.report(BatchCommitted([], []))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
-from consumer.telemetry.logs import JsonLines, Text
+from consumer.telemetry.logs import JsonFormatter, TextFormatter
 from consumer.text.redaction import (
     HIDDEN,
     is_secret,
@@ -104,7 +104,7 @@ def test_parts_of_secrets() -> None:
     assert redacted("not-a-secret") == "not-a-secret"
 
 
-@pytest.mark.parametrize("formatter", [JsonLines(), Text()])
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
 def test_logs_have_no_secrets(formatter: logging.Formatter) -> None:
     """Not in messages, librdkafka's among them, nor in fields, errors and stacks."""
     remember("hunter2222")

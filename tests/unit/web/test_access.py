@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.web.access import Access, Account, Address, check_exposure, is_loopback, read_password
+from consumer.web.access import Access, Account, ListenAddress, check_exposure, is_loopback, read_password
 
 
 def basic(credentials: str) -> str:
@@ -17,18 +17,18 @@ def basic(credentials: str) -> str:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_a_loopback_address_needs_no_password(host: str) -> None:
     """Only this machine can connect to it."""
-    assert is_loopback(Address(host, 0))
-    check_exposure(Address(host, 0), Access(), is_open=False)
+    assert is_loopback(ListenAddress(host, 0))
+    check_exposure(ListenAddress(host, 0), Access(), is_open=False)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # it is refused
 def test_other_addresses_need_a_password_or_http_open(host: str) -> None:
     """The error names both settings; with either of them it is allowed."""
-    assert not is_loopback(Address(host, 0))
+    assert not is_loopback(ListenAddress(host, 0))
     with pytest.raises(ConfigError, match=r"http\.user and http\.password_file, or http\.open = true"):
-        check_exposure(Address(host, 9464), Access(), is_open=False)
-    check_exposure(Address(host, 9464), Access(), is_open=True)
-    check_exposure(Address(host, 9464), Access(Account("ops", "x")), is_open=False)
+        check_exposure(ListenAddress(host, 9464), Access(), is_open=False)
+    check_exposure(ListenAddress(host, 9464), Access(), is_open=True)
+    check_exposure(ListenAddress(host, 9464), Access(Account("ops", "x")), is_open=False)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from consumer.model.errors import SinkError
 from consumer.web import audit_log
-from consumer.web.audit_log import AuditLog, Change, ChangesRecorded, ChangesUnrecorded, line_of
+from consumer.web.audit_log import AuditLog, ChangeRecord, ChangesRecorded, ChangesUnrecorded, line_of
 from storage.files import FileWriting
 
 DEADLINE_S = 60
@@ -35,9 +35,9 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def release(article_id: str) -> Change:
+def release(article_id: str) -> ChangeRecord:
     """A change of this article."""
-    return Change(at_ms=0, token="desk", owner="An Na", action="articles.release", id=article_id, result="unique")
+    return ChangeRecord(at_ms=0, token="desk", owner="An Na", action="articles.release", id=article_id, result="unique")
 
 
 def opened(path: Path, reported: list[object] | None = None, writing: FileWriting = QUICK) -> AuditLog:

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.web.access import HOST, Address
-from consumer.web.certificates import CertificateFiles, CertificateKept, CertificateLoaded, ServedCertificate
-from consumer.web.page import PLAIN, Page, Response
+from consumer.web.access import HOST, ListenAddress
+from consumer.web.certificates import CertificateFiles, CertificateLoaded, CertificateReloadFailed, ServedCertificate
+from consumer.web.page import PLAIN, PageResponse, ServedPage
 from consumer.web.page_server import PageServer
 from tests.unit.web.pair import Pair
 
@@ -123,7 +123,7 @@ def test_half_of_a_pair(pair: Pair, new: Pair, caplog: pytest.LogCaptureFixture)
         assert served.shown() == new.der
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "http.tls_certificate: " in caplog.text
-    kept = [occurrence for occurrence in served.reported if isinstance(occurrence, CertificateKept)]
+    kept = [occurrence for occurrence in served.reported if isinstance(occurrence, CertificateReloadFailed)]
     assert len(kept) == 3
 
 
@@ -140,7 +140,7 @@ def test_files_that_cannot_be_used(pair: Pair, new: Pair, damage: str) -> None:
     pair.certificate.write_bytes(content)
     assert served.shown() == before
     kinds = [type(occurrence) for occurrence in served.reported]
-    assert kinds == [CertificateLoaded, CertificateKept, CertificateLoaded]
+    assert kinds == [CertificateLoaded, CertificateReloadFailed, CertificateLoaded]
     pair.take(new)
     assert served.shown() == new.der
 
@@ -153,7 +153,7 @@ def test_a_folder_that_was_away(pair: Pair, tmp_path: Path) -> None:
     (tmp_path / "away").rename(tmp_path / "served")
     assert served.shown() == old
     kinds = [type(occurrence) for occurrence in served.reported]
-    assert kinds == [CertificateLoaded, CertificateKept, CertificateLoaded]
+    assert kinds == [CertificateLoaded, CertificateReloadFailed, CertificateLoaded]
 
 
 def test_a_secret_of_kubernetes(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_pages_show_a_new_certificate(pair: Pair, new: Pair) -> None:
     failures: list[BaseException] = []
     stop = threading.Event()
 
-    def connect(address: Address) -> None:
+    def connect(address: ListenAddress) -> None:
         try:
             while not stop.is_set():
                 shown[fetched(address)] += 1
@@ -228,7 +228,7 @@ def test_a_server_of_asyncio_shows_a_new_certificate(pair: Pair, new: Pair) -> N
     async def serve() -> list[bytes]:
         server = await asyncio.start_server(greet, HOST, 0, ssl=served.certificate.context)
         async with server:
-            address = Address(*server.sockets[0].getsockname()[:2])
+            address = ListenAddress(*server.sockets[0].getsockname()[:2])
             found = [await asyncio.to_thread(fetched, address)]
             pair.take(new)
             served.certificate.look()
@@ -238,14 +238,14 @@ def test_a_server_of_asyncio_shows_a_new_certificate(pair: Pair, new: Pair) -> N
 
 
 @contextmanager
-def answering(certificate: ServedCertificate) -> Iterator[Address]:
+def answering(certificate: ServedCertificate) -> Iterator[ListenAddress]:
     """A server of pages with this certificate."""
-    pages = {"/": Page(lambda _: Response(HTTPStatus.OK, PLAIN, b"ok"))}
-    with PageServer(Address(HOST, 0), pages, lambda: None, tls=certificate.context) as server:
+    pages = {"/": ServedPage(lambda _: PageResponse(HTTPStatus.OK, PLAIN, b"ok"))}
+    with PageServer(ListenAddress(HOST, 0), pages, lambda: None, tls=certificate.context) as server:
         yield server.address
 
 
-def fetched(address: Address) -> bytes:
+def fetched(address: ListenAddress) -> bytes:
     """The certificate that a server shows."""
     with socket.create_connection(address, timeout=DEADLINE_S) as connection:
         return certificate_of(connection)

@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.web.audit_log import ID_CHARS_MAX, LINE_BYTES_MAX, TEXT_CHARS_MAX, Change, line_of
+from consumer.web.audit_log import ID_CHARS_MAX, LINE_BYTES_MAX, TEXT_CHARS_MAX, ChangeRecord, line_of
 
 AT_MS = 1_795_435_200_000
 TEXTS = st.text(st.characters(), max_size=600)
@@ -14,7 +14,7 @@ TEXTS = st.text(st.characters(), max_size=600)
 
 def test_what_a_line_says() -> None:
     """Who, when, from where, what, on which id, with which result and in which request."""
-    change = Change(
+    change = ChangeRecord(
         at_ms=AT_MS,
         token="desk",
         owner="An Na",
@@ -33,7 +33,7 @@ def test_what_a_line_says() -> None:
 @given(TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)
 def test_a_line_is_one_line(token: str, owner: str, article_id: str, result: str, request_id: str) -> None:
     """For whatever reads it: no control character, and nothing that is not UTF-8. Values come back, cut."""
-    change = Change(
+    change = ChangeRecord(
         at_ms=AT_MS, token=token, owner=owner, address=owner, action=result, id=article_id, result=result,
         request_id=request_id,
     )  # fmt: skip
@@ -52,7 +52,7 @@ def test_a_line_is_one_line(token: str, owner: str, article_id: str, result: str
 def test_the_longest_line() -> None:
     """Characters that take twelve bytes each, and some more of them than there may be."""
     text = "\U000e0041" * 1_000
-    change = Change(
+    change = ChangeRecord(
         at_ms=AT_MS, token=text, owner=text, address=text, action=text, id=text, result=text, request_id=text
     )
     line = line_of(change)
@@ -62,11 +62,11 @@ def test_the_longest_line() -> None:
 
 def test_what_is_not_utf_8() -> None:
     """An argument of a command may have any bytes; it is escaped."""
-    line = line_of(Change(at_ms=AT_MS, owner="root", action="tokens.add", id="a\udcffb", result="added"))
+    line = line_of(ChangeRecord(at_ms=AT_MS, owner="root", action="tokens.add", id="a\udcffb", result="added"))
     assert json.loads(line)["id"] == "a\\udcffb"
 
 
 def test_what_there_is_not() -> None:
     """On the command line there is no token, no address and no request."""
-    read = json.loads(line_of(Change(at_ms=AT_MS, owner="root", action="tokens.add", id="desk", result="added")))
+    read = json.loads(line_of(ChangeRecord(at_ms=AT_MS, owner="root", action="tokens.add", id="desk", result="added")))
     assert (read["token"], read["address"], read["request_id"]) == (None, None, None)

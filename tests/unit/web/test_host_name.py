@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.web.access import HOST, Access, Address, BadHost, host_named
+from consumer.web.access import HOST, Access, BadHost, ListenAddress, host_named
 from consumer.web.page_server import PageServer
 from tests.unit.console.serving import served as console_served
 from tests.unit.service.serving import judging_of, wait_until_ready
@@ -123,7 +123,7 @@ def _console(folder: Path) -> Iterator[tuple[str, int]]:
 
 def _pages() -> Iterator[tuple[str, int]]:
     pages = {"/healthz": NAMED_PAGES["/"]} | NAMED_PAGES
-    with PageServer(Address(HOST, 0), pages, lambda: None, Access()) as server:
+    with PageServer(ListenAddress(HOST, 0), pages, lambda: None, Access()) as server:
         yield server.address
 
 

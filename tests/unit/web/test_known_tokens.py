@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from consumer.lifecycle.background import Following
+from consumer.lifecycle.background import PeriodicCheck
 from consumer.model.errors import ConfigError
 from consumer.web import known_tokens
-from consumer.web.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensRead, TokensUnreadable
-from consumer.web.token import Caller, Refusal, Role, new_secret
+from consumer.web.known_tokens import TRUST_S, KnownTokens, SecretRefused, TokensLoaded, TokensUnreadable
+from consumer.web.token import Caller, Role, TokenRefusal, new_secret
 from consumer.web.token_file import Signature, Tokens, load, revoke_token
 from tests.unit.web.token_samples import NOON, add
 
@@ -28,7 +28,7 @@ class Server:
         self.today: datetime = NOON
         self.known = KnownTokens(path, self.reported.append, lambda: self.seconds, lambda: self.today)
 
-    def caller(self, secret: str, *, looks_after_s: float | None = None) -> Caller | Refusal:
+    def caller(self, secret: str, *, looks_after_s: float | None = None) -> Caller | TokenRefusal:
         """Who sends this secret, now or after the look at the file so much later."""
         if looks_after_s is not None:
             self.seconds += looks_after_s
@@ -68,8 +68,8 @@ def test_who_it_is(path: Path, secret: str) -> None:
         "x" * 10**6,
     )
     for other in wrong:
-        assert server.caller(other) == Refusal("unknown")
-    assert server.reported == [TokensRead(1), *[SecretRefused(Refusal("unknown"))] * len(wrong)]
+        assert server.caller(other) == TokenRefusal("unknown")
+    assert server.reported == [TokensLoaded(1), *[SecretRefused(TokenRefusal("unknown"))] * len(wrong)]
 
 
 def test_the_second_in_which_it_expires(path: Path, secret: str) -> None:
@@ -78,18 +78,18 @@ def test_the_second_in_which_it_expires(path: Path, secret: str) -> None:
     server.today = NOON + timedelta(days=90) - timedelta(microseconds=1)
     assert server.caller(secret) == CRAWLER
     server.today = NOON + timedelta(days=90)
-    assert server.caller(secret) == Refusal("expired", "crawler")
-    assert server.reported[-1] == SecretRefused(Refusal("expired", "crawler"))
+    assert server.caller(secret) == TokenRefusal("expired", "crawler")
+    assert server.reported[-1] == SecretRefused(TokenRefusal("expired", "crawler"))
 
 
 def test_a_change_counts_from_the_next_look(path: Path, secret: str) -> None:
     """What is revoked is refused and what is added let in."""
     server = Server(path)
     other = add(path, "wire")
-    assert server.caller(other) == Refusal("unknown")
+    assert server.caller(other) == TokenRefusal("unknown")
     assert server.caller(other, looks_after_s=1) == Caller("wire", "An Na", frozenset({Role.READER}))
     revoke_token(path, "crawler", NOON)
-    assert server.caller(secret, looks_after_s=1) == Refusal("revoked", "crawler")
+    assert server.caller(secret, looks_after_s=1) == TokenRefusal("revoked", "crawler")
 
 
 def test_a_revoked_token_that_has_expired_is_revoked(path: Path, secret: str) -> None:
@@ -97,7 +97,7 @@ def test_a_revoked_token_that_has_expired_is_revoked(path: Path, secret: str) ->
     revoke_token(path, "crawler", NOON)
     server = Server(path)
     server.today += timedelta(days=1000)
-    assert server.caller(secret) == Refusal("revoked", "crawler")
+    assert server.caller(secret) == TokenRefusal("revoked", "crawler")
 
 
 def test_the_file_is_read_only_if_it_has_changed(path: Path, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,16 +136,16 @@ def test_a_file_that_cannot_be_used_any_more(
         assert server.caller(secret, looks_after_s=1) == CRAWLER
         assert server.caller(secret, looks_after_s=TRUST_S - 1.5) == CRAWLER
         for _ in range(3):
-            assert server.caller(secret, looks_after_s=1) == Refusal("unchecked")
+            assert server.caller(secret, looks_after_s=1) == TokenRefusal("unchecked")
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
     assert server.count(TokensUnreadable) == 5
-    assert server.count(TokensRead) == 1
+    assert server.count(TokensLoaded) == 1
     path.write_bytes(content)
     path.chmod(0o600)
     with caplog.at_level(logging.INFO, "dupwatch"):
         assert server.caller(secret, looks_after_s=1) == CRAWLER
     assert "can be read again" in caplog.text
-    assert server.count(TokensRead) == 2
+    assert server.count(TokensLoaded) == 2
     path.unlink()
     assert server.caller(secret, looks_after_s=1) == CRAWLER
 
@@ -168,13 +168,13 @@ def test_a_look_that_does_not_end(path: Path, secret: str, monkeypatch: pytest.M
         assert begun.wait(60)
         assert server.caller(secret) == CRAWLER
         server.seconds += TRUST_S
-        assert server.caller(secret) == Refusal("unchecked")
+        assert server.caller(secret) == TokenRefusal("unchecked")
     finally:
         go_on.set()
         look.join(60)
     # It may have read the file a minute ago; the next look counts.
-    assert server.caller(secret) == Refusal("unchecked")
-    assert server.caller(secret, looks_after_s=1) == Refusal("revoked", "crawler")
+    assert server.caller(secret) == TokenRefusal("unchecked")
+    assert server.caller(secret, looks_after_s=1) == TokenRefusal("revoked", "crawler")
 
 
 def test_what_is_invalid_at_the_start(path: Path, secret: str) -> None:
@@ -197,14 +197,14 @@ def test_a_secret_of_kubernetes(tmp_path: Path) -> None:
     assert isinstance(server.caller(first), Caller)
     (tmp_path / "next").symlink_to("v2")
     (tmp_path / "next").replace(tmp_path / "data")
-    assert server.caller(first, looks_after_s=1) == Refusal("unknown")
+    assert server.caller(first, looks_after_s=1) == TokenRefusal("unknown")
     assert isinstance(server.caller(second), Caller)
 
 
 def test_many_threads_at_once(path: Path, secret: str) -> None:
     """While tokens are added and revoked, every thread gets an answer that was true at that moment."""
     known = KnownTokens(path, lambda _: None, now=lambda: NOON)
-    answers: Counter[Caller | Refusal] = Counter()
+    answers: Counter[Caller | TokenRefusal] = Counter()
     lock, stop = threading.Lock(), threading.Event()
     gone = add(path, "short-lived")
     failures: list[BaseException] = []
@@ -218,7 +218,7 @@ def test_many_threads_at_once(path: Path, secret: str) -> None:
         except BaseException as error:  # noqa: BLE001  # shown by the test
             failures.append(error)
 
-    def all_said(*expected: Caller | Refusal) -> None:
+    def all_said(*expected: Caller | TokenRefusal) -> None:
         for _ in range(600):
             if all(answers[answer] for answer in expected) or failures:
                 return
@@ -228,17 +228,21 @@ def test_many_threads_at_once(path: Path, secret: str) -> None:
     for thread in threads:
         thread.start()
     try:
-        with Following("tokens", known.look, 0.01):
+        with PeriodicCheck("tokens", known.look, 0.01):
             all_said(Caller("short-lived", "An Na", frozenset({Role.READER})))
             revoke_token(path, "short-lived", NOON)
-            all_said(Refusal("revoked", "short-lived"))
+            all_said(TokenRefusal("revoked", "short-lived"))
     finally:
         stop.set()
         for thread in threads:
             thread.join(60)
     assert failures == []
-    expected = {CRAWLER, Caller("short-lived", "An Na", frozenset({Role.READER})), Refusal("revoked", "short-lived")}
-    assert expected <= set(answers) <= expected | {Refusal("unknown")}
+    expected = {
+        CRAWLER,
+        Caller("short-lived", "An Na", frozenset({Role.READER})),
+        TokenRefusal("revoked", "short-lived"),
+    }
+    assert expected <= set(answers) <= expected | {TokenRefusal("unknown")}
 
 
 def test_nothing_shows_a_secret(path: Path, secret: str, caplog: pytest.LogCaptureFixture) -> None:

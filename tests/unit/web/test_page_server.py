@@ -19,16 +19,16 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
 from consumer.web import page_server
-from consumer.web.access import HOST, Access, Account, Address
+from consumer.web.access import HOST, Access, Account, ListenAddress
 from consumer.web.certificates import CertificateFiles, ServedCertificate
-from consumer.web.page import UNKNOWN_NAME, Page, Response
+from consumer.web.page import UNKNOWN_NAME, PageResponse, ServedPage
 from consumer.web.page_server import PageServer
 from tests.cli.command import TIMEOUT_S, wait_for
 
-LOCAL = Address(HOST, 0)
+LOCAL = ListenAddress(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))
-SECRET_PAGES = {"/": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"articles"), has_articles=True)}
-NAMED_PAGES = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"other"))}
+SECRET_PAGES = {"/": ServedPage(lambda _: PageResponse(HTTPStatus.OK, "text/plain", b"articles"), has_articles=True)}
+NAMED_PAGES = SECRET_PAGES | {"/other": ServedPage(lambda _: PageResponse(HTTPStatus.OK, "text/plain", b"other"))}
 
 
 @pytest.fixture

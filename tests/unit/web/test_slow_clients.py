@@ -13,21 +13,21 @@ from statistics import median
 
 import pytest
 
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.model.hooks import Hooks
 from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.metrics import Metrics
 from consumer.web import page_server
-from consumer.web.access import HOST, Address
-from consumer.web.page import Page, Response
+from consumer.web.access import HOST, ListenAddress
+from consumer.web.page import PageResponse, ServedPage
 from consumer.web.page_connections import PageConnection, PageLimit
 from consumer.web.page_server import PageServer
 from consumer.web.requests import HEAD_BYTES_MAX
 from tests.cli.command import TIMEOUT_S
 from tests.unit.web.test_page_server import certificate, shown
 
-LOCAL = Address(HOST, 0)
+LOCAL = ListenAddress(HOST, 0)
 SLOW = 200
 PROBES = 40
 PROBE_S = 3.0
@@ -78,15 +78,15 @@ def probed_s(server: PageServer, path: str, context: ssl.SSLContext | None = Non
 
 
 @pytest.fixture
-def pages() -> dict[str, Page]:
+def pages() -> dict[str, ServedPage]:
     """The pages of a ready run."""
     health = Health(600)
-    Hooks(health).report(Rebalanced("assigned", 1))
+    Hooks(health).report(PartitionsRebalanced("assigned", 1))
     return health_pages(health, Metrics())
 
 
 @pytest.mark.parametrize("given", [b"", _REQUEST], ids=["request line", "header"])
-def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, Page], given: bytes) -> None:
+def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, ServedPage], given: bytes) -> None:
     """All of 40 probes and scrapes are answered, most of them soon."""
     with PageServer(LOCAL, pages, lambda: None) as server, trickling(server, given):
         taken_s = []
@@ -96,7 +96,7 @@ def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, Page], 
         assert median(taken_s) < PROBE_S
 
 
-def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page], tmp_path: Path) -> None:
+def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, ServedPage], tmp_path: Path) -> None:
     """The same over HTTPS, where the slow clients do not even shake hands."""
     paths = certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=paths[0])
@@ -109,7 +109,7 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
         assert median(taken_s) < PROBE_S
 
 
-def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_cuts_no_newcomer(pages: dict[str, ServedPage], monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe is answered although many clients connect at the same time from its address."""
     monkeypatch.setattr(page_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(page_server, "GRACE_S", 600.0)
@@ -123,7 +123,7 @@ def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.Mo
         assert probe.recv(100).startswith(b"HTTP/1.0 200 ")
 
 
-def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_that_trickles_has_a_deadline(pages: dict[str, ServedPage], monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that trickles in has to be complete in time; otherwise it is cut and counted."""
     monkeypatch.setattr(page_server, "REQUEST_S", 0.3)
     cut: list[int] = []
@@ -147,9 +147,9 @@ def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypat
     assert cut == [1]
 
 
-def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> None:
+def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, ServedPage]) -> None:
     """While slow readers occupy all pages, further pages are refused, but probes and scrapes are answered."""
-    pages["/"] = Page(lambda _: Response(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
+    pages["/"] = ServedPage(lambda _: PageResponse(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
     with PageServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
         for _ in range(page_server.REQUESTS_MAX["page"]):
             client = stack.enter_context(socket.create_connection(server.address, timeout=TIMEOUT_S))
@@ -163,7 +163,7 @@ def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> N
         assert refused.recv(100).startswith(b"HTTP/1.0 503 ")
 
 
-def test_a_request_has_a_length(pages: dict[str, Page]) -> None:
+def test_a_request_has_a_length(pages: dict[str, ServedPage]) -> None:
     """Endless headers are answered with 431."""
     with (
         PageServer(LOCAL, pages, lambda: None) as server,
@@ -240,7 +240,9 @@ def test_time_in_a_room_ends() -> None:
         client.socket.close()
 
 
-def test_connections_that_say_nothing_are_bounded(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_say_nothing_are_bounded(
+    pages: dict[str, ServedPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beyond the limit the oldest silent connections are cut, long before their time is up."""
     monkeypatch.setattr(page_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(page_server, "ARRIVING_MAX", 3)

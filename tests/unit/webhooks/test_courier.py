@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from consumer.webhooks import courier as courier_module
-from consumer.webhooks.courier import Courier, Message, Outcome, RefusedEndpoint
+from consumer.webhooks.courier import AttemptOutcome, Courier, RefusedEndpoint, WebhookMessage
 from consumer.webhooks.signing import new_secret
 from tests.unit.webhooks.receivers import (
     LOCAL,
@@ -27,7 +27,7 @@ from tests.unit.webhooks.receivers import (
 )
 
 BODY = json.dumps({"schema": "dupwatch.test/1", "title": "港口"}).encode()
-MESSAGE = Message("0123456789abcdef-7", BODY, [SECRET])
+MESSAGE = WebhookMessage("0123456789abcdef-7", BODY, [SECRET])
 SHORT_S = 0.5
 """For attempts that should take too long."""
 ACCEPTED = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -40,7 +40,7 @@ def receiver() -> Iterator[Receiver]:
         yield started
 
 
-def send(to: Courier, url: str, message: Message = MESSAGE) -> Outcome:
+def send(to: Courier, url: str, message: WebhookMessage = MESSAGE) -> AttemptOutcome:
     """Make one attempt now."""
     return to.send(url, message, time.time())
 
@@ -56,7 +56,7 @@ def test_a_message_arrives_signed(receiver: Receiver) -> None:
     """With both secrets while there are two; the receiver's library accepts it with either."""
     new = new_secret()
     outcome = send(courier(), receiver.url("/a?b=%20c"), MESSAGE._replace(secrets=[new, SECRET]))
-    assert outcome == Outcome("accepted", 204)
+    assert outcome == AttemptOutcome("accepted", 204)
     (received,) = receiver.received
     assert received.path == "/a?b=%20c"
     assert received.verify(SECRET) == received.verify(new) == json.loads(BODY)
@@ -69,7 +69,7 @@ def test_any_status_from_200_to_299_accepts(receiver: Receiver) -> None:
     """Whatever its body is, which is not read."""
     for status in (200, 201, 202, 299):
         receiver.react = lambda _, status=status: Reaction(status, body=b"x" * 100_000)  # type: ignore[misc]
-        assert send(courier(), receiver.url()) == Outcome("accepted", status)
+        assert send(courier(), receiver.url()) == AttemptOutcome("accepted", status)
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 410, 429, 500, 503, 599])
@@ -77,7 +77,7 @@ def test_other_statuses_fail_and_show_what_was_said(receiver: Receiver, status: 
     """The beginning of it, and when the receiver wants to be asked again."""
     said = [("retry-after", "120")]
     receiver.react = lambda _: Reaction(status, said, "Nein, 不行".encode())
-    assert send(courier(), receiver.url()) == Outcome("rejected", status, "status", "Nein, 不行", 120.0)
+    assert send(courier(), receiver.url()) == AttemptOutcome("rejected", status, "status", "Nein, 不行", 120.0)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -86,7 +86,7 @@ def test_redirects_are_not_followed(receiver: Receiver, status: int) -> None:
     with serving(Receiver(0)) as inner:
         receiver.react = lambda _: Reaction(status, [("location", inner.url("/admin"))])
         outcome = send(courier(), receiver.url())
-        assert outcome == Outcome("rejected", status, "redirect", inner.url("/admin"))
+        assert outcome == AttemptOutcome("rejected", status, "redirect", inner.url("/admin"))
         assert inner.received == []
     assert len(receiver.received) == 1
 
@@ -175,7 +175,7 @@ def test_tls_proves_the_name_and_not_the_address(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     with serving(Receiver(0), shown) as receiver:
         url = receiver.url(host=NAME, scheme="https")
-        assert send(courier(), url) == Outcome("accepted", 204)
+        assert send(courier(), url) == AttemptOutcome("accepted", 204)
         assert names == [NAME]
         assert receiver.received[0].headers["host"] == f"{NAME}:{receiver.port}"
         outcome = send(courier(), url.replace(NAME, "other.example"))
@@ -259,7 +259,7 @@ def test_an_answer_that_drips_is_cut() -> None:
         drip(connection, ACCEPTED)
 
     with raw(answered) as receiver:
-        assert send(courier(attempt_s=SHORT_S), receiver.url()) == Outcome("unreachable", cause="time")
+        assert send(courier(attempt_s=SHORT_S), receiver.url()) == AttemptOutcome("unreachable", cause="time")
 
 
 def test_a_body_that_drips_does_not_change_the_status() -> None:
@@ -283,7 +283,7 @@ def test_a_receiver_that_reads_nothing_is_cut() -> None:
         large = MESSAGE._replace(body=b"x" * 30_000_000)
         outcome = send(courier(attempt_s=SHORT_S), receiver.url(), large)
         is_over.set()
-    assert outcome == Outcome("unreachable", cause="time")
+    assert outcome == AttemptOutcome("unreachable", cause="time")
 
 
 def test_an_answer_before_the_end_of_the_message_counts() -> None:
@@ -304,7 +304,7 @@ def test_a_handshake_that_takes_too_long_is_cut() -> None:
     with raw(lambda _: wait_for(is_over)) as receiver:
         outcome = send(courier(attempt_s=SHORT_S), receiver.url(host=NAME, scheme="https"))
         is_over.set()
-    assert outcome == Outcome("unreachable", cause="time")
+    assert outcome == AttemptOutcome("unreachable", cause="time")
 
 
 def test_a_look_up_that_takes_too_long_is_left_behind() -> None:
@@ -317,7 +317,7 @@ def test_a_look_up_that_takes_too_long_is_left_behind() -> None:
         return ["127.0.0.1"]
 
     slow = Courier(LOCAL, resolve=resolve, attempt_s=SHORT_S)
-    assert send(slow, "https://hooks.example/") == Outcome("unreachable", cause="time")
+    assert send(slow, "https://hooks.example/") == AttemptOutcome("unreachable", cause="time")
     slow.check("https://hooks.example/")
     assert not answered.is_set()
     is_over.set()
@@ -358,8 +358,8 @@ def test_two_tests_are_not_sent_at_once(receiver: Receiver) -> None:
     assert shared.try_out(receiver.url(), MESSAGE, time.time()) is None
     is_over.set()
     first.join(60)
-    assert outcomes == [Outcome("accepted", 204)]
-    assert shared.try_out(receiver.url(), MESSAGE, time.time()) == Outcome("accepted", 204)
+    assert outcomes == [AttemptOutcome("accepted", 204)]
+    assert shared.try_out(receiver.url(), MESSAGE, time.time()) == AttemptOutcome("accepted", 204)
 
 
 def test_an_attempt_takes_ten_seconds_at_most() -> None:

@@ -16,7 +16,7 @@ from consumer.wiring import components, stores
 from consumer.wiring.stores import record_plan
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore
-from storage.records import Planned
+from storage.records import CapacityPlan
 
 OLDER = JudgeSettings(
     plan=BlockPlan.named("16x28"),
@@ -87,7 +87,7 @@ def test_a_store_without_settings_has_none_to_give(tmp_path: Path, there: str) -
 def test_a_store_that_is_made_for_a_plan_gives_that(tmp_path: Path) -> None:
     """Unless the configuration names one."""
     config = configured(tmp_path)
-    record_plan(config, Planned(7_000_000, "16x28"))
+    record_plan(config, CapacityPlan(7_000_000, "16x28"))
     assert stores.completed_config(config).judge.plan == "16x28"
     named = configured(tmp_path, judge={"plan": "4x16"})
     assert stores.completed_config(named).judge.plan == "4x16"
@@ -98,7 +98,7 @@ def test_a_plan_does_not_count_once_there_are_settings(tmp_path: Path, monkeypat
     config = configured(tmp_path)
     bound(config)
 
-    def damaged(self: LmdbStore) -> Planned:
+    def damaged(self: LmdbStore) -> CapacityPlan:
         raise StoreDamaged(f"the plan of {self} cannot be read")
 
     monkeypatch.setattr(LmdbStore, "planned", damaged)

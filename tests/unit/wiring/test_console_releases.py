@@ -10,7 +10,7 @@ import pytest
 
 from consumer.model.errors import SinkError
 from consumer.model.flood import FloodEvent, encode_flood
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.verdict import VerdictEvent, encode
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.wiring.console_releases import ConsoleFile
@@ -29,7 +29,7 @@ def write_release(file: ConsoleFile, number: int) -> None:
     """Write the event of a release."""
     event = release(number)
     with file.opened() as sink:
-        sink.release(Answer(NO_RECORD, VerdictEvent(encode(event), event)))
+        sink.release(JudgedRecord(NO_RECORD, VerdictEvent(encode(event), event)))
         sink.flush()
 
 

@@ -1,10 +1,10 @@
 """What other sources of a console report, beside the topic of flags."""
 
-from consumer.kafka.source.client_thread import LagRead, ReplicasRead
+from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.handover import ClientTurned
 from consumer.kafka.source.holds import PartitionsHeld
-from consumer.kafka.source.rebalances import Rebalanced
+from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.lifecycle.turns import ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
@@ -20,8 +20,8 @@ class Heard:
     def __init__(self) -> None:
         self.hooks = Hooks()
         self.reported: list[object] = []
-        for kind in (LagRead, Outage, ThreadTurned, ReplicasRead, RecordsDeleted, SideTopicAssigned, ClientTurned,
-                     Rebalanced, PartitionsHeld):  # fmt: skip
+        for kind in (LagMeasured, Outage, ThreadTurned, ReplicasChecked, RecordsDeleted, SideTopicAssigned,
+                     ClientTurned, PartitionsRebalanced, PartitionsHeld):  # fmt: skip
             self.hooks.on(kind, self.reported.append)
         self.second = beside(self.hooks, SIDE_TOPICS[0])
         self.third = beside(self.hooks, SIDE_TOPICS[1])
@@ -32,10 +32,10 @@ def test_the_partitions_of_the_console_are_those_of_flags() -> None:
     heard = Heard()
     metrics = ConsoleMetrics()
     metrics.listen(heard.hooks)
-    heard.hooks.report(Rebalanced("assigned", 2))
-    heard.second.report(Rebalanced("assigned", 6))
-    heard.hooks.report(Rebalanced("lost", 0))
-    heard.second.report(Rebalanced("assigned", 6))
+    heard.hooks.report(PartitionsRebalanced("assigned", 2))
+    heard.second.report(PartitionsRebalanced("assigned", 6))
+    heard.hooks.report(PartitionsRebalanced("lost", 0))
+    heard.second.report(PartitionsRebalanced("assigned", 6))
     assert metrics.registry.get_sample_value("dupwatch_assigned_partitions") == 0
     assert heard.reported.count(SideTopicAssigned("near-misses")) == 2
 
@@ -45,11 +45,11 @@ def test_the_lag_of_partitions_that_leave_is_over() -> None:
     heard = Heard()
     metrics = ConsoleMetrics()
     metrics.listen(heard.hooks)
-    heard.hooks.report(LagRead("p.duplicates", 0, 7))
-    heard.second.report(LagRead(TOPIC, 1, 5_000))
+    heard.hooks.report(LagMeasured("p.duplicates", 0, 7))
+    heard.second.report(LagMeasured(TOPIC, 1, 5_000))
     lag = {"topic": TOPIC, "partition": "1"}
     assert metrics.registry.get_sample_value("dupwatch_lag_records", lag) == 5_000
-    heard.second.report(Rebalanced("revoked", 0))
+    heard.second.report(PartitionsRebalanced("revoked", 0))
     assert metrics.registry.get_sample_value("dupwatch_lag_records", lag) == 0
     of_flags = {"topic": "p.duplicates", "partition": "0"}
     assert metrics.registry.get_sample_value("dupwatch_lag_records", of_flags) == 7
@@ -87,7 +87,7 @@ def test_outages_of_one_source_do_not_end_with_those_of_the_other() -> None:
 def test_what_is_about_its_topic_is_passed_on() -> None:
     """Records that were deleted unread, and replicas that are missing."""
     heard = Heard()
-    gone, behind = RecordsDeleted(3), ReplicasRead(TOPIC, 1)
+    gone, behind = RecordsDeleted(3), ReplicasChecked(TOPIC, 1)
     heard.second.report(gone)
     heard.second.report(behind)
     assert heard.reported == [gone, behind]

@@ -12,7 +12,7 @@ from consumer.console.intake.store_reading import BATCH, flags_in
 from consumer.console.stored_matches import MatchSearch
 from consumer.judge.detector import Detector
 from consumer.judge.events import released_event, version_name
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.errors import StoreMismatch
 from consumer.model.verdict import Verdict, encode
@@ -22,7 +22,7 @@ from consumer.wiring.console_store import (
     ComparableStores,
     LazyStore,
     SettingsCheck,
-    StoredArticles,
+    StoredArticleReader,
     unwritable_path,
 )
 from storage.errors import StoreRefused, StoreUnavailable
@@ -76,7 +76,7 @@ def test_articles_are_read_in_the_order_that_is_asked_for(store: Store) -> None:
         return read(references)
 
     store.read = counted  # type: ignore[method-assign, assignment]
-    articles = StoredArticles(lambda: store)
+    articles = StoredArticleReader(lambda: store)
     pairs = [
         name_of(second),
         ("c", "0" * 32),
@@ -109,7 +109,7 @@ def test_a_version_that_was_replaced_says_when(store: Store) -> None:
     other = make_version("b", b"1")
     store.create([first, second, other])
     store.settle([(first.record.reference, encode(verdict_on(first, other)))])
-    (view,) = StoredArticles(lambda: store).read([name_of(first)])
+    (view,) = StoredArticleReader(lambda: store).read([name_of(first)])
     assert view is not None
     assert view.ended_ms == TIME_MS + 5
     assert view.verdict == verdict_on(first, other)
@@ -217,7 +217,7 @@ def test_stored_articles_are_compared_as_the_store_was_made(tmp_path: Path) -> N
     lexicon, texts = lexicon_of(config), [written(1), written(1)]
     bound = stores.bind(lazy(), judge_settings(config, lexicon), config)
     articles = [Article("notice", texts[0]), Article("copy", texts[1])]
-    arrivals = [ArrivedAt(TIME_MS, place) for place in range(2)]
+    arrivals = [ArrivalTime(TIME_MS, place) for place in range(2)]
     fingerprints = engine(config, bound, lexicon).fingerprint(texts)
     for version in version_builder(bound).versions(articles, arrivals, fingerprints):
         Detector(lazy(), bound.settings, lambda: TIME_MS).judge([version])

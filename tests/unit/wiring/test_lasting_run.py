@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.kafka.mock_cluster import mock_cluster
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.turns import MAIN, ThreadTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -41,7 +41,7 @@ TOPICS = ["articles", *(f"judged.{suffix}" for suffix in ("duplicates", "verdict
 class Until:
     """Asks the run to stop when ``wanted`` records have an answer."""
 
-    def __init__(self, wanted: int, stopping: Stopping) -> None:
+    def __init__(self, wanted: int, stopping: StopSignal) -> None:
         self._left = wanted
         self._stopping = stopping
 
@@ -95,7 +95,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str
     """The configuration of a run that has judged everything, and its metrics by name."""
     with mock_cluster(TOPICS) as address:
         send(address)
-        config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), Stopping(interrupts=False)
+        config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), StopSignal(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
         gc.unfreeze()
         with prepared_lasting_run(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
@@ -186,7 +186,7 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
             yield store
 
     monkeypatch.setattr(stores, "opened_store", late)
-    stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
+    stopping, streams = StopSignal(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
     with (
         mock_cluster(TOPICS) as address,
         prepared_lasting_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
@@ -212,7 +212,7 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
 ) -> None:
     """With one it is the main thread; otherwise threads judge the three partitions."""
     monkeypatch.setattr(stores, "judges_max", lambda _: judges)
-    stopping, streams, hooks = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO()), Hooks()
+    stopping, streams, hooks = StopSignal(interrupts=False), Streams(io.BytesIO(), io.BytesIO()), Hooks()
     Until(ARTICLES, stopping).listen(hooks)
     threads: set[str] = set()
     hooks.on(ThreadTurned, lambda turned: threads.add(turned.thread))
@@ -245,7 +245,7 @@ def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
         producer = ordered_producer(address)
         producer.produce("articles", json.dumps({"body": page}), "a", partition=0)
         assert producer.flush(WAIT_S) == 0
-        stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
+        stopping, streams = StopSignal(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
         config = configured(address, tmp_path, 0)
         with prepared_lasting_run(config, streams, Hooks(Until(1, stopping)), stopping) as run:
             run.pipeline.run()
@@ -259,7 +259,7 @@ def test_a_store_is_warmed_up_before_anything_is_read(
     """Made-up articles are looked up, once where rows are empty, while no consumer is in the group; 0 turns it off."""
     monkeypatch.setattr(stores, "warm_up_s", lambda config: seconds)
     with mock_cluster(TOPICS) as address:
-        streams, stopping = Streams(io.BytesIO(), io.BytesIO()), Stopping(interrupts=False)
+        streams, stopping = Streams(io.BytesIO(), io.BytesIO()), StopSignal(interrupts=False)
         with prepared_lasting_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run:
             families = scraped(run)
     calls = value(families, "dupwatch_store_operations_total", operation="look_up", outcome="ok")

@@ -6,18 +6,24 @@ import pytest
 
 from consumer.config.loading import load_config
 from consumer.files.lines import Position
-from consumer.files.sinks import Nowhere
+from consumer.files.sinks import NullSink
 from consumer.files.source import FileSource
 from consumer.judge.binding import Binding
 from consumer.lifecycle.interruption import UNINTERRUPTED, Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import StreamArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.wiring import components
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
+from consumer.wiring.pipeline_factory import (
+    Control,
+    JudgingParts,
+    PipelinePorts,
+    build_pipeline,
+    interruptible_detector,
+)
 from storage.memory import MemoryStore
 from tests.builders import TIME_MS
 
@@ -29,20 +35,20 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
     settings = components.judge_settings(config, lexicon)
     pipeline = build_pipeline(
         config,
-        Judging(
+        JudgingParts(
             Binding(settings),
             components.fingerprinting(config, Binding(settings), lexicon),
             interruptible_detector(MemoryStore(), settings, UNINTERRUPTED, config),
         ),
-        Route(
+        PipelinePorts(
             FileSource(None, components.read_limits(config), Position()),
             components.file_decoder(config),
             StreamArrivals(lambda: TIME_MS),
-            Nowhere(),
-            DeadLetterPolicy(config.source.url, Nowhere()),
+            NullSink(),
+            DeadLetterPolicy(config.source.url, NullSink()),
             NoJournal(),
         ),
-        Control(Stopping()),
+        Control(StopSignal()),
         Hooks(),
     )
     assert pipeline.expiry.keep_ms == 120_000
@@ -53,7 +59,7 @@ def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:
     config = load_config(None, {})
     settings = components.judge_settings(config, components.lexicon_of(config))
 
-    stopping = Stopping()
+    stopping = StopSignal()
     stopping.asked_at_s = -math.inf
     detector = interruptible_detector(MemoryStore(), settings, Drain(stopping, 0), config)
     with pytest.raises(Abandoned, match="asked to stop"):

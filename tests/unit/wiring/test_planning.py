@@ -12,9 +12,9 @@ from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.wiring import stores
 from consumer.wiring.stores import record_plan
-from storage.records import Planned
+from storage.records import CapacityPlan
 
-PLANNED = Planned(7_000_000, "16x28")
+PLANNED = CapacityPlan(7_000_000, "16x28")
 LONG, SHORT = (JudgeSettings(BlockPlan.named(name), "00") for name in ("16x28", "4x16"))
 
 
@@ -66,16 +66,16 @@ def test_a_bound_store_takes_its_own_plan_only(config: Config) -> None:
         record_plan(config, PLANNED)
     with stores.opened_store(config) as store:
         assert store.planned() is None
-    record_plan(config, Planned(9, "4x16"))
+    record_plan(config, CapacityPlan(9, "4x16"))
     with stores.opened_store(config) as store:
-        assert store.planned() == Planned(9, "4x16")
+        assert store.planned() == CapacityPlan(9, "4x16")
 
 
 def test_another_plan_is_refused_before_there_are_settings(config: Config) -> None:
     """And the first one stays."""
     record_plan(config, PLANNED)
     with pytest.raises(StoreMismatch, match=r"is made for the plan 16x28, not 4x16.*dupwatch migrate"):
-        record_plan(config, Planned(9, "4x16"))
+        record_plan(config, CapacityPlan(9, "4x16"))
     with stores.opened_store(config) as store:
         assert store.planned() == PLANNED
 

@@ -11,18 +11,18 @@ from typing_extensions import override
 
 from consumer.config.config import Config
 from consumer.judge.detector import Detector
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools import releases
-from consumer.store_tools.released_record import NoWayBack, Origins
+from consumer.store_tools.released_record import RecordOrigins, ReturnObstacle
 from consumer.store_tools.releases import Attribution, FlaggedVersion, FlagReversal, read_flagged
 from consumer.wiring import release_run
-from consumer.wiring.release_run import ReleasePlan, Releasing, SingleReleases
+from consumer.wiring.release_run import FlagReleaser, ReleasePlan, SingleReleaser
 from consumer.wiring.source_records import SourceRecords
 from storage.memory import MemoryStore
-from storage.records import Record, Release, Stored, Version
+from storage.records import Record, Release, StoredVersion, Version
 from tests.builders import TIME_MS, make_tombstone, raw_message
 from tests.chaos.near_articles import SETTINGS, near_group
 from tests.unit.service.kept_sink import KeptSink
@@ -36,12 +36,12 @@ class Clean(KeptSink):
 
     def __init__(self, before: Callable[[], object] = lambda: None) -> None:
         super().__init__()
-        self.answers: list[Answer] = []
+        self.answers: list[JudgedRecord] = []
         self.flushes = 0
         self._before = before
 
     @override
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: JudgedRecord) -> None:
         self._before()
         self.answers.append(answer)
         super().release(answer)
@@ -60,7 +60,9 @@ class Records(SourceRecords):
         self._meanwhile = meanwhile
 
     @override
-    def record_of(self, flagged: FlaggedVersion, known: Origins | None = None) -> RawRecord | NoWayBack | None:
+    def record_of(
+        self, flagged: FlaggedVersion, known: RecordOrigins | None = None
+    ) -> RawRecord | ReturnObstacle | None:
         self._meanwhile()
         return raw_message(b"{}", flagged.stored.record.id.encode())
 
@@ -73,7 +75,7 @@ class Counting(MemoryStore):
         self.calls: list[tuple[str, int]] = []
 
     @override
-    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+    def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
         self.calls.append(("read", len(references)))
         return super().read(references)
 
@@ -114,9 +116,9 @@ def named(version: Version) -> tuple[str, str]:
     return version.record.id, version.reference[16:].hex()
 
 
-def single(store: MemoryStore, sink: Clean, records: Records) -> SingleReleases:
+def single(store: MemoryStore, sink: Clean, records: Records) -> SingleReleaser:
     """What releases."""
-    return SingleReleases(Releasing(store, AnsweringSink(sink), lambda: LATER_MS), records)
+    return SingleReleaser(FlagReleaser(store, AnsweringSink(sink), lambda: LATER_MS), records)
 
 
 @pytest.fixture
@@ -160,7 +162,7 @@ def test_several_are_released_in_as_many_calls_as_one(decoded: list[bytes], monk
     store.calls.clear()
     decoded.clear()
     undone = [ReleasePlan(FlagReversal(each, Attribution("Kim")), raw_message(b"{}")) for each in flagged]
-    events = Releasing(store, AnsweringSink(sink), lambda: LATER_MS + 1).release(undone, time.monotonic())
+    events = FlagReleaser(store, AnsweringSink(sink), lambda: LATER_MS + 1).release(undone, time.monotonic())
     assert store.calls == [("together", 3), ("add", 3), ("release", 2), ("add", 3), ("read", 3)]
     assert decoded == []
     assert (events[0], [event.verdict.id for event in events]) == (first, [copy.record.id for copy in copies])
@@ -176,7 +178,7 @@ def test_somebody_who_was_faster_is_answered_with() -> None:
     flagged = read_flagged(store, copy.reference)
     first = releases.release(store, flagged, Attribution("Lee"), lambda: LATER_MS)
     undone = ReleasePlan(FlagReversal(flagged, Attribution("Kim")), None)
-    assert Releasing(store, AnsweringSink(sink), lambda: LATER_MS + 1).release([undone], time.monotonic()) == [first]
+    assert FlagReleaser(store, AnsweringSink(sink), lambda: LATER_MS + 1).release([undone], time.monotonic()) == [first]
     assert sink.flushed == [first.encoded]
 
 

@@ -11,7 +11,7 @@ import pytest
 from typing_extensions import override
 
 from consumer.config.config import Config
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
@@ -49,7 +49,7 @@ def test_a_thread_without_work_need_not_make_progress(tmp_path: Path, monkeypatc
     }
     streams = Streams(io.BytesIO(), io.BytesIO())
     gc.unfreeze()
-    with prepared_service(Config(**sections), streams, Hooks(), Stopping(interrupts=False)) as service:
+    with prepared_service(Config(**sections), streams, Hooks(), StopSignal(interrupts=False)) as service:
         running = threading.Thread(target=service.run)
         running.start()
         try:

@@ -11,21 +11,21 @@ import pytest
 import dupwatch
 from consumer.config.config import Config
 from consumer.files.kind import NOWHERE_URL
-from consumer.files.sinks import Nowhere
+from consumer.files.sinks import NullSink
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
-from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import ConfigError, Fatal, SinkError, Unanswered
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.feed_kind import Streams
 from consumer.service.answering import AnsweringSink
 from consumer.service.inbox import Inbox, InboxLimits
-from consumer.wiring.pipeline_factory import Judging
+from consumer.wiring.pipeline_factory import JudgingParts
 from consumer.wiring.service_loading import build_requests_pipeline, build_sink
 from consumer.wiring.stores import opened_store
-from consumer.workers.pool import InProcess
+from consumer.workers.pool import InlineFingerprinting
 from storage.clock import now_ms
 from tests.builders import answers
 from tests.unit.service.gate import Gate
@@ -79,7 +79,7 @@ def test_exactly_once_is_refused() -> None:
 
 def test_a_batch_is_given_up_when_there_is_no_time_left() -> None:
     """The store is away, and the service was asked to stop: who waits is told, and the process ends."""
-    hooks, stopping, away = Hooks(), Stopping(interrupts=False), threading.Event()
+    hooks, stopping, away = Hooks(), StopSignal(interrupts=False), threading.Event()
     hooks.on(Outage, lambda outage: away.set() if outage.why else None)
     interruption = Drain(stopping, 0.1)
     inbox = Inbox(0, InboxLimits(10, 10_000), ReadLimits(), hooks.report)
@@ -87,8 +87,8 @@ def test_a_batch_is_given_up_when_there_is_no_time_left() -> None:
     gate.is_away = True
     with dupwatch.open("memory:") as window:
         detector = Detector(gate.around(window._store), window._detector.settings, now_ms)
-        judging = Judging(Binding(detector.settings), InProcess(window._engine), detector)
-        pipeline = build_requests_pipeline(Config(), judging, inbox, AnsweringSink(Nowhere()), interruption, hooks)
+        judging = JudgingParts(Binding(detector.settings), InlineFingerprinting(window._engine), detector)
+        pipeline = build_requests_pipeline(Config(), judging, inbox, AnsweringSink(NullSink()), interruption, hooks)
         running = threading.Thread(target=pipeline.run, daemon=True)
         running.start()
         submission = inbox.put([b'{"id": "a", "body": "b"}'])

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from consumer.config.config import Config
-from consumer.judge.versions import ArrivedAt
+from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.record import RawRecord
 from consumer.wiring.source_records import VersionCheck, VersionParts, version_parts
-from storage.records import Stored, stretch_reference
+from storage.records import StoredVersion, stretch_reference
 from tests.builders import make_record, raw_message
 
 BODY = "The ferry leaves the harbour at seven, and returns in the evening with the last passengers of the day."
@@ -22,11 +22,11 @@ def parts() -> VersionParts:
 
 
 @pytest.fixture
-def stored(parts: VersionParts) -> Stored:
+def stored(parts: VersionParts) -> StoredVersion:
     """The version of the article ``a``."""
     fingerprints = parts.engine.fingerprint([BODY], [""])
-    (version,) = parts.builder.versions([Article(id="a", body=BODY)], [ArrivedAt(0, 0)], fingerprints)
-    return Stored(version.record, None, None)
+    (version,) = parts.builder.versions([Article(id="a", body=BODY)], [ArrivalTime(0, 0)], fingerprints)
+    return StoredVersion(version.record, None, None)
 
 
 def message(body: object = BODY, key: bytes = b"a") -> RawRecord:
@@ -34,7 +34,7 @@ def message(body: object = BODY, key: bytes = b"a") -> RawRecord:
     return raw_message(json.dumps({"body": body}).encode(), key)
 
 
-def test_a_version_is_its_id_and_content(parts: VersionParts, stored: Stored) -> None:
+def test_a_version_is_its_id_and_content(parts: VersionParts, stored: StoredVersion) -> None:
     """Another id, another text, a retraction and what is no article are others."""
     check = VersionCheck(lambda: parts)
     assert check.is_version(message(), stored)
@@ -42,7 +42,7 @@ def test_a_version_is_its_id_and_content(parts: VersionParts, stored: Stored) ->
         assert not check.is_version(other, stored)
 
 
-def test_a_stretch_is_a_version_of_the_same_content(parts: VersionParts, stored: Stored) -> None:
+def test_a_stretch_is_a_version_of_the_same_content(parts: VersionParts, stored: StoredVersion) -> None:
     """Under its own reference; one that does not fit to its number is not."""
     check, first = VersionCheck(lambda: parts), stored.record.reference
     for stretch in (1, 2):
@@ -52,7 +52,7 @@ def test_a_stretch_is_a_version_of_the_same_content(parts: VersionParts, stored:
     assert not check.is_version(message(), wrong)
 
 
-def test_decoder_and_engine_are_built_once(parts: VersionParts, stored: Stored) -> None:
+def test_decoder_and_engine_are_built_once(parts: VersionParts, stored: StoredVersion) -> None:
     """And not before there is a record."""
     built: list[VersionParts] = []
 

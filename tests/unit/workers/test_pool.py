@@ -13,7 +13,7 @@ from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.workers import pool
-from consumer.workers.pool import PIECE_CHARS_MAX, InProcess, OnThreads, pieces
+from consumer.workers.pool import PIECE_CHARS_MAX, InlineFingerprinting, ThreadedFingerprinting, pieces
 from consumer.workers.word_files import load_lexicon
 
 TEXTS = ["一场大雨过后，河水上涨了。", "", "The ferry leaves at noon.", "渡船中午出发。", "short"]
@@ -36,7 +36,7 @@ def test_pieces_are_the_batch(lengths: Sequence[int]) -> None:
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is made of a batch in five pieces is what is made of it at once, and each piece was a turn."""
     turns: list[int] = []
-    fingerprinting = InProcess(Fingerprinter(Scheme(), load_lexicon()), lambda: turns.append(1))
+    fingerprinting = InlineFingerprinting(Fingerprinter(Scheme(), load_lexicon()), lambda: turns.append(1))
     whole = fingerprinting.submit(TEXTS, LANGUAGES).result().fingerprints
     assert len(turns) == 1
     monkeypatch.setattr(pool, "PIECE_CHARS_MAX", 1)
@@ -60,7 +60,7 @@ def test_a_batch_is_given_up_between_two_pieces() -> None:
         raise Abandoned("the time is up")
 
     with pytest.raises(Abandoned):
-        InProcess(Fingerprinter(Scheme(), load_lexicon()), turn).submit(TEXTS, LANGUAGES)
+        InlineFingerprinting(Fingerprinter(Scheme(), load_lexicon()), turn).submit(TEXTS, LANGUAGES)
 
 
 def test_threads_share_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_threads_share_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks.on(WorkerTurned, turned.append)
     engine = Fingerprinter(Scheme(), load_lexicon())
     expected = engine.fingerprint(TEXTS, LANGUAGES)
-    threads = OnThreads(engine, 1, hooks)
+    threads = ThreadedFingerprinting(engine, 1, hooks)
     try:
         assert threads.ahead == 2
         found = [threads.submit(TEXTS, LANGUAGES).result(60).fingerprints for _ in range(3)]
@@ -92,7 +92,7 @@ def test_an_error_in_a_thread_is_that_of_the_batch() -> None:
         ) -> Fingerprints:
             raise ValueError("too heavy")
 
-    threads = OnThreads(Failing(Scheme(), load_lexicon()), 2)
+    threads = ThreadedFingerprinting(Failing(Scheme(), load_lexicon()), 2)
     try:
         with pytest.raises(ValueError, match="too heavy"):
             threads.submit(TEXTS, LANGUAGES).result(60)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from consumer.fingerprint import KnownShingles
-from consumer.workers.engines import InTurns
+from consumer.workers.engines import SerializedEngine
 
 THREADS = 4
 
@@ -45,7 +45,7 @@ class Crowded:
 def test_threads_take_turns() -> None:
     """However many ask at the same time."""
     crowded = Crowded()
-    engine = InTurns(crowded)  # type: ignore[arg-type]  # it has all that is used
+    engine = SerializedEngine(crowded)  # type: ignore[arg-type]  # it has all that is used
     with ThreadPoolExecutor(THREADS) as pool:
         calls = [engine.fingerprint, engine.smallest_shingles] * 2
         list(pool.map(lambda call: call(["text"], [""]), calls))
@@ -61,7 +61,7 @@ def test_the_engine_gets_what_is_asked_for() -> None:
 
         smallest_shingles = fingerprint
 
-    engine = InTurns(Echo())  # type: ignore[arg-type]  # it has all that is used
+    engine = SerializedEngine(Echo())  # type: ignore[arg-type]  # it has all that is used
     known = KnownShingles(np.array([1], dtype=np.uint64))
     asked: list[object] = [engine.fingerprint(["a"], ["zh"], known), engine.smallest_shingles(["b"], ["en"])]
     assert asked == [(["a"], ["zh"], known), (["b"], ["en"])]

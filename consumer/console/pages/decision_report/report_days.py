@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from consumer.console.faults import N_, PageError
 from consumer.console.visit import Fields
-from consumer.reviews.moderation.decision_report import Span
+from consumer.reviews.moderation.decision_report import DaySpan
 from consumer.text.timestamps import day_begins_ms
 from storage.clock import MS_PER_S
 
@@ -23,9 +23,9 @@ class ReportDays(NamedTuple):
     last: date
 
     @property
-    def span(self) -> Span:
+    def span(self) -> DaySpan:
         """The same in milliseconds."""
-        return Span(day_begins_ms(self.first), day_begins_ms(self.last + timedelta(days=1)))
+        return DaySpan(day_begins_ms(self.first), day_begins_ms(self.last + timedelta(days=1)))
 
     @property
     def fields(self) -> dict[str, str]:

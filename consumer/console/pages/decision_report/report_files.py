@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from consumer.console.pages.decision_report.report_days import days_in
-from consumer.console.visit import Asked, Streamed
+from consumer.console.visit import SignedInVisit, StreamedResponse
 from consumer.reviews.moderation.decision_report import ReportLine, lines_of_day
 from consumer.text.spreadsheet import text_cell
 from consumer.text.timestamps import day_begins_ms
@@ -22,19 +22,23 @@ _CELL_CHARS_MAX: Final = 4_000
 _MARK: Final = "\ufeff"
 
 
-def export_csv(asked: Asked) -> Streamed:
+def export_csv(asked: SignedInVisit) -> StreamedResponse:
     """Send the counts as CSV."""
     return _streamed(asked, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _MARK))
 
 
-def export_json_lines(asked: Asked) -> Streamed:
+def export_json_lines(asked: SignedInVisit) -> StreamedResponse:
     """Send the counts as JSON lines."""
     return _streamed(asked, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
 
 
 def _streamed(
-    asked: Asked, ending: str, content_type: str, written: Callable[[date, Sequence[ReportLine]], bytes], begin: bytes
-) -> Streamed:
+    asked: SignedInVisit,
+    ending: str,
+    content_type: str,
+    written: Callable[[date, Sequence[ReportLine]], bytes],
+    begin: bytes,
+) -> StreamedResponse:
     days = days_in(asked.query, asked.desk.now_ms())
 
     def piece(last: str | None) -> tuple[bytes, str | None]:
@@ -45,7 +49,7 @@ def _streamed(
         data = written(day, lines)
         return (begin + data if last is None else data), None if day == days.last else day.isoformat()
 
-    return Streamed(content_type, f"dupwatch-decisions-{days.first}-{days.last}.{ending}", piece)
+    return StreamedResponse(content_type, f"dupwatch-decisions-{days.first}-{days.last}.{ending}", piece)
 
 
 def _csv(day: date, lines: Sequence[ReportLine]) -> bytes:

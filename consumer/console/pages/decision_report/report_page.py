@@ -10,8 +10,8 @@ from consumer.console.faults import N_
 from consumer.console.pages.decision_report.report_days import day_of, days_in
 from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
-from consumer.console.visit import Asked
-from consumer.reviews.moderation.decision_report import Grouping, RefusalCause, Report, Tally, report
+from consumer.console.visit import SignedInVisit
+from consumer.reviews.moderation.decision_report import DecisionReport, DecisionTally, Grouping, RefusalCause, report
 
 ROWS_MAX: Final = 500
 """Groups that the page lists; the files have all."""
@@ -32,10 +32,10 @@ class ReportRow(NamedTuple):
     """A group of the table. ``name`` is a day, or what a source or a reason is called; None for none."""
 
     name: str | None
-    tally: Tally
+    tally: DecisionTally
 
 
-def show_report(asked: Asked) -> Response:
+def show_report(asked: SignedInVisit) -> Response:
     """Show the counts of some days."""
     days = days_in(asked.query, asked.desk.now_ms())
     chosen = one_of(asked.query, BY, get_args(Grouping)) or "day"
@@ -61,7 +61,7 @@ def show_report(asked: Asked) -> Response:
     )
 
 
-def _rows(found: Report, grouping: Grouping) -> list[ReportRow]:
+def _rows(found: DecisionReport, grouping: Grouping) -> list[ReportRow]:
     """Return the groups: days in their order, the latest first, and others by their size."""
     if grouping == "day":
         days = sorted(((key, tally) for key, tally in found.groups.items() if isinstance(key, int)), reverse=True)
@@ -70,5 +70,5 @@ def _rows(found: Report, grouping: Grouping) -> list[ReportRow]:
     return sorted(named, key=lambda row: (-_size(row.tally), row.name is not None, row.name or ""))
 
 
-def _size(tally: Tally) -> int:
+def _size(tally: DecisionTally) -> int:
     return tally.flagged + tally.right + tally.wrong + tally.skip + tally.undone

@@ -8,23 +8,23 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from consumer.console.context import ArticleView, article_view
-from consumer.console.pages.differing import plain_part
 from consumer.console.pages.look_up.pasted_text import check_id
 from consumer.console.pages.sources.preferred_line import PreferredLine, read_preferred
 from consumer.console.pages.stored_articles import articles_named
+from consumer.console.pages.text_differences import plain_part
 from consumer.console.verdict_words import ended_before_text, of_verdict
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import IN_FORCE, FlagRow
 from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.pairs.reports import flags_of_article
 from consumer.reviews.portable import ID_BYTES_MAX
-from consumer.reviews.stories import Story, rooted
+from consumer.reviews.stories import Story, stories_of_roots
 from consumer.reviews.stories import story as story_numbered
-from consumer.store_tools.article_facts import ArticleFacts, HistoryEntry, article_facts
-from consumer.store_tools.explanation import SharedWith
-from consumer.store_tools.inspection import Link
+from consumer.store_tools.article_facts import ArticleFacts, ArticleHistoryEntry, article_facts
+from consumer.store_tools.explanation import SharedPart
+from consumer.store_tools.inspection import DuplicateLink
 from consumer.text.shown_keywords import shown_keywords
 from consumer.text.timestamps import since_1970_ms
 from consumer.text.visible import paragraphs
@@ -65,7 +65,7 @@ class ArticlePage(NamedTuple):
     origin: str | None
     stretch: int
     ended: bool
-    chain: Sequence[Link]
+    chain: Sequence[DuplicateLink]
     chain_goes_on: bool
     shared_keywords: tuple[str, ...]
     reasons: list[str]
@@ -79,7 +79,7 @@ class ArticlePage(NamedTuple):
     parts: int
 
 
-def show_article(asked: Asked) -> Response:
+def show_article(asked: SignedInVisit) -> Response:
     """Show an article by id, or the form that asks for one."""
     given, version = asked.query.exact("id", ID_CHARS_MAX), asked.query.text("version", _VERSION_CHARS_MAX)
     article_id = given if len(given.encode()) <= ID_BYTES_MAX else given.strip()
@@ -100,7 +100,7 @@ def _links_max() -> int:
     return CHAIN_MAX + 2
 
 
-def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
+def _page(asked: SignedInVisit, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
     flags: list[FlagRow] = []
     story: Story | None = None
     preferred: PreferredLine | None = None
@@ -112,7 +112,7 @@ def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: st
         if story is not None and members is not None:
             preferred = members.line(story.story_id, articles_named(asked.desk, members.named))
     is_found = facts is None or bool(facts.links)
-    entries: list[HistoryEntry] = [] if facts is None else facts.entries
+    entries: list[ArticleHistoryEntry] = [] if facts is None else facts.entries
     return asked.page(
         "look_up.html",
         status=HTTPStatus.OK if is_found else HTTPStatus.NOT_FOUND,
@@ -131,12 +131,12 @@ def _page(asked: Asked, article_id: str, facts: ArticleFacts | None, version: st
 
 def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
     """Return the story whose original or copy an article is, None where it is neither."""
-    own = rooted(connection, {article_id}).get(article_id)
+    own = stories_of_roots(connection, {article_id}).get(article_id)
     copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
     return own if own is not None or not copies else story_numbered(connection, copies[0])
 
 
-def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:
+def _article(asked: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
     stored, verdict = facts.links[0]
     piece, part, parts = plain_part(facts.body or "", asked.query.integer("part", 1))
     language, record, view = asked.language, stored.record, article_view(stored, facts.body)
@@ -165,7 +165,7 @@ def _article(asked: Asked, facts: ArticleFacts) -> ArticlePage:
     )
 
 
-def quoted(shared: Sequence[SharedWith]) -> Iterator[QuotedPart]:
+def quoted(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
     """Yield the parts of an article with the passages that stand in other articles word for word."""
     for part, passages in shared:
         some = None

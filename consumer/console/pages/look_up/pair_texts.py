@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from consumer.console.context import ArticleView
-from consumer.console.pages.differing import Piece, differing, plain_part
+from consumer.console.pages.text_differences import Piece, compare_part, plain_part
 from consumer.text.shown_keywords import shown_keywords
 
 
@@ -48,7 +48,7 @@ def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleVie
     """Return part ``number`` of both texts with what differs, or of the one text that there is."""
     a, b = (view.body if view else None for view in views)
     if a is not None and b is not None:
-        both = differing(a, b, number)
+        both = compare_part(a, b, number)
         pieces, shown, parts = (both.part.article, both.part.original), both.number, both.parts
         is_compared, is_equal, is_same_folded = both.compared, both.equal, both.same_folded
     else:

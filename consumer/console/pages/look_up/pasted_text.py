@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, cast
 from consumer.banks.bank import ITEM_CHARS_MAX
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import ITEM_FORM_BYTES_MAX
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.decode.article import FieldMap, decode
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
@@ -28,7 +28,7 @@ class PastedText(NamedTuple):
     source: str = ""
 
 
-def counted(asked: Asked, error: PageError) -> PageError:
+def counted(asked: SignedInVisit, error: PageError) -> PageError:
     """Count the limit that an error names, for a page that shows it beside its form; return the error."""
     if error.limit is not None:
         asked.desk.hooks.report(LimitMet(error.limit))

@@ -27,7 +27,7 @@ from consumer.console.pages.look_up.text_page import store_is_away
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.stored_matches import ComparedPair, NamedVersion
 from consumer.console.verdict_words import kept_apart
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.judge.events import rounded, version_name
 from consumer.model.article import Article
 from consumer.model.errors import StoreMismatch
@@ -35,7 +35,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.rules import RULES
 from consumer.reviews.pairs import reports
-from consumer.reviews.pairs.reports import NOTE_CHARS_MAX, MissedPair, Report
+from consumer.reviews.pairs.reports import NOTE_CHARS_MAX, MissedPair, MissedPairReport
 from consumer.store_tools import explanation
 from storage.clock import MS_PER_S
 from storage.errors import StoreError
@@ -48,26 +48,26 @@ _VERSION_CHARS_MAX: Final = 64
 _FIELDS: Final = ("one", "one_version", "other", "other_version", *PastedText._fields)
 
 
-class Refusal(NamedTuple):
+class ReportRefusal(NamedTuple):
     """Why a pair cannot be reported, and the page that has more about it, "" for none."""
 
     message: str
     href: str = ""
 
 
-class _Pair(NamedTuple):
+class _ReportedPair(NamedTuple):
     """Two articles, and what was found out about them."""
 
     compared: ComparedPair
     missed: MissedPair
 
 
-def show_form(asked: Asked) -> Response:
+def show_form(asked: SignedInVisit) -> Response:
     """Show the form, with an id in it if the address names one."""
     return _form(asked, {"one": asked.query.exact("one", ID_CHARS_MAX)})
 
 
-def compare(asked: Asked) -> Response:
+def compare(asked: SignedInVisit) -> Response:
     """Compare the two, and ask whether they are to be reported. Stores nothing."""
     try:
         pair = _pair_in(asked)
@@ -79,7 +79,7 @@ def compare(asked: Asked) -> Response:
     return _pair_page(asked, pair, _refused(asked, pair))
 
 
-def report(asked: Asked) -> Response:
+def report(asked: SignedInVisit) -> Response:
     """Store a report, and show it."""
     note, pair = asked.form.text("note", NOTE_CHARS_MAX), _pair_in(asked)
     refusal = _refused(asked, pair)
@@ -102,12 +102,12 @@ def report(asked: Asked) -> Response:
     return _pair_page(asked, pair, refusal, status=HTTPStatus.CONFLICT)
 
 
-def show_report(asked: Asked) -> Response:
+def show_report(asked: SignedInVisit) -> Response:
     """Show a report."""
     return _report_page(asked, asked.places["report_id"])
 
 
-def undo(asked: Asked) -> Response:
+def undo(asked: SignedInVisit) -> Response:
     """Take a report of one's own back, and show it."""
     report_id, now_ms = asked.places["report_id"], asked.desk.now_ms()
     found = the_report(asked, report_id)
@@ -124,7 +124,7 @@ def undo(asked: Asked) -> Response:
     return asked.redirect(f"/reports/{report_id}")
 
 
-def the_report(asked: Asked, report_id: int) -> Report:
+def the_report(asked: SignedInVisit, report_id: int) -> MissedPairReport:
     """Return a report. Raises ``PageError`` where there is none of this number."""
     with asked.desk.database.reading() as connection:
         found = reports.report(connection, report_id)
@@ -141,7 +141,7 @@ def _given(form: Fields) -> dict[str, str]:
     return {name: form.exact(name, TEXT_CHARS_MAX) for name in _FIELDS}
 
 
-def _pair_in(asked: Asked) -> _Pair:
+def _pair_in(asked: SignedInVisit) -> _ReportedPair:
     """Compare what a form names. Raises ``PageError``, and the store's errors."""
     form = asked.form
     one = _named(form, "one")
@@ -154,7 +154,7 @@ def _pair_in(asked: Asked) -> _Pair:
     second: NamedVersion | Article | None = article_of(text) if text.text else _named(form, "other")
     assert second is not None  # noqa: S101  # as above
     compared = asked.desk.matches.pair(one, second)
-    return _Pair(compared, _missed(compared, is_text=bool(text.text)))
+    return _ReportedPair(compared, _missed(compared, is_text=bool(text.text)))
 
 
 def _named(form: Fields, field: str) -> NamedVersion | None:
@@ -180,22 +180,24 @@ def _missed(compared: ComparedPair, *, is_text: bool) -> MissedPair:
     )
 
 
-def _refused(asked: Asked, pair: _Pair) -> Refusal | None:
+def _refused(asked: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
     """Return why a pair cannot be reported, None where it can."""
     comparison = pair.compared.comparison
     if not comparison.other_ids:
-        return Refusal(N_("Both are versions of one article, which are never compared with each other."))
+        return ReportRefusal(N_("Both are versions of one article, which are never compared with each other."))
     if pair.compared.is_one_story:
-        return Refusal(N_("Nothing was missed: one is flagged as a copy of the other, or both as copies of a third."))
+        return ReportRefusal(
+            N_("Nothing was missed: one is flagged as a copy of the other, or both as copies of a third.")
+        )
     if not pair.missed.article_id and comparison.near:
-        return Refusal(N_("Nothing was missed: this text would be flagged as a copy of the article."))
+        return ReportRefusal(N_("Nothing was missed: this text would be flagged as a copy of the article."))
     with asked.desk.database.reading() as connection:
         flag = reports.flag_of_pair(connection, pair.missed)
         known = reports.report_of(connection, pair.missed)
     if flag is not None:
-        return Refusal(_known(flag), f"/flags/{flag.flag_id}")
+        return ReportRefusal(_known(flag), f"/flags/{flag.flag_id}")
     if known is not None:
-        return Refusal(N_("Somebody has reported this pair already."), f"/reports/{known.report_id}")
+        return ReportRefusal(N_("Somebody has reported this pair already."), f"/reports/{known.report_id}")
     return None
 
 
@@ -212,7 +214,7 @@ def _view(side: explanation.ComparedArticle) -> ArticleView:
     return article_view(side.stored, side.body)
 
 
-def _form(asked: Asked, given: dict[str, str], refusal: PageError | None = None) -> Response:
+def _form(asked: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
     with asked.desk.database.reading() as connection:
         latest = reports.latest(connection, LATEST_MAX)
     response = asked.page(
@@ -227,7 +229,9 @@ def _form(asked: Asked, given: dict[str, str], refusal: PageError | None = None)
     return response
 
 
-def _pair_page(asked: Asked, pair: _Pair, refusal: Refusal | None, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def _pair_page(
+    asked: SignedInVisit, pair: _ReportedPair, refusal: ReportRefusal | None, status: HTTPStatus = HTTPStatus.OK
+) -> Response:
     """Answer with the page that asks; of both articles it names the versions that were compared."""
     missed, given = pair.missed, _given(asked.form)
     if not given["text"]:
@@ -249,7 +253,7 @@ def _pair_page(asked: Asked, pair: _Pair, refusal: Refusal | None, status: HTTPS
     )
 
 
-def _report_page(asked: Asked, report_id: int, pasted: ArticleView | None = None) -> Response:
+def _report_page(asked: SignedInVisit, report_id: int, pasted: ArticleView | None = None) -> Response:
     found, now_ms = the_report(asked, report_id), asked.desk.now_ms()
     named = [(found.article_id, found.version), (found.original_id, found.original_version)]
     read = articles_named(asked.desk, [pair for pair in named if pair[0]], bodies=True)
@@ -268,7 +272,7 @@ def _report_page(asked: Asked, report_id: int, pasted: ArticleView | None = None
 
 
 def _shown(
-    asked: Asked,
+    asked: SignedInVisit,
     missed: MissedPair,
     views: tuple[ArticleView | None, ArticleView | None],
     number: int,

@@ -14,7 +14,7 @@ from consumer.console.pages.look_up.article_page import quoted
 from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX, PastedText, article_of, counted, pasted_in
 from consumer.console.stored_matches import LOOK_UP_S, WAIT_S, TextMatches
 from consumer.console.verdict_words import ended_before_text, event_moment
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.judge.decision import Neighbour
 from consumer.judge.events import rounded, shared_keywords, version_name
 from consumer.model.errors import StoreMismatch
@@ -29,7 +29,7 @@ SHOWN_KEYWORDS_MAX: Final = 20
 """Shared keywords of a candidate that the page shows, the heaviest."""
 
 
-class Candidate(NamedTuple):
+class ArticleMatch(NamedTuple):
     """A stored article that the text repeats. ``similarity`` is None where fingerprints alone decide."""
 
     record: Record
@@ -39,12 +39,12 @@ class Candidate(NamedTuple):
     shared_keywords: tuple[str, ...]
 
 
-def show_form(asked: Asked) -> Response:
+def show_form(asked: SignedInVisit) -> Response:
     """Show the form."""
     return _page(asked, PastedText())
 
 
-def try_text(asked: Asked) -> Response:
+def try_text(asked: SignedInVisit) -> Response:
     """Compare a text with the store and with the banks. What is refused stands in the form again."""
     pasted = PastedText(*(asked.form.exact(name, TEXT_CHARS_MAX) for name in PastedText._fields))
     try:
@@ -65,7 +65,7 @@ def store_is_away() -> PageError:
 
 
 def _page(
-    asked: Asked, pasted: PastedText, *, matches: TextMatches | None = None, refusal: PageError | None = None
+    asked: SignedInVisit, pasted: PastedText, *, matches: TextMatches | None = None, refusal: PageError | None = None
 ) -> Response:
     found = None if matches is None else matches.queried.found
     ended = None if found is None else found.ended_before
@@ -107,13 +107,13 @@ def _is_exempt(matches: TextMatches) -> bool:
     return allowed or matches.settings.never_flags(matches.queried.record)
 
 
-def _candidates(matches: TextMatches) -> list[Candidate]:
+def _candidates(matches: TextMatches) -> list[ArticleMatch]:
     return [_candidate(matches.queried.record, match) for match in matches.queried.found.matches[:MATCHES_MAX]]
 
 
-def _candidate(record: Record, match: Neighbour) -> Candidate:
+def _candidate(record: Record, match: Neighbour) -> ArticleMatch:
     other = match.record
-    return Candidate(
+    return ArticleMatch(
         other,
         version_name(other.reference),
         rounded(match.similarity),

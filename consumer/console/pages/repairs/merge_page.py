@@ -14,7 +14,7 @@ from consumer.console.faults import N_, PageError
 from consumer.console.pages.repairs.refused import page_error, repaired
 from consumer.console.pages.stored_articles import articles_named, original_named
 from consumer.console.pages.story_pages import the_story
-from consumer.console.visit import INTEGER_MAX, Asked
+from consumer.console.visit import INTEGER_MAX, SignedInVisit
 from consumer.reviews import stories
 from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
@@ -30,7 +30,7 @@ _NUMBER: Final = re.compile("[0-9]{1,19}")
 _LINK: Final = re.compile(f"/stories/({_NUMBER.pattern})(?:[/?#].*)?$")
 
 
-def confirm(asked: Asked) -> Response:
+def confirm(asked: SignedInVisit) -> Response:
     """Say which story would become part of which, and ask."""
     named = asked.query.text(OTHER, _CHARS_MAX)
     with asked.desk.database.reading() as connection:
@@ -52,7 +52,7 @@ def confirm(asked: Asked) -> Response:
     )
 
 
-def merge_stories(asked: Asked) -> Response:
+def merge_stories(asked: SignedInVisit) -> Response:
     """Make a story part of another one, and show that."""
     into_id = asked.form.integer("into")
 
@@ -63,14 +63,14 @@ def merge_stories(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{changed.into.story_id}")
 
 
-def undo(asked: Asked) -> Response:
+def undo(asked: SignedInVisit) -> Response:
     """Let a story be one of its own again, and show it."""
     changed = _repaired(asked, "story.merge.undo", merge.undo_merge)
     return asked.redirect(f"/stories/{changed.story.story_id}")
 
 
 def _repaired(
-    asked: Asked, action: str, repair: Callable[[Connection, int, Person, int], MergedStories]
+    asked: SignedInVisit, action: str, repair: Callable[[Connection, int, Person, int], MergedStories]
 ) -> MergedStories:
     now_ms = asked.desk.now_ms()
 

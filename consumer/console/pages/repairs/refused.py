@@ -5,13 +5,13 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 
 from consumer.console.faults import N_, PageError
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection
-from consumer.reviews.repairs.outcome import RepairRefused, Why
+from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused
 
 _Result = TypeVar("_Result")
 
-_MESSAGES: Final[Mapping[Why, str]] = {
+_MESSAGES: Final[Mapping[RepairRefusal, str]] = {
     "gone": N_("Nothing was changed: it was undone before, or is no longer there."),
     "kind": N_("Only copies can be split off a story. Nothing was changed."),
     "released": N_("This flag was released, so the article is no longer a copy of the story. Nothing was changed."),
@@ -23,7 +23,7 @@ _MESSAGES: Final[Mapping[Why, str]] = {
 }
 
 
-def repaired(asked: Asked, repair: Callable[[Connection], _Result]) -> _Result:
+def repaired(asked: SignedInVisit, repair: Callable[[Connection], _Result]) -> _Result:
     """Repair a story in a transaction. Raises ``PageError`` where that is refused."""
     try:
         return asked.desk.database.written(repair)
@@ -31,6 +31,6 @@ def repaired(asked: Asked, repair: Callable[[Connection], _Result]) -> _Result:
         raise page_error(error.why) from error
 
 
-def page_error(why: Why) -> PageError:
+def page_error(why: RepairRefusal) -> PageError:
     """Return the error of a repair that was refused."""
     return PageError(HTTPStatus.CONFLICT, _MESSAGES[why])

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from consumer.console.context import ArticleView
-from consumer.console.pages.stored_articles import Found, original_named
+from consumer.console.pages.stored_articles import ArticleLookUp, original_named
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import FlagRow
-from consumer.reviews.repairs.listed import Merge, Split, merges_into, splits_of
+from consumer.reviews.repairs.repair_list import StoryMerge, VersionSplit, merges_into, splits_of
 from consumer.reviews.stories import Story
 
 MERGES_MAX: Final = 100
@@ -17,33 +17,33 @@ MERGES_MAX: Final = 100
 class SplitLine(NamedTuple):
     """A version that was split off, and the original of the story that it comes from."""
 
-    split: Split
+    split: VersionSplit
     root: ArticleView | None
 
 
 class MergeLine(NamedTuple):
     """A story that was merged into this one, and its original."""
 
-    merge: Merge
+    merge: StoryMerge
     root: ArticleView | None
 
 
 class Repairs(NamedTuple):
     """The repairs of a story: versions of its original that were split off, and stories that were merged into it."""
 
-    splits: Sequence[Split]
-    merges: Sequence[Merge]
+    splits: Sequence[VersionSplit]
+    merges: Sequence[StoryMerge]
 
     @property
     def root_ids(self) -> list[str]:
         """The originals of the other stories."""
         return [*(each.from_root_id for each in self.splits), *(each.root_id for each in self.merges)]
 
-    def split_lines(self, found: Found, versions: Mapping[str, str]) -> list[SplitLine]:
+    def split_lines(self, found: ArticleLookUp, versions: Mapping[str, str]) -> list[SplitLine]:
         """Return what was split off, with the originals that the store has."""
         return [SplitLine(each, original_named(found, versions, each.from_root_id)) for each in self.splits]
 
-    def merge_lines(self, found: Found, versions: Mapping[str, str]) -> list[MergeLine]:
+    def merge_lines(self, found: ArticleLookUp, versions: Mapping[str, str]) -> list[MergeLine]:
         """Return what was merged, with the originals that the store has."""
         return [MergeLine(each, original_named(found, versions, each.root_id)) for each in self.merges]
 

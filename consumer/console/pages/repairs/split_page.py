@@ -7,13 +7,13 @@ from starlette.responses import Response
 from consumer.console.pages.flag_page import the_flag
 from consumer.console.pages.repairs.refused import page_error, repaired
 from consumer.console.pages.stored_articles import articles_of
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.people import Person
 from consumer.reviews.repairs import split
 
 
-def confirm(asked: Asked) -> Response:
+def confirm(asked: SignedInVisit) -> Response:
     """Say what would be split off, and ask."""
     flag = the_flag(asked)
     with asked.desk.database.reading() as connection:
@@ -27,17 +27,17 @@ def confirm(asked: Asked) -> Response:
     )
 
 
-def split_off(asked: Asked) -> Response:
+def split_off(asked: SignedInVisit) -> Response:
     """Split an article off its story, and show its own."""
     return _repaired(asked, "story.split", split.split)
 
 
-def undo(asked: Asked) -> Response:
+def undo(asked: SignedInVisit) -> Response:
     """Bring an article back into its story, and show that."""
     return _repaired(asked, "story.split.undo", split.undo_split)
 
 
-def _repaired(asked: Asked, action: str, repair: Callable[[Connection, int, Person, int], int]) -> Response:
+def _repaired(asked: SignedInVisit, action: str, repair: Callable[[Connection, int, Person, int], int]) -> Response:
     flag, now_ms = the_flag(asked), asked.desk.now_ms()
 
     def changed(connection: Connection) -> int:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from consumer.console.context import ArticleView
-from consumer.console.pages.stored_articles import Found, Named
+from consumer.console.pages.stored_articles import ArticleLookUp, VersionKey
 from consumer.reviews.database import Connection
-from consumer.reviews.ranking.preferred import Member, preferred_members
+from consumer.reviews.ranking.preferred import RankedMember, preferred_members
 from consumer.reviews.search import Count
 from consumer.reviews.stories import Story, counted_sources
 
@@ -19,7 +19,7 @@ LISTED_COPIES_MAX: Final = 1_000
 class PreferredLine(NamedTuple):
     """The preferred member of a story, its article where the store has it, and the number of other sources."""
 
-    member: Member
+    member: RankedMember
     article: ArticleView | None
     others: Count
 
@@ -27,15 +27,15 @@ class PreferredLine(NamedTuple):
 class PreferredMembers(NamedTuple):
     """The preferred members of some stories, and how many sources take part in each."""
 
-    members: Mapping[int, Member]
+    members: Mapping[int, RankedMember]
     sources: Mapping[int, Count]
 
     @property
-    def named(self) -> Sequence[Named]:
+    def named(self) -> Sequence[VersionKey]:
         """The articles whose titles pages show."""
         return [(each.article_id, each.version) for each in self.members.values() if each.version is not None]
 
-    def line(self, story_id: int, found: Found) -> PreferredLine:
+    def line(self, story_id: int, found: ArticleLookUp) -> PreferredLine:
         """Return what a page says of one of these stories."""
         member, sources = self.members[story_id], self.sources[story_id]
         article = None if member.version is None else found.articles.get((member.article_id, member.version))

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.queue_filters import SOURCE_CHARS_MAX
-from consumer.console.visit import Asked, Fields
+from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.portable import storable
 from consumer.reviews.ranking import rank_changes, ranks
@@ -39,7 +39,7 @@ class RankList(NamedTuple):
     is_under_way: bool
 
 
-def rank_list(asked: Asked, connection: Connection) -> RankList:
+def rank_list(asked: SignedInVisit, connection: Connection) -> RankList:
     """Return the ranks for the page of sources."""
     configured = {storable(name): rank for name, rank in asked.desk.section.authority.items()}
     known = [each for each in ranks.listed_ranks(connection) if not each.is_removed]
@@ -50,13 +50,13 @@ def rank_list(asked: Asked, connection: Connection) -> RankList:
     return RankList(lines, len(known) - len(lines), is_under_way)
 
 
-def said_of_rank(asked: Asked) -> str:
+def said_of_rank(asked: SignedInVisit) -> str:
     """Return what a change of a rank has done, where the query says that there was one."""
     said = _SAID.get(asked.query.text("done"), "")
     return asked.language.gettext(said) if said else ""
 
 
-def set_named(asked: Asked) -> Response:
+def set_named(asked: SignedInVisit) -> Response:
     """Set the rank of a source that is named by hand, also of one that no article has named yet."""
     source, rank = asked.form.text("source", SOURCE_CHARS_MAX), _rank_in(asked.form)
     if not source:
@@ -64,7 +64,7 @@ def set_named(asked: Asked) -> Response:
     return _done(asked, "set", lambda connection: _set(asked, connection, source, rank))
 
 
-def change(asked: Asked) -> Response:
+def change(asked: SignedInVisit) -> Response:
     """Set or remove the rank of a source that has one, as the button says."""
     action, source_id = asked.form.text("action"), asked.places["source_id"]
     if action not in _SAID:
@@ -83,13 +83,13 @@ def change(asked: Asked) -> Response:
     return _done(asked, action, changed)
 
 
-def _set(asked: Asked, connection: Connection, source: str, rank: int) -> None:
+def _set(asked: SignedInVisit, connection: Connection, source: str, rank: int) -> None:
     now_ms = asked.desk.now_ms()
     rank_changes.set_rank(connection, source, rank, asked.person.person_id, now_ms)
     asked.note(connection, "source.rank", at_ms=now_ms, subject=source, why=f"{rank}")
 
 
-def _remove(asked: Asked, connection: Connection, known: SourceRank) -> None:
+def _remove(asked: SignedInVisit, connection: Connection, known: SourceRank) -> None:
     if known.person is None:
         message = N_(
             "This rank comes from the configuration, and nothing was changed. Set another one here, or change it there."
@@ -100,7 +100,7 @@ def _remove(asked: Asked, connection: Connection, known: SourceRank) -> None:
     asked.note(connection, "source.rank", at_ms=now_ms, subject=known.source, why="removed")
 
 
-def _done(asked: Asked, action: str, work: Callable[[Connection], None]) -> Response:
+def _done(asked: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
     asked.desk.database.written(work)
     return asked.redirect("/sources", done=action)
 

@@ -18,8 +18,8 @@ from consumer.console.pages.standing.standing_words import (
 )
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import the_story
-from consumer.console.visit import Asked, Fields
-from consumer.reviews.audit import NewEntry, note_all
+from consumer.console.visit import Fields, SignedInVisit
+from consumer.reviews.audit import NewAuditEntry, note_all
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import NOTE_CHARS_MAX
 from consumer.reviews.moderation import reasons
@@ -29,13 +29,13 @@ from consumer.reviews.standing import standing_decisions
 from consumer.reviews.standing.standing_decisions import (
     IN_FORCE_MAX,
     AlreadyStanding,
-    Ending,
     NewStanding,
     OwnerDisabled,
     StandingDecision,
     StandingEnded,
     StandingFull,
     StandingMissing,
+    StandingRevocation,
 )
 from consumer.reviews.stories import root_versions
 from consumer.text.timestamps import rfc3339
@@ -63,7 +63,7 @@ class StandingRow(NamedTuple):
     root: ArticleView | None
 
 
-def show_standing(asked: Asked) -> Response:
+def show_standing(asked: SignedInVisit) -> Response:
     """Show all standing decisions that are in force, and those that have ended lately."""
     now_ms = asked.desk.now_ms()
     with asked.desk.database.reading() as connection:
@@ -82,7 +82,7 @@ def show_standing(asked: Asked) -> Response:
     return asked.page("standing.html", running=rows(running), ended=rows(ended), said=said_of_standing(asked))
 
 
-def begin_for_story(asked: Asked) -> Response:
+def begin_for_story(asked: SignedInVisit) -> Response:
     """Decide that all further copies of a story are right."""
     form, now_ms = asked.form, asked.desk.now_ms()
     lasts_ms, note = lasts_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
@@ -94,7 +94,7 @@ def begin_for_story(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{story.story_id}", **done_fields("begun"))
 
 
-def confirm_mute(asked: Asked) -> Response:
+def confirm_mute(asked: SignedInVisit) -> Response:
     """Say what muting a pair of sources would do, and ask."""
     now_ms = asked.desk.now_ms()
     with asked.desk.database.reading() as connection:
@@ -118,7 +118,7 @@ def confirm_mute(asked: Asked) -> Response:
     )
 
 
-def mute(asked: Asked) -> Response:
+def mute(asked: SignedInVisit) -> Response:
     """Mute a pair of sources: its flags are wrong as they arrive."""
     form, now_ms = asked.form, asked.desk.now_ms()
     ends_ms, note = now_ms + lasts_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
@@ -129,17 +129,17 @@ def mute(asked: Asked) -> Response:
     return asked.redirect("/standing", **done_fields("muted"))
 
 
-def end(asked: Asked) -> Response:
+def end(asked: SignedInVisit) -> Response:
     """End a standing decision, of whomever it is, and show the page again from which the form came."""
     now_ms, story_id = asked.desk.now_ms(), asked.form.integer("story_id", 0)
 
-    def ended(connection: Connection) -> Ending:
+    def ended(connection: Connection) -> StandingRevocation:
         ending = standing_decisions.end(connection, asked.places["standing_id"], now_ms)
         standing = ending.standing
         why = f"{standing.decision}, of {standing.person}: {len(ending.taken_back)} taken back, {ending.kept} final"
         asked.note(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
         undone = [
-            NewEntry(now_ms, asked.person.name, asked.address, "flag.undo", flag.article_id, flag.flag_id)
+            NewAuditEntry(now_ms, asked.person.name, asked.address, "flag.undo", flag.article_id, flag.flag_id)
             for flag in ending.taken_back
         ]
         note_all(connection, undone)
@@ -154,7 +154,7 @@ def end(asked: Asked) -> Response:
     return asked.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
 
 
-def _begin(asked: Asked, new: NewStanding, now_ms: int) -> None:
+def _begin(asked: SignedInVisit, new: NewStanding, now_ms: int) -> None:
     """Make a standing decision, with its entry in the audit log. Raises ``PageError``."""
 
     def begun(connection: Connection) -> None:

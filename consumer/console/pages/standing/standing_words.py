@@ -6,8 +6,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from consumer.console.faults import N_, PageError
-from consumer.console.visit import Asked, Fields
-from consumer.reviews.standing.standing_decisions import LASTS_MS_MAX, Ending, StandingOutcome
+from consumer.console.visit import Fields, SignedInVisit
+from consumer.reviews.standing.standing_decisions import LASTS_MS_MAX, StandingOutcome, StandingRevocation
 from storage.clock import MS_PER_S
 
 LASTS: Final = "lasts"
@@ -24,7 +24,7 @@ _SAID: Final[Mapping[str, str]] = {
 }
 
 
-def lasts_choices(asked: Asked, decision: StandingOutcome) -> list[tuple[str, str]]:
+def lasts_choices(asked: SignedInVisit, decision: StandingOutcome) -> list[tuple[str, str]]:
     """Return how long a standing decision may last, as the options of a list."""
     return [(str(seconds), asked.language.span(seconds)) for seconds in _lasts_s(decision)]
 
@@ -41,13 +41,13 @@ def _lasts_s(decision: StandingOutcome) -> list[int]:
     return [seconds for seconds in _LASTS_S if seconds * MS_PER_S <= LASTS_MS_MAX[decision]]
 
 
-def done_fields(done: str, ending: Ending | None = None) -> dict[str, object]:
+def done_fields(done: str, ending: StandingRevocation | None = None) -> dict[str, object]:
     """Return the query that makes a page say what was done."""
     counts = {} if ending is None else {_TAKEN_BACK: len(ending.taken_back), _KEPT: ending.kept}
     return {_DONE: done, **counts}
 
 
-def said_of_standing(asked: Asked) -> str:
+def said_of_standing(asked: SignedInVisit) -> str:
     """Return what was just done, as the query says it, "" where it says nothing."""
     language, done = asked.language, asked.query.text(_DONE)
     if done in _SAID:

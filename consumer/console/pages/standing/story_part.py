@@ -6,7 +6,7 @@ from consumer.banks.bank import Bank, BankItem
 from consumer.console.pages.bank_choice import BankChoice, bank_choice
 from consumer.console.pages.bank_forms import moment_ms
 from consumer.console.pages.standing.standing_words import lasts_choices, said_of_standing
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.standing.standing_decisions import StandingDecision, in_force
 from consumer.reviews.stories import Story
@@ -34,7 +34,7 @@ class StoryPart(NamedTuple):
     items: tuple[AllowItem, ...]
 
 
-def story_part(asked: Asked, connection: Connection, story: Story) -> StoryPart:
+def story_part(asked: SignedInVisit, connection: Connection, story: Story) -> StoryPart:
     """Return what the page of a story says of copies that still come."""
     standing = [each for each in in_force(connection, asked.desk.now_ms()) if each.story_id == story.story_id]
     choice = bank_choice(asked)
@@ -51,7 +51,7 @@ def story_part(asked: Asked, connection: Connection, story: Story) -> StoryPart:
     )
 
 
-def _allow_items(asked: Asked, article_id: str) -> tuple[AllowItem, ...]:
+def _allow_items(asked: SignedInVisit, article_id: str) -> tuple[AllowItem, ...]:
     """Return the items of banks that allow, as the banks were last read, whose text is that of an article."""
     latest = None if asked.desk.banks is None else asked.desk.banks.latest
     if latest is None:

@@ -18,12 +18,12 @@ from consumer.console.pages.webhooks.webhook_form import (
     settings_in,
 )
 from consumer.console.pages.webhooks.webhook_words import KINDS, off_said, report, row_of, sentence
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection, identity
 from consumer.reviews.outbox import webhooks
 from consumer.reviews.outbox.webhooks import WEBHOOKS_MAX, Webhook, WebhookSettings
 from consumer.text.timestamps import rfc3339
-from consumer.webhooks.courier import Message, Outcome, RefusedEndpoint
+from consumer.webhooks.courier import AttemptOutcome, RefusedEndpoint, WebhookMessage
 from consumer.webhooks.endpoint import URL_CHARS_MAX
 from consumer.webhooks.signing import new_secret
 from storage.clock import MS_PER_S
@@ -39,19 +39,19 @@ _SAID: Final = {
 _Result = TypeVar("_Result")
 
 
-def show_webhooks(asked: Asked) -> Response:
+def show_webhooks(asked: SignedInVisit) -> Response:
     """Show all webhooks."""
     return _list_page(asked, said=_SAID.get(asked.query.text("done"), ""))
 
 
-def show_webhook(asked: Asked) -> Response:
+def show_webhook(asked: SignedInVisit) -> Response:
     """Show one webhook."""
     with asked.desk.database.reading() as connection:
         webhook = _webhook(asked, connection)
     return _page(asked, webhook, said=_SAID.get(asked.query.text("done"), ""))
 
 
-def create(asked: Asked) -> Response:
+def create(asked: SignedInVisit) -> Response:
     """Create a webhook, and show its secret once."""
     secret, now_ms = new_secret(), asked.desk.now_ms()
 
@@ -68,7 +68,7 @@ def create(asked: Asked) -> Response:
     return _page(asked, webhook, secret=secret)
 
 
-def change(asked: Asked) -> Response:
+def change(asked: SignedInVisit) -> Response:
     """Change name, URL, kinds and sources of a webhook."""
     webhook_id: int = asked.places["webhook_id"]
 
@@ -88,7 +88,7 @@ def change(asked: Asked) -> Response:
     return asked.redirect(f"/webhooks/{webhook_id}", done="changed")
 
 
-def rotate(asked: Asked) -> Response:
+def rotate(asked: SignedInVisit) -> Response:
     """Give a webhook a new secret, and show it once."""
     secret, now_ms = new_secret(), asked.desk.now_ms()
 
@@ -100,24 +100,24 @@ def rotate(asked: Asked) -> Response:
     return _page(asked, _changed(asked, rotated), secret=secret)
 
 
-def end_former(asked: Asked) -> Response:
+def end_former(asked: SignedInVisit) -> Response:
     """Stop signing with the former secret."""
     return _done(asked, "former", "webhook.former", webhooks.end_former)
 
 
-def send_waiting(asked: Asked) -> Response:
+def send_waiting(asked: SignedInVisit) -> Response:
     """Turn a webhook on, and send its waiting events."""
     now_ms = asked.desk.now_ms()
     return _done(asked, "sent", "webhook.send", lambda c, webhook_id: webhooks.send_waiting(c, webhook_id, now_ms))
 
 
-def turn_off(asked: Asked) -> Response:
+def turn_off(asked: SignedInVisit) -> Response:
     """Send nothing more to a webhook until somebody turns it on."""
     now_ms = asked.desk.now_ms()
     return _done(asked, "off", "webhook.off", lambda c, webhook_id: webhooks.turn_off(c, webhook_id, "person", now_ms))
 
 
-def test(asked: Asked) -> Response:
+def test(asked: SignedInVisit) -> Response:
     """Send a test now, and show what came of it."""
     now_ms = asked.desk.now_ms()
 
@@ -127,20 +127,22 @@ def test(asked: Asked) -> Response:
 
     webhook, name, signing = _changed(asked, noted)
     body = {"schema": TEST_SCHEMA, "at": rfc3339(now_ms), "webhook": webhook.settings.name}
-    message = Message(f"{name}-test-{secrets.token_hex(8)}", json.dumps(body, ensure_ascii=False).encode(), signing)
+    message = WebhookMessage(
+        f"{name}-test-{secrets.token_hex(8)}", json.dumps(body, ensure_ascii=False).encode(), signing
+    )
     outcome = asked.desk.courier.try_out(webhook.settings.url, message, now_ms / MS_PER_S)
     if outcome is None:
         raise PageError(HTTPStatus.CONFLICT, N_("Another test is being sent. Wait ten seconds, and try again."))
     return _page(asked, webhook, outcome=outcome)
 
 
-def confirm_removal(asked: Asked) -> Response:
+def confirm_removal(asked: SignedInVisit) -> Response:
     """Say how many events would go, and ask."""
     with asked.desk.database.reading() as connection:
         return asked.page("webhook_remove.html", webhook=_webhook(asked, connection))
 
 
-def remove(asked: Asked) -> Response:
+def remove(asked: SignedInVisit) -> Response:
     """Remove a webhook with the events that wait for it."""
 
     def removed(connection: Connection) -> None:
@@ -152,7 +154,7 @@ def remove(asked: Asked) -> Response:
     return asked.redirect("/webhooks", done="removed")
 
 
-def _list_page(asked: Asked, *, said: str = "", refusal: PageError | None = None) -> Response:
+def _list_page(asked: SignedInVisit, *, said: str = "", refusal: PageError | None = None) -> Response:
     with asked.desk.database.reading() as connection:
         known = webhooks.webhooks(connection)
     return asked.page(
@@ -167,12 +169,12 @@ def _list_page(asked: Asked, *, said: str = "", refusal: PageError | None = None
 
 
 def _page(
-    asked: Asked,
+    asked: SignedInVisit,
     webhook: Webhook,
     *,
     said: str = "",
     secret: str = "",
-    outcome: Outcome | None = None,
+    outcome: AttemptOutcome | None = None,
     refusal: PageError | None = None,
 ) -> Response:
     language, failure = asked.language, webhook.failure
@@ -191,7 +193,7 @@ def _page(
     )
 
 
-def _form_values(asked: Asked, present: WebhookFields, refusal: PageError | None) -> dict[str, object]:
+def _form_values(asked: SignedInVisit, present: WebhookFields, refusal: PageError | None) -> dict[str, object]:
     """Return what the form shows: what was sent where that was refused, with the reason, and else what there is."""
     return {
         "given": present if refusal is None else fields_in(asked.form),
@@ -201,7 +203,7 @@ def _form_values(asked: Asked, present: WebhookFields, refusal: PageError | None
     }
 
 
-def _checked_settings(asked: Asked) -> WebhookSettings:
+def _checked_settings(asked: SignedInVisit) -> WebhookSettings:
     """Return the settings that a form asks for, with a URL that something can be sent to. Raises ``PageError``."""
     settings = settings_in(asked.form)
     try:
@@ -212,7 +214,7 @@ def _checked_settings(asked: Asked) -> WebhookSettings:
     return settings
 
 
-def _done(asked: Asked, done: str, action: str, work: Callable[[Connection, int], object]) -> Response:
+def _done(asked: SignedInVisit, done: str, action: str, work: Callable[[Connection, int], object]) -> Response:
     """Do something to the webhook that the path names, with an entry in the audit log, and show it."""
 
     def changed(connection: Connection) -> int:
@@ -223,21 +225,21 @@ def _done(asked: Asked, done: str, action: str, work: Callable[[Connection, int]
     return asked.redirect(f"/webhooks/{_changed(asked, changed)}", done=done)
 
 
-def _noted(asked: Asked, connection: Connection, action: str) -> Webhook:
+def _noted(asked: SignedInVisit, connection: Connection, action: str) -> Webhook:
     """Return the webhook that the path names, with an entry in the audit log. Raises ``PageError``."""
     webhook = _webhook(asked, connection)
     asked.note(connection, action, subject=webhook.settings.name)
     return webhook
 
 
-def _webhook(asked: Asked, connection: Connection) -> Webhook:
+def _webhook(asked: SignedInVisit, connection: Connection) -> Webhook:
     try:
         return webhooks.webhook_numbered(connection, asked.places["webhook_id"])
     except webhooks.WebhookMissing as error:
         raise not_found() from error
 
 
-def _changed(asked: Asked, work: Callable[[Connection], _Result]) -> _Result:
+def _changed(asked: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
     """Change webhooks. Raises ``PageError`` where that cannot be."""
     try:
         return asked.desk.database.written(work)

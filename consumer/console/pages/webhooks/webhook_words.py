@@ -7,7 +7,7 @@ from typing import Final
 from consumer.console.faults import N_
 from consumer.console.i18n import Language
 from consumer.reviews.outbox.events import EventKind
-from consumer.reviews.outbox.webhooks import Reason, Webhook
+from consumer.reviews.outbox.webhooks import OffReason, Webhook
 from consumer.webhooks.courier import ATTEMPT_S, cause_of
 
 KINDS: Final[Mapping[EventKind, str]] = {
@@ -17,7 +17,7 @@ KINDS: Final[Mapping[EventKind, str]] = {
     "flood": N_("Floods"),
     "decision": N_("Decisions"),
 }
-OFF: Final[Mapping[Reason, str]] = {
+OFF: Final[Mapping[OffReason, str]] = {
     "day": N_(
         "Turned off by the console: a delivery has failed for a day. Repair the receiver, and send the waiting events."
     ),

@@ -9,7 +9,7 @@ from consumer.kafka.sink.event_headers import (
     event_id,
     side_headers,
 )
-from consumer.model.ports import Answer
+from consumer.model.ports import JudgedRecord
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from tests.builders import raw_message
@@ -31,11 +31,11 @@ TRACE = (
 )
 
 
-def answer(verdict: Verdict = FLAG, *, from_topic: bool = True) -> Answer:
+def answer(verdict: Verdict = FLAG, *, from_topic: bool = True) -> JudgedRecord:
     """An answer to a record of a topic, or of a file."""
     message = raw_message(b"", b"a/1", offset=42, partition=3, headers=TRACE)
     record = message if from_topic else RawRecord(7, 42, b"", 0, None, None)
-    return Answer(record, VerdictEvent.of(verdict))
+    return JudgedRecord(record, VerdictEvent.of(verdict))
 
 
 def test_an_event_says_what_it_is_and_where_its_record_stood() -> None:

@@ -23,7 +23,7 @@ from consumer.kafka.sink.letter_headers import (
 )
 from consumer.model.dead_letter import SCHEMA, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
-from consumer.model.letter import Origin
+from consumer.model.letter import LetterOrigin
 from consumer.model.ports import Rejection
 from consumer.model.record import RawRecord
 
@@ -75,7 +75,7 @@ def test_there_and_back() -> None:
     assert read(letter_headers(rejection())) == LetterHeaders(
         reason="invalid_json",
         detail="it ends within a string",
-        origin=Origin("articles", 3, 41),
+        origin=LetterOrigin("articles", 3, 41),
         position="",
         timestamp_ms=1_700_000_000_123,
         size_bytes=None,
@@ -115,7 +115,7 @@ def test_letter_headers_do_not_pile_up() -> None:
     second = letter_headers(rejection(message, fault=BadRecord("missing_id", "no id")))
     assert len(second) == len(first)
     found = read(second)
-    assert (found.reason, found.origin, found.own) == ("missing_id", Origin("other", 3, 5), OWN)
+    assert (found.reason, found.origin, found.own) == ("missing_id", LetterOrigin("other", 3, 5), OWN)
 
 
 def test_headers_that_others_piled_up() -> None:
@@ -135,7 +135,7 @@ def test_a_letter_of_connect_keeps_its_headers() -> None:
     connect = (("__connect.errors.topic", b"theirs"), ("__connect.errors.offset", b"9"), ("dupwatch-reason", b"mine"))
     headers = letter_headers(rejection(replace(MESSAGE, headers=connect)))
     found = read(headers)
-    assert (found.origin, found.reason, found.own) == (Origin("articles", 3, 41), "invalid_json", connect)
+    assert (found.origin, found.reason, found.own) == (LetterOrigin("articles", 3, 41), "invalid_json", connect)
 
 
 def test_replays_are_counted() -> None:

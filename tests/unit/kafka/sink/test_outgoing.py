@@ -5,10 +5,10 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Producer
 
-from consumer.kafka.sink.outgoing import Outgoing, produce
+from consumer.kafka.sink.outgoing import OutgoingMessage, produce
 from consumer.model.errors import SinkError
 
-MESSAGE = Outgoing("feed", b"key", b"value", [("name", b"1")], None, 3)
+MESSAGE = OutgoingMessage("feed", b"key", b"value", [("name", b"1")], None, 3)
 
 
 class FullProducer:
@@ -33,7 +33,7 @@ def unused(*_: object) -> None:
 def test_a_message_waits_for_room() -> None:
     """It is sent once, and without a time of its own gets that of sending."""
     client = FullProducer(2)
-    waits: list[Outgoing] = []
+    waits: list[OutgoingMessage] = []
     produce(cast("Producer", client), MESSAGE, unused, waits.append)
     assert waits == [MESSAGE, MESSAGE]
     (produced,) = client.produced
@@ -51,7 +51,7 @@ def test_a_message_waits_for_room() -> None:
 def test_a_wait_for_room_can_be_ended() -> None:
     """What the wait raises is raised, and the message is not sent."""
 
-    def refuse(message: Outgoing) -> None:
+    def refuse(message: OutgoingMessage) -> None:
         raise SinkError(f"{message.topic} takes nothing")
 
     client = FullProducer(1)

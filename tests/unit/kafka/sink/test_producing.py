@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.kafka.sink.producing import BrokerWait, Producing
+from consumer.kafka.sink.producing import BrokerWait, MessageProducer
 from consumer.model.hooks import Hooks
 from tests.cli.command import wait_for
 from tests.kafka.sink_parts import client_threads
@@ -13,7 +13,7 @@ NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 def test_a_producer_that_is_closed_is_gone() -> None:
     """A transactional sink makes another for each that it drops; its threads and what they hold end at once."""
     before = client_threads()
-    producing = Producing(NOBODY, BrokerWait(Hooks(), lambda: None))
+    producing = MessageProducer(NOBODY, BrokerWait(Hooks(), lambda: None))
     own = client_threads() - before
     assert own
     producing.close()

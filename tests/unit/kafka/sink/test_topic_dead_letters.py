@@ -1,8 +1,8 @@
 """Dead letters to a topic: through the outbox of the verdicts they are part of the same transaction."""
 
-from consumer.kafka.sink.outgoing import Outgoing
+from consumer.kafka.sink.outgoing import OutgoingMessage
 from consumer.kafka.sink.topic_letters import TopicDeadLetters
-from consumer.kafka.sink.topic_sink import KafkaSink, Messages
+from consumer.kafka.sink.topic_sink import KafkaSink, MessageRouting
 from consumer.kafka.topics import SinkTopics
 from tests.kafka.sink_parts import dress, duplicates, letter_headers, raw, rejection
 
@@ -14,9 +14,9 @@ class NotingOutbox:
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.sent: list[Outgoing] = []
+        self.sent: list[OutgoingMessage] = []
 
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         """Note its topic."""
         self.steps.append(message.topic)
         self.sent.append(message)
@@ -33,7 +33,7 @@ class NotingOutbox:
 def test_verdicts_and_letters_go_through_one_outbox_in_order() -> None:
     """So one transaction holds both, and a flush of either waits for both."""
     outbox = NotingOutbox()
-    sink = KafkaSink(outbox, Messages(TOPICS, dress))
+    sink = KafkaSink(outbox, MessageRouting(TOPICS, dress))
     letters = TopicDeadLetters(outbox, TOPICS.dead_letters_topic)
     sink.emit(duplicates("a"))
     letters.reject([rejection(raw(key=b"c"))])

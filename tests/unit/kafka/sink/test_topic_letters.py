@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError
 
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.kafka.sink import topic_letters
-from consumer.kafka.sink.topic_letters import TopicLetters
+from consumer.kafka.sink.topic_letters import TopicLetterReader
 from consumer.model.errors import SourceError
 
 TOPIC = "out.dead-letters"
@@ -45,5 +45,5 @@ def test_a_topic_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, code:
 
     monkeypatch.setattr(topic_letters, "new_consumer", Refusing)
     with pytest.raises(SourceError, match=sentence):
-        TopicLetters("broker:9092", TOPIC, KafkaOptions())
+        TopicLetterReader("broker:9092", TOPIC, KafkaOptions())
     assert len(closed) == 1

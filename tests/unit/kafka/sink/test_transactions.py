@@ -50,7 +50,7 @@ def outbox(monkeypatch: pytest.MonkeyPatch) -> TransactionalOutbox:
     """An outbox whose producers are lost."""
     monkeypatch.setattr(LostProducing, "created", 0)
     monkeypatch.setattr(LostProducing, "lets_through", False)
-    monkeypatch.setattr(transactions, "Producing", LostProducing)
+    monkeypatch.setattr(transactions, "MessageProducer", LostProducing)
     unused: Any = None
     return TransactionalOutbox({}, unused, Hooks(), lambda: None)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.kafka.message import Message
+from consumer.kafka.message import TopicRecord
 from consumer.kafka.source.buffer import Buffer, memory_bytes
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
@@ -17,7 +17,7 @@ Coming = Sequence[tuple[int, int]]
 """The partition of each record, and its size."""
 
 
-def record(partition: int, offset: int, size_bytes: int = 1) -> Message:
+def record(partition: int, offset: int, size_bytes: int = 1) -> TopicRecord:
     """A record of a partition."""
     return raw_message(b"x" * size_bytes, None, offset=offset, partition=partition)
 
@@ -31,7 +31,7 @@ def filled(coming: Coming) -> Buffer:
     return buffer
 
 
-def places(records: Sequence[Message]) -> list[tuple[int, int]]:
+def places(records: Sequence[TopicRecord]) -> list[tuple[int, int]]:
     """Partition and offset of each."""
     return [(message.partition[1], message.start) for message in records]
 

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from consumer.kafka.client_settings import SourceOptions
 from consumer.kafka.membership import member_of
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.offset_metadata import Held, HoldRequest, Note, encode_note
+from consumer.kafka.message import Offsets, TopicRecord
+from consumer.kafka.offset_metadata import HoldReason, HoldRequest, Note, encode_note
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source import fetching, gaps, group_places
 from consumer.kafka.source.client_thread import ClientThread
@@ -81,7 +81,7 @@ class Given:
         return batch.end
 
 
-def record(partition: Partition, offset: int) -> Message:
+def record(partition: Partition, offset: int) -> TopicRecord:
     """Return a record of a partition."""
     topic, number = partition
     return raw_message(b"x", b"k", offset=offset, topic=topic, partition=number)
@@ -339,7 +339,7 @@ def test_a_commit_that_a_rebalance_refuses_is_repeated_soon_and_logged_once(
     assert len(given.client.calls_of("commit")) == 7
 
 
-HELD = Note(held=Held(bad=6, records=10, reason="invalid_json"), highest_ms=5)
+HELD = Note(held=HoldReason(bad=6, records=10, reason="invalid_json"), highest_ms=5)
 
 
 def test_a_poisoned_partition_is_paused_and_its_hold_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,7 +450,7 @@ def test_a_partition_whose_batch_cannot_be_unpacked_is_paused_and_its_hold_is_co
     assert given.watched.held == {}
     given.client.next_polls.append(BadBatch(P0, 5))
     given.turn(2)
-    held = Held(bad=0, records=0, reason="bad_compression", batch_offset=5)
+    held = HoldReason(bad=0, records=0, reason="bad_compression", batch_offset=5)
     assert given.watched.held == {P0: held.sentence()}
     assert given.client.calls_of("pause") == [{P0: NO_OFFSET}]
     assert given.group.notes == {P0: encode_note(Note(held=held))}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.kafka.message import Offsets
-from consumer.kafka.offset_metadata import Held, HoldRequest, Ledger, Note
+from consumer.kafka.offset_metadata import HoldReason, HoldRequest, Ledger, Note
 from consumer.kafka.source.holds import PartitionGate
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
@@ -118,7 +118,7 @@ def test_each_partition_is_counted_by_itself() -> None:
     given.see((P0, range(6), range(6)), (P1, range(40), []))
     with pytest.raises(Abandoned, match="articles:0 is held"):
         given.see((P0, range(6, 12), range(6, 12)), (P1, range(40, 80), []))
-    assert given.holdings == {P0: HoldRequest(6, Held(bad=12, records=12, reason="invalid_json"))}
+    assert given.holdings == {P0: HoldRequest(6, HoldReason(bad=12, records=12, reason="invalid_json"))}
     assert totals(given.notes[P0].window) == (6, 6)
 
 

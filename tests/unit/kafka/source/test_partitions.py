@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.offset_metadata import NOTHING, Held, HoldRequest, Note
+from consumer.kafka.message import Offsets, TopicRecord
+from consumer.kafka.offset_metadata import NOTHING, HoldReason, HoldRequest, Note
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
 from consumer.model.errors import Abandoned
@@ -29,13 +29,13 @@ def record(
     offset: int,
     data: bytes = b"x",
     **fields: Any,  # noqa: ANN401  # as ``raw_message`` takes them
-) -> Message:
+) -> TopicRecord:
     """A record of a partition."""
     topic, number = partition
     return raw_message(data, **{"key": b"k"} | fields, offset=offset, topic=topic, partition=number)
 
 
-def records(partition: Partition, offsets: Iterable[int]) -> list[Message]:
+def records(partition: Partition, offsets: Iterable[int]) -> list[TopicRecord]:
     """Records of a partition."""
     return [record(partition, offset) for offset in offsets]
 
@@ -474,7 +474,7 @@ def test_in_transactions_what_is_passed_over_is_told_by_a_batch_without_records(
     assert end_of(taken(kept)).next == {P0: 12}
 
 
-HELD = Held(bad=3, records=4)
+HELD = HoldReason(bad=3, records=4)
 
 
 def test_a_note_is_committed_with_the_offset_that_it_belongs_to() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME
 
-from consumer.kafka.message import Message
+from consumer.kafka.message import TopicRecord
 from consumer.kafka.source.records import record_of
 from consumer.model.errors import BadRecord
 
@@ -33,7 +33,7 @@ class Received:
         return accessor
 
 
-def read(message: Received) -> tuple[Message, bytes, BadRecord | None]:
+def read(message: Received) -> tuple[TopicRecord, bytes, BadRecord | None]:
     """The record, its value and its fault."""
     record = record_of(message, BYTES_MAX)  # type: ignore[arg-type]  # it has what a message has
     return record, record.data, record.fault

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from consumer.kafka.source.client_thread import REPLICAS_S, Replicas, ReplicasRead
+from consumer.kafka.source.client_thread import REPLICAS_S, Replicas, ReplicasChecked
 from consumer.model.hooks import Hooks
 
 
@@ -33,35 +33,35 @@ class _Client:
 
 
 @pytest.fixture
-def seen() -> list[ReplicasRead]:
+def seen() -> list[ReplicasChecked]:
     """What was reported."""
     return []
 
 
 @pytest.fixture
-def hooks(seen: list[ReplicasRead]) -> Hooks:
+def hooks(seen: list[ReplicasChecked]) -> Hooks:
     """Hooks that note it."""
     made = Hooks()
-    made.on(ReplicasRead, seen.append)
+    made.on(ReplicasChecked, seen.append)
     return made
 
 
 def test_partitions_that_lack_a_replica_are_counted_now_and_then(
-    hooks: Hooks, seen: list[ReplicasRead], monkeypatch: pytest.MonkeyPatch
+    hooks: Hooks, seen: list[ReplicasChecked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once, and again after a while; of a topic that is not there nothing is said."""
     client: Any = _Client()
     replicas = Replicas(["missing", "articles"], hooks)
     replicas.look(client)
     replicas.look(client)
-    assert (seen, client.asked) == ([ReplicasRead("articles", 2)], ["missing", "articles"])
+    assert (seen, client.asked) == ([ReplicasChecked("articles", 2)], ["missing", "articles"])
     later_s = time.monotonic() + REPLICAS_S
     monkeypatch.setattr(time, "monotonic", lambda: later_s)
     replicas.look(client)
     assert len(seen) == 2
 
 
-def test_brokers_that_do_not_answer_are_not_asked_all_the_time(hooks: Hooks, seen: list[ReplicasRead]) -> None:
+def test_brokers_that_do_not_answer_are_not_asked_all_the_time(hooks: Hooks, seen: list[ReplicasChecked]) -> None:
     """Each question takes a second of the thread that keeps the consumer in its group."""
     client: Any = _Client()
     client.away = True

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pytest
 from confluent_kafka import KafkaError
 
-from consumer.kafka.message import Message, Offsets
-from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
+from consumer.kafka.message import Offsets, TopicRecord
+from consumer.kafka.offset_metadata import HoldReason, Note, decode_note, encode_note
 from consumer.kafka.source.handover import Handover
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
-from consumer.kafka.source.unpacking import FAILURES_MAX, Attempts, Unpacking, is_final
+from consumer.kafka.source.unpacking import FAILURES_MAX, AttemptCounter, UnpackingFailures, is_final
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
 from tests.builders import raw_message
@@ -18,10 +18,10 @@ from tests.builders import raw_message
 P0, P1 = ("t", 0), ("t", 1)
 TOO_LARGE = KafkaError(KafkaError._BAD_COMPRESSION)
 BAD_CHECKSUM = KafkaError(KafkaError._BAD_MSG)
-HELD = Held(bad=0, records=0, reason="bad_compression", batch_offset=7)
+HELD = HoldReason(bad=0, records=0, reason="bad_compression", batch_offset=7)
 
 
-def records(partition: Partition, *offsets: int) -> list[Message]:
+def records(partition: Partition, *offsets: int) -> list[TopicRecord]:
     """Records of a partition."""
     topic, number = partition
     return [raw_message(b"x", b"k", offset=offset, topic=topic, partition=number) for offset in offsets]
@@ -33,14 +33,14 @@ class Given:
     def __init__(self, at: int = 5, *, transactional: bool = False) -> None:
         self.partitions = Partitions(ReadLimits(batch_records_max=4), 2, transactional=transactional)
         self.partitions.assign({partition: Start(at, committed=True) for partition in (P0, P1)})
-        self.unpacking = Unpacking(Handover(self.partitions))
+        self.unpacking = UnpackingFailures(Handover(self.partitions))
 
     def fail(self, times: int, offset: int = 7, error: KafkaError = TOO_LARGE) -> None:
         """The client cannot unpack the batch of P0 at an offset, so many times."""
         for _ in range(times):
             self.unpacking.failed(error, P0, offset)
 
-    def held(self) -> Held | None:
+    def held(self) -> HoldReason | None:
         """Why P0 is held by now."""
         self.partitions.hold_blocked()
         return self.partitions.holds()[P0]
@@ -56,7 +56,7 @@ class Given:
 
 def test_only_attempts_on_one_batch_at_one_position_count() -> None:
     """Progress, another batch, and having been away start the count again; other partitions have their own."""
-    attempts = Attempts()
+    attempts = AttemptCounter()
     assert [attempts.failed(P0, 5, 7) for _ in range(3)] == [1, 2, 3]
     assert attempts.failed(P1, 5, 7) == 1
     assert attempts.failed(P0, 6, 7) == 1
@@ -154,7 +154,7 @@ def test_what_the_client_skips_is_sought_back() -> None:
         assert given.partitions.seeks() == {P0: 5}
         given.partitions.sought(P0, 5)
     given.fail(1, 5, BAD_CHECKSUM)
-    assert given.held() == Held(bad=0, records=0, reason="bad_msg", batch_offset=5)
+    assert given.held() == HoldReason(bad=0, records=0, reason="bad_msg", batch_offset=5)
     assert given.partitions.waiting() == 0
 
 
@@ -167,8 +167,8 @@ def test_what_is_not_read_is_not_counted(state: str) -> None:
     elif state == "not sought":
         given.partitions.rewind()
     else:
-        given.partitions.assign({P0: Start(5, committed=True, note=Note(held=Held(bad=1, records=2)))})
-    before: Mapping[Partition, Held | None] = given.partitions.holds()
+        given.partitions.assign({P0: Start(5, committed=True, note=Note(held=HoldReason(bad=1, records=2)))})
+    before: Mapping[Partition, HoldReason | None] = given.partitions.holds()
     given.fail(2 * FAILURES_MAX)
     given.partitions.hold_blocked()
     assert given.partitions.holds() == before
@@ -182,4 +182,7 @@ def test_the_note_says_so_also_to_older_versions() -> None:
     assert decode_note(written) == Note(held=HELD)
     assert HELD.sentence() == "the client cannot unpack the batch at offset 7: bad_compression"
     assert "--skip-to" in HELD.remedy()
-    assert encode_note(Note(held=Held(bad=1, records=2))) == '{"dupwatch":1,"held":{"bad":1,"reason":"","records":2}}'
+    assert (
+        encode_note(Note(held=HoldReason(bad=1, records=2)))
+        == '{"dupwatch":1,"held":{"bad":1,"reason":"","records":2}}'
+    )

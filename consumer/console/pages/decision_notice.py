@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from consumer.console.visit import Asked
+from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, OwnReview, own_review, own_reviews_at
 from consumer.reviews.kinds.rules import RULES, Kind
@@ -20,7 +20,7 @@ GONE: Final = "gone"
 
 
 @dataclass(frozen=True, slots=True)
-class SaidDecision:
+class DecisionNotice:
     """A decision that was just made. ``releases``: the articles count as unique. ``left_ms``: the time left to undo it.
 
     ``is_superseded``: it is undone because a later decision took its place.
@@ -47,18 +47,20 @@ class SaidDecision:
         return self.left_ms > 0 and not self.is_undone
 
 
-def said_of_decision(asked: Asked, connection: Connection) -> SaidDecision | None:
+def decision_notice(asked: SignedInVisit, connection: Connection) -> DecisionNotice | None:
     """Return what the query says was decided; None where it says nothing, or it was somebody else."""
-    return said_of_review(asked, connection, asked.query.integer(ONE)) if asked.query.text(ONE) else None
+    return review_notice(asked, connection, asked.query.integer(ONE)) if asked.query.text(ONE) else None
 
 
-def said_of_review(asked: Asked, connection: Connection, review_id: int) -> SaidDecision | None:
+def review_notice(asked: SignedInVisit, connection: Connection, review_id: int) -> DecisionNotice | None:
     """Return what was decided in a review of one's own; None where it is somebody else's."""
     review = own_review(connection, asked.person.person_id, review_id)
     return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo")
 
 
-def said_of_many(asked: Asked, connection: Connection, story_id: int | None, undo_path: str) -> SaidDecision | None:
+def bulk_decision_notice(
+    asked: SignedInVisit, connection: Connection, story_id: int | None, undo_path: str
+) -> DecisionNotice | None:
     """Return the same of a decision about flags of a story, or of several."""
     if not asked.query.text(MANY):
         return None
@@ -69,11 +71,11 @@ def said_of_many(asked: Asked, connection: Connection, story_id: int | None, und
     return _said(asked, reviews, undo_path)
 
 
-def _said(asked: Asked, reviews: Sequence[OwnReview], undo_path: str) -> SaidDecision:
+def _said(asked: SignedInVisit, reviews: Sequence[OwnReview], undo_path: str) -> DecisionNotice:
     first = reviews[0]
     is_undone = all(review.undone_ms is not None for review in reviews)
     is_sent = all(review.is_sent for review in reviews)
-    return SaidDecision(
+    return DecisionNotice(
         decision=first.decision,
         kind=first.kind,
         flag_id=first.flag_id,

@@ -18,7 +18,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class VersionSplit:
     """A version that was split off the story of ``from_root_id``, and its flag."""
 
     flag_id: int
@@ -40,7 +40,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
+class StoryMerge:
     """A story that was merged into another one, both by their roots. Sources are None until they are known."""
 
     story_id: int
@@ -52,28 +52,28 @@ class Merge:
     at_ms: int
 
 
-def splits(connection: Connection) -> Iterator[Split]:
+def splits(connection: Connection) -> Iterator[VersionSplit]:
     """Yield all versions that are split off, by id."""
     query = _splits().order_by(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
-    return (Split(**row._asdict()) for row in connection.execute(query))
+    return (VersionSplit(**row._asdict()) for row in connection.execute(query))
 
 
-def splits_of(connection: Connection, article_id: str) -> list[Split]:
+def splits_of(connection: Connection, article_id: str) -> list[VersionSplit]:
     """Return the versions of an article that are split off."""
-    return [Split(**row._asdict()) for row in connection.execute(_splits_of(), {"article": article_id})]
+    return [VersionSplit(**row._asdict()) for row in connection.execute(_splits_of(), {"article": article_id})]
 
 
-def merges(connection: Connection) -> Iterator[Merge]:
+def merges(connection: Connection) -> Iterator[StoryMerge]:
     """Yield all stories that are merged, by root."""
-    return (Merge(**row._asdict()) for row in connection.execute(_merges().order_by(STORY_MERGES.c.root_id)))
+    return (StoryMerge(**row._asdict()) for row in connection.execute(_merges().order_by(STORY_MERGES.c.root_id)))
 
 
-def merges_into(connection: Connection, story_id: int, limit: int) -> list[Merge]:
+def merges_into(connection: Connection, story_id: int, limit: int) -> list[StoryMerge]:
     """Return the stories that are merged into one, directly or through others, the latest first."""
     below = merged_below(story_id)
     query = _merges().join(below, below.c.root_id == STORY_MERGES.c.root_id)
     latest = query.order_by(STORY_MERGES.c.at_ms.desc(), _ROOT.c.story_id.desc()).limit(limit)
-    return [Merge(**row._asdict()) for row in connection.execute(latest)]
+    return [StoryMerge(**row._asdict()) for row in connection.execute(latest)]
 
 
 @cache

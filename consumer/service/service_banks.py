@@ -25,7 +25,7 @@ AWAY_S: Final = 5.0
 _Answer = TypeVar("_Answer")
 
 
-class BankDesk:
+class ServiceBanks:
     """The banks that requests read and change, one request at a time. ``banks`` is None if none are configured."""
 
     def __init__(self, banks: BankLog | None, section: ServiceSection) -> None:

@@ -22,31 +22,31 @@ PART_CHARS_MAX: Final = 12_000
 _ISLAND_CHARS_MAX: Final = 3
 """Equal text shorter than this between two changes is shown as changed: single letters in common mean nothing."""
 
-Mark = Literal["same", "changed", "moved", "not compared"]
+PieceMark = Literal["same", "changed", "moved", "not compared"]
 
 
 class Piece(NamedTuple):
     """Text of one side, safe to show, and whether the other side has it, there or elsewhere."""
 
     text: str
-    mark: Mark
+    mark: PieceMark
 
 
-class Part(NamedTuple):
+class PartPieces(NamedTuple):
     """The pieces of both texts that a page shows."""
 
     article: tuple[Piece, ...]
     original: tuple[Piece, ...]
 
 
-class Differing(NamedTuple):
+class PartComparison(NamedTuple):
     """One part of two texts; ``number`` counts from 1.
 
     ``compared``: both were compared from end to end. ``equal``: they agree character for character. ``same_folded``:
     they agree once folded as for a fingerprint.
     """
 
-    part: Part
+    part: PartPieces
     number: int
     parts: int
     compared: bool
@@ -54,7 +54,7 @@ class Differing(NamedTuple):
     same_folded: bool
 
 
-def differing(article: str, original: str, number: int = 1) -> Differing:
+def compare_part(article: str, original: str, number: int = 1) -> PartComparison:
     """Return part ``number`` of two texts, or the last part where there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
     folded = _joined(with_moves(difference(*map(_folded, heads))))
@@ -64,7 +64,7 @@ def differing(article: str, original: str, number: int = 1) -> Differing:
         stretches.append(Stretch("not compared", len(heads[0]), tails[0], len(heads[1]), tails[1]))
     parts = list(_parts(stretches)) or [()]
     number = min(max(number, 1), len(parts))
-    return Differing(
+    return PartComparison(
         _shown(parts[number - 1]),
         number,
         len(parts),
@@ -150,16 +150,16 @@ def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
         yield tuple(part)
 
 
-def _shown(stretches: Sequence[Stretch]) -> Part:
-    return Part(
+def _shown(stretches: Sequence[Stretch]) -> PartPieces:
+    return PartPieces(
         tuple(_piece(stretch.a, _mark(stretch)) for stretch in stretches if stretch.a),
         tuple(_piece(stretch.b, _mark(stretch)) for stretch in stretches if stretch.b),
     )
 
 
-def _mark(stretch: Stretch) -> Mark:
+def _mark(stretch: Stretch) -> PieceMark:
     return "same" if stretch.kind == "equal" else stretch.kind
 
 
-def _piece(text: str, mark: Mark) -> Piece:
+def _piece(text: str, mark: PieceMark) -> Piece:
     return Piece(paragraphs(text, len(text)), mark)

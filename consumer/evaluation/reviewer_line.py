@@ -40,7 +40,7 @@ _AROUND_PAIRS_MIN: Final = 20
 Values = npt.NDArray[np.float64]
 
 
-class Line(msgspec.Struct, frozen=True):
+class ReviewerLine(msgspec.Struct, frozen=True):
     """The similarity from which on reviewers call two articles copies, with its 95 % interval.
 
     An end of 0 or 1 is open: the line may be beyond everything that was reviewed. ``right_below`` and ``wrong_above``
@@ -73,7 +73,7 @@ class _Fit(NamedTuple):
     softness: float
 
 
-def drawn_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.ArrayLike) -> Line:
+def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.ArrayLike) -> ReviewerLine:
     """Return where the line is. All arguments have an item for each reviewed pair, at least one.
 
     A pair stands for as many pairs of its similarity as its weight says. That does not move the line in estimated
@@ -91,7 +91,7 @@ def drawn_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.A
     if any(fit.softness and fit.likelihood.max() >= most - DROP for fit in fits):
         shift = _shift(value, np.asarray(similarities, np.float64), np.asarray(weights, np.float64))
         low, high = max(low + min(shift.low, 0.0), 0.0), min(high + max(shift.high, 0.0), 1.0)
-    return Line(
+    return ReviewerLine(
         value=value,
         low=low,
         high=high,

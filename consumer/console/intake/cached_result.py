@@ -20,7 +20,7 @@ REST: Final = 20.0
 _CLOSE_S: Final = 15.0
 
 
-class Kept(Generic[Found]):
+class CachedResult(Generic[Found]):
     """What ``compute`` yielded last; it may yield several times, each time more. Used by several threads."""
 
     def __init__(self, name: str, compute: Callable[[], Iterator[Found]]) -> None:

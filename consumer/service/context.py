@@ -18,7 +18,7 @@ from consumer.model.errors import StoreMismatch
 from consumer.model.limits import DecodeLimits
 from consumer.model.verdict import VerdictEvent
 from consumer.service.problems import NOT_READY, STARTING
-from consumer.service.receiving import Receiving
+from consumer.service.receiving import BodyReceiver
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import Health
 from consumer.web.problems import STORE, retry_later
@@ -36,7 +36,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class LoadedService:
     """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970.
 
     ``release`` undoes the flag of an article, in the version that is named or the latest, and returns the event once
@@ -57,18 +57,18 @@ class Judging:
     is_remote: bool
 
 
-class Desk:
+class ServiceContext:
     """What all routes share: the loaded service, its threads, the bodies that arrive, and its health."""
 
-    def __init__(self, workers: Workers, receiving: Receiving, health: Health) -> None:
+    def __init__(self, workers: Workers, receiving: BodyReceiver, health: Health) -> None:
         self.receiving = receiving
         self._workers = workers
         self._health = health
-        self._judging: Judging | None = None
+        self._judging: LoadedService | None = None
         self._lock = threading.Lock()
         self._is_away = False
 
-    def open(self, judging: Judging) -> None:
+    def open(self, judging: LoadedService) -> None:
         """Answer from now on with this."""
         self._judging = judging
 
@@ -87,7 +87,7 @@ class Desk:
                 STORE_RETRY_S,
             )
 
-    async def ask(self, request: Request, work: Callable[[Judging], _Answer]) -> _Answer:
+    async def ask(self, request: Request, work: Callable[[LoadedService], _Answer]) -> _Answer:
         """Run ``work`` in a thread and return its result.
 
         Raises ``ProblemError`` where the service is not loaded, has no thread, or its store does not answer.
@@ -101,7 +101,7 @@ class Desk:
         request.state.connection_is_needed = True
         return await self._workers.call(lambda: self._answered(judging, work))
 
-    def _answered(self, judging: Judging, work: Callable[[Judging], _Answer]) -> _Answer:
+    def _answered(self, judging: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
         try:
             answer = work(judging)
         except (StoreError, StoreMismatch) as error:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from starlette.requests import Request
 
-from consumer.console.context import Desk
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_, PageError
 from consumer.model.errors import ConfigError
 from consumer.reviews import audit, people, sessions
@@ -79,7 +79,7 @@ def _network(text: str) -> _Network:
         raise ConfigError(f"console.proxy_addresses: {text!r} is no address and no network: {error}") from error
 
 
-class Arrival(NamedTuple):
+class RequestSender(NamedTuple):
     """The sender that a request names. ``named`` has the names that a proxy sent, None without such a header."""
 
     address: str
@@ -87,10 +87,10 @@ class Arrival(NamedTuple):
     named: list[str] | None
 
 
-class Entrance:
+class SessionAuthentication:
     """Knows people. ``fixed_person`` is who everybody is where nobody has to sign in. Raises ``ConfigError``."""
 
-    def __init__(self, desk: Desk, proxies: Proxies, fixed_person: str | None) -> None:
+    def __init__(self, desk: ConsoleContext, proxies: Proxies, fixed_person: str | None) -> None:
         if fixed_person is not None and not is_loopback(parse_address(desk.section.listen)):
             raise ConfigError(
                 f"console.listen = {desk.section.listen}: where nobody has to sign in, the console listens on "
@@ -100,13 +100,13 @@ class Entrance:
         self._proxies = proxies
         self._fixed_person = fixed_person
 
-    def arrival(self, request: Request, secret: str | None) -> Arrival:
+    def arrival(self, request: Request, secret: str | None) -> RequestSender:
         """Return what a request says of its sender; ``secret`` is that of its session."""
         header = self._desk.section.proxy_header
         named = request.headers.getlist(header) if header and self._proxies.sent(request) else []
-        return Arrival(self._proxies.client(request), secret, named or None)
+        return RequestSender(self._proxies.client(request), secret, named or None)
 
-    def person(self, arrival: Arrival, *, is_use: bool = True) -> Person | None:
+    def person(self, arrival: RequestSender, *, is_use: bool = True) -> Person | None:
         """Return who it is, None where nobody is signed in. Raises ``PageError`` for people who may not come in.
 
         Unless ``is_use``, the session is not kept alive.
