@@ -1,5 +1,6 @@
 """Links, anchors, paths and commands in the documentation name something that exists."""
 
+import ast
 import re
 import tomllib
 from functools import cache
@@ -16,12 +17,16 @@ PAGES: Final = sorted(
 )
 DESCRIBING_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"]
 """Decisions and changes name what was there when they were written."""
+ARCHITECTURE: Final = ROOT / "docs" / "contributing" / "architecture.md"
 NAMING_FOLDERS: Final = ("consumer", "dupwatch", "storage", "deploy", "benchmarks", "tests")
 _FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _PAGE_IN_CODE: Final = re.compile(r"\bdocs/(?:[a-z_]+/)*[\w-]+\.md\b")
 _PATH_IN_DOCS: Final = re.compile(rf"(?<![\w/.-])(?:{'|'.join(NAMING_FOLDERS)})/[\w/.*-]*\w")
+DECISIONS: Final = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+DECISION_WORDS_MAX: Final = 300
+DECISION_SECTIONS: Final = ["Problem", "Decision", "Cost"]
 PICTURE_BYTES_MAX: Final = 200_000
 README_LINES_MAX: Final = 110
 README_WIDTH_MAX: Final = 120
@@ -108,7 +113,7 @@ def test_commands_and_options_exist(page: Path) -> None:
 
 def test_the_architecture_has_every_package() -> None:
     """Each package of ``consumer`` has one row, in the order of the layers, and the files to begin with are in it."""
-    text = (ROOT / "docs" / "contributing" / "architecture.md").read_text(encoding="utf-8")
+    text = ARCHITECTURE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.MULTILINE)
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
@@ -122,17 +127,59 @@ def test_the_architecture_has_every_package() -> None:
             assert (ROOT / "consumer" / package / file).exists(), f"{package}: {file}"
 
 
+def defined_in(path: Path) -> set[str]:
+    """Return the functions and classes of a module, and the methods as ``Class.method``."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            methods = (each.name for each in node.body if isinstance(each, ast.FunctionDef))
+            found |= {node.name, *(f"{node.name}.{method}" for method in methods)}
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+    return found
+
+
+def test_the_picture_of_the_architecture_names_functions_that_exist() -> None:
+    """Each step of an article is ``path.py:function``; there are sources, the judge, sinks and commits among them."""
+    (picture,) = _FENCE.findall(ARCHITECTURE.read_text(encoding="utf-8"))
+    steps = re.findall(r"([\w/]+\.py):([\w.]*\w)", picture)
+    assert len(steps) == picture.count(".py")
+    for path, function in steps:
+        assert (ROOT / path).is_file(), path
+        assert function in defined_in(ROOT / path), f"{path} has no {function}"
+    named = {function.rpartition(".")[2] for _, function in steps}
+    assert {"batches", "judge", "emit", "reject", "commit"} <= named
+
+
+def test_files_of_the_architecture_exist() -> None:
+    """A file is named from the root, below ``consumer``, or below the package that the line is about."""
+    for line in _FENCE.sub("", ARCHITECTURE.read_text(encoding="utf-8")).splitlines():
+        row = re.match(r"\| `(\w+)` \|", line)
+        package = row and ROOT / "consumer" / row[1]
+        own = package or (ROOT / "storage" if line.startswith("- `storage/`") else ROOT)
+        folders = (ROOT, ROOT / "consumer", own)
+        for file in re.findall(r"`([\w/]+/|[\w./-]+\.(?:py|rs|tsv|toml))`", line.replace("NAME", "lmdb")):
+            assert any((folder / file).exists() for folder in folders), f"{file}: {line}"
+
+
 def test_the_index_of_decisions_is_complete() -> None:
     """Every decision has a row with its number and title, in order."""
     folder = ROOT / "docs" / "decisions"
     rows = re.findall(
         r"^\| \[(\d+)\]\(([\w-]+\.md)\) \| (.*) \| .*\S \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
     )
-    pages = sorted(folder.glob("0*.md"))
-    titles = [page.read_text("utf-8").partition("\n")[0] for page in pages]
+    titles = [page.read_text("utf-8").partition("\n")[0] for page in DECISIONS]
     assert [(file, f"# {number}: {title}") for number, file, title in rows] == list(
-        zip([page.name for page in pages], titles, strict=True)
+        zip([page.name for page in DECISIONS], titles, strict=True)
     )
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name)
+def test_decisions_are_short(page: Path) -> None:
+    """A decision says in a few words what was the problem, what was decided and rejected, and what that costs."""
+    text = page.read_text(encoding="utf-8")
+    assert len(text.split()) <= DECISION_WORDS_MAX
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == DECISION_SECTIONS
 
 
 def test_the_readme_fits_its_limits() -> None:
