@@ -3,7 +3,7 @@
 Bytes are parsed into plain values, the only step that depends on the format; then fields are taken from where the
 mapping says, and checked. An invalid record gets the first reason that applies, in this order: size, number of values,
 UTF-8 and JSON (or the other format), depth, id, body, the other fields in the order of ``FieldMap``.
-``docs/use/formats.md`` lists them.
+``docs/use/events.md`` lists them.
 """
 
 from collections.abc import Callable, Mapping

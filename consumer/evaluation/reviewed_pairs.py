@@ -2,7 +2,7 @@
 
 Every bad line gets a reason. Repairs of stories say nothing of a threshold, and are passed over.
 
-The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/use/formats.md`` describes it.
+The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/use/events.md`` describes it.
 """
 
 from codecs import BOM_UTF8

@@ -2,7 +2,7 @@
 
 A note describes a partition after everything before its offset was answered, so both are committed together. It is a
 JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: one
-that cannot be read counts as none, and its reader reports that. docs/use/resuming.md, docs/decisions/0030.
+that cannot be read counts as none, and its reader reports that. docs/use/streaming.md, docs/decisions/0030.
 """
 
 from collections.abc import Mapping

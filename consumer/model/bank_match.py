@@ -17,7 +17,7 @@ SCHEMA: Final = "dupwatch.bank-match/1"
 
 
 class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/formats.md`` describes. ``banks`` has at least one that denies.
+    """All fields of the event, which ``docs/use/events.md`` describes. ``banks`` has at least one that denies.
 
     ``retroactive`` is absent where the match was found before the article was stored.
     """

@@ -12,7 +12,7 @@ Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class DecisionEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision, or with ``undone`` the end of one; ``docs/use/formats.md`` describes the fields.
+    """A decision, or with ``undone`` the end of one; ``docs/use/events.md`` describes the fields.
 
     Sent to webhooks at least once. ``event``, ``review`` and ``story`` are numbers of the console. Where an entry names
     items of banks, its original is the article itself. ``standing`` is whether a standing decision made it.

@@ -12,7 +12,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class FloodEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A flood has begun; ``docs/use/formats.md`` describes the fields. It is sent at least once.
+    """A flood has begun; ``docs/use/events.md`` describes the fields. It is sent at least once.
 
     ``original`` is the article that the copies go back to, ``source`` where that came from, null where that is not
     known. ``copies`` have come since ``began_at``. ``flood`` and ``story`` are numbers of the console.

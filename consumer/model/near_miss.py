@@ -14,7 +14,7 @@ SCHEMA: Final = "dupwatch.near-miss/1"
 
 
 class NearMiss(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/formats.md`` describes."""
+    """All fields of the event, which ``docs/use/events.md`` describes."""
 
     schema: Literal["dupwatch.near-miss/1"] = SCHEMA
     id: str

@@ -22,7 +22,7 @@ class StoryMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoryEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a story, and the story as it is after it; ``docs/use/formats.md`` describes the fields.
+    """A change of a story, and the story as it is after it; ``docs/use/events.md`` describes the fields.
 
     Sent at least once, and in the order of ``event`` for each story. ``story`` is a number of the console. ``sources``
     counts the sources of the original and its copies, as far as known. ``preferred`` is the member that stands for the

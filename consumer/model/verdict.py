@@ -87,7 +87,7 @@ class BankMention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/formats.md`` describes, but not those of the transport.
+    """All fields of the event, which ``docs/use/events.md`` describes, but not those of the transport.
 
     A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
     ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are

@@ -19,7 +19,7 @@ _BATCH: Final = 256
 
 
 class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One version with its verdict; the fields are described in ``docs/use/formats.md``."""
+    """One version with its verdict; the fields are described in ``docs/use/events.md``."""
 
     schema: Literal["dupwatch.export/1"] = SCHEMA
     kind: Literal["version"] = "version"

@@ -68,3 +68,12 @@ def test_every_event_has_a_valid_example() -> None:
         Draft202012Validator(schema).validate(json.loads(example.data))
     named = {example.schema for example in events.EXAMPLES}
     assert named == {path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir()}
+
+
+def test_every_member_of_an_event_is_explained() -> None:
+    """In its schema, unless there is only one value that it can have."""
+    for path in SCHEMAS.iterdir():
+        schema = json.loads(path.read_bytes())
+        for branch in schema.get("oneOf", ()) if "properties" not in schema else [schema]:
+            for member, content in branch["properties"].items():
+                assert "description" in content or "const" in content, (path.name, member)

@@ -196,7 +196,7 @@ def _selection(
     for reason in reasons or ():
         if reason not in frozenset(str(known) for known in Reason):
             meant = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
-            raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/use/formats.md lists all reasons.")
+            raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/use/events.md lists all reasons.")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until need a topic; dead letters in a file have no time")
     return LetterFilter(

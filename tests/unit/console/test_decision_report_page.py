@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from consumer.console.pages.decision_report import report_page
 from consumer.reviews.moderation.reasons import add_reason
@@ -14,6 +15,9 @@ from tests.unit.console.desks import Office, office, page
 from tests.unit.console.newsroom import article
 
 TODAY = "2025-11-24"
+SCHEMA = Draft202012Validator(
+    json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "decision-count.schema.json").read_bytes())
+)
 
 
 @pytest.fixture
@@ -85,6 +89,7 @@ def test_the_files_have_the_same(desk: Office) -> None:
         "flags": 1,
     }
     assert len(decoded) == len(found)
+    assert all(SCHEMA.is_valid(line) for line in decoded)
     for answer in (csv_file, lines, desk.ann.get("/decisions?by=reason")):
         assert "A secret note." not in answer.text
     assert "Ann" not in csv_file.text + lines.text

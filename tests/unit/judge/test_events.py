@@ -276,8 +276,8 @@ def test_the_schema_lists_every_reason() -> None:
 
 
 def test_the_documentation_has_an_example_of_every_reason() -> None:
-    """Each reason is in the list of the formats, and its example, where it has one, is rejected with that reason."""
-    items = re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)$", (DOCS / "use" / "formats.md").read_text(), re.MULTILINE)
+    """Each reason is in the list of the events, and its example, where it has one, is rejected with that reason."""
+    items = re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)$", (DOCS / "use" / "events.md").read_text(), re.MULTILINE)
     assert set(Reason) <= {name for name, _ in items}
     examples = {name: re.search(r":\s+`([\[{].*)`$", text) for name, text in items if name in set(Reason)}
     shown = {name: example[1] for name, example in examples.items() if example}

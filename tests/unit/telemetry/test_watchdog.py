@@ -21,11 +21,11 @@ hang()
 
 
 def test_what_hangs_is_ended_with_the_documented_code() -> None:
-    """docs/use/formats.md names the case in the row of its exit code, and the log says where it hung."""
+    """docs/use/commands.md names the case in the row of its exit code, and the log says where it hung."""
     ended = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=180, check=False)
     assert ended.returncode == EXIT_CODE
     assert "did not stop within 0 s" in ended.stderr
     assert "in hang" in ended.stderr
-    page = (Path(__file__).parents[3] / "docs" / "use" / "formats.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "use" / "commands.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| {EXIT_CODE} \| (a defect.*) \|$", page, re.MULTILINE)
     assert "hung" in row

@@ -1,0 +1,74 @@
+"""What the reference of commands says besides the help texts: the JSON that commands write, and exit codes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+JSON_OUTPUT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "dupwatch query": """
+A file of one article is JSON over several lines, or plain text. It is plain text if its first lines have no JSON
+object, even if it begins with `[` or `{`; an array of objects is refused. Standard input is always JSON lines.
+
+Output: a line of JSON for each article.
+
+- `outcome` (string): `duplicate`, `unique` or `error`
+- `id`, `matches`, `truncated`, `ended_before`, `banks`: as in [verdicts](events.md#a-verdict-unique). There may be more
+  than 5 `matches`, and each also has a `title`
+- `seen_before`, `parts`: as in verdicts, with the same settings given. A part also has `passages`, those that stand
+  word for word in both texts: `at` (where it begins in this text) and `chars`; null where the store has no texts
+- `text_kind` (string): how the text is compared, [as in checks](http_api.md#check)
+- `line`, `error`, `detail`: only of an error: the line from 1, a reason as in [dead letters](events.md#a-dead-letter)
+  (or `retraction`), and a sentence
+""",
+        "dupwatch show": """
+`--json` writes a list: the version asked for, then its originals up to the kept one.
+
+- `id`, `version`, `title`, `source`, `url`, `lang`, `arrived_at`, `fingerprint`, `keywords`
+- `ends_at`: when it was replaced or retracted
+- `verdict`: the [event](events.md#a-verdict-unique), or null
+- `retracted`: whether the id's latest message was a retraction
+- `history`: the id's messages in order of arrival. Each has `kind` (`version` or `retraction`), `version`,
+  `arrived_at`, `sequence`, and `origin`: where it came from, such as `articles:3:1200` or `feed.jsonl@1a2b3c4d:17`, or
+  null. Versions also have `stretch` (how often their content had ended before), `title`, `ends_at`, `outcome` (null
+  while pending), `duplicate_of`, `released`
+- `passages`: only in the first entry: for each part of its verdict the `id`, the `version`, and `passages` as in
+  `query`
+""",
+        "dupwatch explain": """
+`--json` writes one object: `near`, every condition and figure, and
+
+- `apart_ms`, `window_ms` (integer): the time between the two arrivals, and the most allowed
+- `a`, `b` (object): `id`, `version`, `arrived_at`, `ends_at` of both
+- `other_settings` (list of strings): settings given that differ from the store's
+- `difference` (list or null): every change; null if the store keeps no texts. `at_a` and `at_b` count characters from
+  0, and `a` and `b` are the texts there. Where `compared` is false, the two may have text in common. Where `moved` is
+  true, one of the two is empty, and the other stands elsewhere in the other text, word for word
+""",
+    }
+)
+"""What commands read and write, as Markdown, by the name of the command."""
+
+EXIT_CODES: Final = """
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | all input was answered, by verdicts and dead letters |
+| 1 | a defect in the program, with a traceback; with a message: a worker was killed, or `demo` or a run over topics \
+hung while stopping |
+| 2 | a wrong option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \
+`dead-letters show`) |
+| 3 | the input cannot be read, is not what the command takes, or (`query`) has no article; a wrong header or an open \
+quote of [CSV or TSV](formats.md#csv-and-tsv) |
+| 4 | the store was created with other settings (also those given to `query` or `store verify`), is not a store, or is \
+damaged |
+| 5 | the store failed: disk full, out of reach; or `store verify` found something wrong or dangling |
+| 6 | verdicts or dead letters cannot be written; or (`topics init`) an existing topic has other settings |
+| 7 | [too many records](formats.md#feeds-with-too-many-bad-records) of a file or a stream cannot be judged |
+| 130, 143 | stopped by SIGINT or SIGTERM: the current batch was committed, or abandoned after `kafka.drain_s` |
+
+A run over topics, `demo` and `top` end with 0 on SIGTERM and Ctrl-C. `health` exits with 1 if the consumer is not well.
+After codes 1 to 6 the current batch is not committed: the next run judges it again, with the same verdicts. Messages
+that standard error does not accept are lost silently, except dead letters.
+"""
