@@ -122,14 +122,14 @@ _EVENTS: Final = Row(
             title="Events that wait",
             about="For the sink, and for webhooks; up to console.outbox_events_max for each receiver.",
             queries=(Query("max by (receiver) (dupwatch_console_outbox_events{$of})", "{{receiver}}"),),
-            runbooks=("console-outbox-waits",),
+            runbooks=("console-events#DupwatchConsoleOutboxWaits",),
         ),
         Panel(
             title="Age of the oldest event",
             about="How long it has waited, by receiver.",
             queries=(Query("max by (receiver) (dupwatch_console_outbox_oldest_seconds{$of})", "{{receiver}}"),),
             unit="s",
-            runbooks=("console-outbox-waits",),
+            runbooks=("console-events#DupwatchConsoleOutboxWaits",),
         ),
         Panel(
             title="Events sent",
@@ -139,7 +139,7 @@ _EVENTS: Final = Row(
             ),
             unit="suffix:/s",
             stacked=True,
-            runbooks=("console-outbox-waits",),
+            runbooks=("console-events#DupwatchConsoleOutboxWaits",),
         ),
         Panel(
             title="Events that were not kept",
@@ -147,7 +147,7 @@ _EVENTS: Final = Row(
             queries=(
                 Query("sum by (receiver) (increase(dupwatch_console_events_missed_total{$of}[1h]))", "{{receiver}}"),
             ),
-            runbooks=("console-events-missed",),
+            runbooks=("console-events#DupwatchConsoleEventsMissed",),
         ),
     ),
 )
@@ -160,7 +160,7 @@ _WEBHOOKS: Final = Row(
             "That the console has turned off: a delivery failed for a day, or the receiver said that it is gone.",
             "max(dupwatch_console_webhooks_off{$of})",
             steps=(Step(1, "red"),),
-            runbooks=("console-webhook-off",),
+            runbooks=("console-webhooks#DupwatchConsoleWebhookOff",),
         ),
         stat(
             "Oldest event that waits",
@@ -168,7 +168,7 @@ _WEBHOOKS: Final = Row(
             "max(dupwatch_console_webhook_oldest_waiting_seconds{$of})",
             "s",
             steps=(Step(7_200, "orange"),),
-            runbooks=("console-webhooks-behind",),
+            runbooks=("console-webhooks#DupwatchConsoleWebhooksBehind",),
         ),
         Panel(
             title="Deliveries to webhooks",
@@ -181,7 +181,7 @@ _WEBHOOKS: Final = Row(
             ),
             unit="suffix:/s",
             stacked=True,
-            runbooks=("console-webhook-off", "console-webhooks-behind"),
+            runbooks=("console-webhooks#DupwatchConsoleWebhookOff", "console-webhooks#DupwatchConsoleWebhooksBehind"),
         ),
     ),
 )

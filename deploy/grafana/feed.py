@@ -29,7 +29,7 @@ _NOW: Final = Row(
             "Share of the articles in the last hour that were flagged.",
             _SHARE % ("1h", "1h"),
             "percentunit",
-            runbooks=("duplicate-rate-unusual",),
+            runbooks=("feed-drift",),
         ),
         stat(
             "Flood copies",
@@ -57,7 +57,7 @@ _NOW: Final = Row(
             "Records in the last hour that could not be judged.",
             "sum(increase(dupwatch_dead_letters_total{$of}[1h]))",
             steps=(Step(1, "yellow"),),
-            runbooks=("dead-letters", "dead-letter-share"),
+            runbooks=("dead-letters", "dead-letters#DupwatchDeadLetterShare"),
         ),
     ),
 )
@@ -81,7 +81,7 @@ _VERDICTS: Final = Row(
             ),
             unit="percentunit",
             share=True,
-            runbooks=("duplicate-rate-unusual",),
+            runbooks=("feed-drift",),
         ),
         Panel(
             title="Copies and near duplicates",
@@ -118,7 +118,7 @@ _SOURCES: Final = Row(
                 ),
             ),
             unit="suffix:/s",
-            runbooks=("flood", "duplicate-rate-unusual"),
+            runbooks=("flood", "feed-drift"),
         ),
         Panel(
             title="The last hour, by source",
@@ -227,7 +227,7 @@ _SIMILARITIES: Final = Row(
             "Similarity of a duplicate to its original.",
             "dupwatch_duplicate_similarity_ratio",
             "percentunit",
-            runbooks=("similarity-drift",),
+            runbooks=("feed-drift",),
         ),
         heatmap(
             "Distance of duplicates",
@@ -250,13 +250,13 @@ _DRIFT: Final = Row(
             "Keywords of articles",
             "Distinct keywords of an article.",
             "dupwatch_article_keywords",
-            runbooks=("keywords-drift",),
+            runbooks=("feed-drift#DupwatchKeywordsDrift",),
         ),
         Panel(
             title="Mean keywords",
             about="Over an hour, compared with a week ago.",
             queries=(Query(_KEYWORDS, "this hour"), Query(_a_week_ago(_KEYWORDS), "a week ago")),
-            runbooks=("keywords-drift",),
+            runbooks=("feed-drift#DupwatchKeywordsDrift",),
         ),
         Panel(
             title="Mean similarity of duplicates",
@@ -264,7 +264,7 @@ _DRIFT: Final = Row(
             queries=(Query(_SIMILARITY, "this hour"), Query(_a_week_ago(_SIMILARITY), "a week ago")),
             unit="percentunit",
             share=True,
-            runbooks=("similarity-drift",),
+            runbooks=("feed-drift",),
         ),
         Panel(
             title="Articles without keywords",

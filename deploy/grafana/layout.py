@@ -84,11 +84,15 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "fieldConfig": {"defaults": _field(panel), "overrides": []},
         "options": _options(panel),
         "transformations": _transformations(panel),
-        "links": [
-            {"title": f"Runbook: {name}", "url": f"${{runbooks}}{name}.md", "targetBlank": True}
-            for name in panel.runbooks
-        ],
+        "links": [_runbook_link(name) for name in panel.runbooks],
     }
+
+
+def _runbook_link(name: str) -> dict[str, Any]:
+    """Return a link to a page of the runbooks, or to the section of an alert in it (``page#Alert``)."""
+    page, mark, alert = name.partition("#")
+    url = f"${{runbooks}}{page}.md{mark}{alert.lower()}"
+    return {"title": f"Runbook: {alert or page}", "url": url, "targetBlank": True}
 
 
 def _target(panel: Panel, number: int) -> dict[str, Any]:

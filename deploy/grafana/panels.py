@@ -29,7 +29,7 @@ class Panel:
     """One panel. ``about`` is its description, ``unit`` a unit id of Grafana, ``width`` a number of the 24 columns.
 
     ``steps`` say where the colour changes; a time series shows them as lines, for the thresholds of alerts.
-    ``runbooks`` are names of pages in ``docs/operate/runbooks``.
+    ``runbooks`` are names of pages in ``docs/operate/runbooks``, or of an alert's section in one (``page#Alert``).
     """
 
     title: str

@@ -14,14 +14,14 @@ _NOW: Final = Row(
             "Consumers that answer.",
             "sum(up{$of})",
             steps=(Step(0, "red"), Step(1, "green")),
-            runbooks=("down", "instance-down"),
+            runbooks=("consumer-down#DupwatchDown", "consumer-down#DupwatchInstanceDown"),
         ),
         stat(
             "Unreachable",
             "Sources, sinks and stores that consumers cannot reach.",
             "sum(dupwatch_unreachable{$of})",
             steps=(Step(1, "red"),),
-            runbooks=("store-unreachable", "source-unreachable", "sink-unreachable"),
+            runbooks=("store#DupwatchStoreUnreachable", "brokers"),
         ),
         stat("Throughput", "Articles and dead letters per second.", _ANSWERED, "suffix:/s"),
         stat(
@@ -29,7 +29,7 @@ _NOW: Final = Row(
             "Records in the topics that are not committed.",
             "sum(dupwatch_lag_records{$of})",
             steps=(Step(1000, "orange"),),
-            runbooks=("lag-growing", "nothing-processed"),
+            runbooks=("lag", "no-progress#DupwatchNothingProcessed"),
         ),
         stat(
             "Lag in time",
@@ -37,7 +37,7 @@ _NOW: Final = Row(
             f"sum(dupwatch_lag_records{{$of}}) / ({_ANSWERED} > 0)",
             "s",
             steps=(Step(600, "orange"),),
-            runbooks=("lag-old",),
+            runbooks=("lag",),
         ),
         stat(
             "Latency, p99",
@@ -45,7 +45,7 @@ _NOW: Final = Row(
             "histogram_quantile(0.99, sum by (le) (rate(dupwatch_end_to_end_seconds_bucket{$of}[5m])))",
             "s",
             steps=(Step(1, "orange"),),
-            runbooks=("latency-high",),
+            runbooks=("lag#DupwatchLatencyHigh",),
         ),
     ),
 )
@@ -61,20 +61,20 @@ _THROUGH: Final = Row(
             ),
             unit="suffix:/s",
             stacked=True,
-            runbooks=("nothing-processed",),
+            runbooks=("no-progress#DupwatchNothingProcessed",),
         ),
         Panel(
             title="Lag per partition",
             about="Records that are not committed. If only one partition grows: a hot key, or its consumer hangs.",
             queries=(Query("sum by (topic, partition) (dupwatch_lag_records{$of})", "{{topic}} {{partition}}"),),
             stacked=True,
-            runbooks=("lag-growing", "lag-old", "nothing-processed"),
+            runbooks=("lag", "no-progress#DupwatchNothingProcessed"),
         ),
         Panel(
             title="Partitions per consumer",
             about="A consumer without partitions beside others that have some is a spare.",
             queries=(Query("sum by (instance) (dupwatch_assigned_partitions{$of})", "{{instance}}"),),
-            runbooks=("nothing-assigned",),
+            runbooks=("group#DupwatchNothingAssigned",),
         ),
     ),
 )
@@ -89,7 +89,7 @@ _LATENCY: Final = Row(
             unit="s",
             steps=(Step(1, "orange"),),
             width=12,
-            runbooks=("latency-high",),
+            runbooks=("lag#DupwatchLatencyHigh",),
         ),
         Panel(
             title="Time since the last batch",
@@ -102,7 +102,7 @@ _LATENCY: Final = Row(
             ),
             unit="s",
             width=12,
-            runbooks=("nothing-processed",),
+            runbooks=("no-progress#DupwatchNothingProcessed",),
         ),
         heatmap("End to end, distribution", "Distribution of the latency.", "dupwatch_end_to_end_seconds", "s"),
         Panel(
@@ -116,7 +116,7 @@ _LATENCY: Final = Row(
             ),
             unit="s",
             steps=(Step(60, "red"),),
-            runbooks=("loop-stuck",),
+            runbooks=("no-progress#DupwatchLoopStuck",),
         ),
         Panel(
             title="Busy",
@@ -124,7 +124,7 @@ _LATENCY: Final = Row(
             queries=(Query("avg by (instance) (avg_over_time(dupwatch_busy{$of}[$__rate_interval]))", "{{instance}}"),),
             unit="percentunit",
             share=True,
-            runbooks=("loop-stuck",),
+            runbooks=("no-progress#DupwatchLoopStuck",),
         ),
     ),
 )
@@ -139,7 +139,7 @@ _STAGES: Final = Row(
             unit="s",
             stacked=True,
             width=12,
-            runbooks=("lag-growing", "latency-high"),
+            runbooks=("lag", "lag#DupwatchLatencyHigh"),
         ),
         Panel(
             title="Batch time per stage",
@@ -147,7 +147,7 @@ _STAGES: Final = Row(
             queries=quantiles("dupwatch_stage_seconds", "stage", shares=(0.99,)),
             unit="s",
             width=12,
-            runbooks=("latency-high",),
+            runbooks=("lag#DupwatchLatencyHigh",),
         ),
         heatmap("Records per batch", "Batches are small while the feed is quiet.", "dupwatch_batch_records"),
         Panel(
@@ -178,7 +178,7 @@ _STAGES: Final = Row(
             ),
             unit="percentunit",
             width=12,
-            runbooks=("lag-growing",),
+            runbooks=("lag",),
         ),
         Panel(
             title="Worker utilization",
@@ -192,7 +192,7 @@ _STAGES: Final = Row(
             ),
             unit="percentunit",
             width=12,
-            runbooks=("lag-growing",),
+            runbooks=("lag",),
         ),
     ),
 )
@@ -209,7 +209,11 @@ _ERRORS: Final = Row(
                 ),
             ),
             stacked=True,
-            runbooks=("dead-letters", "dead-letter-share", "poison-near-limit"),
+            runbooks=(
+                "dead-letters",
+                "dead-letters#DupwatchDeadLetterShare",
+                "dead-letters#DupwatchPoisonNearLimit",
+            ),
         ),
         Panel(
             title="Held partitions",
@@ -232,20 +236,20 @@ _ERRORS: Final = Row(
                 Query("sum by (part) (increase(dupwatch_outages_total{$of}[$__rate_interval]))", "{{part}} lost"),
                 Query("sum by (part) (increase(dupwatch_recoveries_total{$of}[$__rate_interval]))", "{{part}} back"),
             ),
-            runbooks=("outages-repeated", "store-unreachable", "source-unreachable", "sink-unreachable"),
+            runbooks=("connections", "store#DupwatchStoreUnreachable", "brokers"),
         ),
         Panel(
             title="Rebalances",
             about="Times that partitions were assigned, revoked or lost.",
             queries=(Query("sum by (what) (increase(dupwatch_rebalances_total{$of}[$__rate_interval]))", "{{what}}"),),
-            runbooks=("rebalancing",),
+            runbooks=("group#DupwatchRebalancing",),
         ),
         Panel(
             title="Partitions that lack a replica",
             about="Partitions of the topics that are read of which at least one replica is not in sync.",
             queries=(Query("max by (topic) (dupwatch_under_replicated_partitions{$of})", "{{topic}}"),),
             steps=(Step(1, "orange"),),
-            runbooks=("under-replicated",),
+            runbooks=("brokers#DupwatchUnderReplicated",),
         ),
         Panel(
             title="Lost to retention",
@@ -268,7 +272,7 @@ _ERRORS: Final = Row(
                     "{{instance}}",
                 ),
             ),
-            runbooks=("reconnecting",),
+            runbooks=("connections",),
         ),
     ),
 )
@@ -288,14 +292,14 @@ _PROCESS: Final = Row(
             title="CPU",
             about="Of the main process; 1 is a whole core.",
             queries=(Query("rate(process_cpu_seconds_total{$of}[$__rate_interval])", "{{instance}}"),),
-            runbooks=("lag-growing",),
+            runbooks=("lag",),
         ),
         Panel(
             title="Uptime",
             about="How long each process has been running.",
             queries=(Query("time() - process_start_time_seconds{$of}", "{{instance}}"),),
             unit="s",
-            runbooks=("restarting",),
+            runbooks=("consumer-down#DupwatchRestarting",),
         ),
         Panel(
             title="Certificate",

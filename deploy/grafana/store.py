@@ -22,7 +22,7 @@ _NOW: Final = Row(
             "Consumers that cannot reach their store.",
             'sum(dupwatch_unreachable{$of, part="store"})',
             steps=(Step(1, "red"),),
-            runbooks=("store-unreachable",),
+            runbooks=("store#DupwatchStoreUnreachable",),
         ),
         stat("Calls", "Store calls per second.", "sum(rate(dupwatch_store_operations_total{$of}[5m]))", "suffix:/s"),
         stat(
@@ -30,7 +30,7 @@ _NOW: Final = Row(
             "In the last five minutes, after all retries.",
             'sum(increase(dupwatch_store_operations_total{$of, outcome!="ok"}[5m]))',
             steps=(Step(1, "orange"),),
-            runbooks=("store-calls-failing",),
+            runbooks=("store#DupwatchStoreCallsFailing",),
         ),
         stat(
             "Lost compare-and-sets",
@@ -45,14 +45,14 @@ _NOW: Final = Row(
             "Verdicts in the last hour whose search was cut short by a limit.",
             "sum(increase(dupwatch_verdicts_truncated_total{$of}[1h]))",
             steps=(Step(1, "orange"),),
-            runbooks=("verdicts-truncated",),
+            runbooks=("truncated-verdicts",),
         ),
         stat(
             "Outages",
             "Times in the last day that a consumer lost its store.",
             'sum(increase(dupwatch_outages_total{$of, part="store"}[1d]))',
             steps=(Step(1, "yellow"),),
-            runbooks=("outages-repeated",),
+            runbooks=("connections",),
         ),
     ),
 )
@@ -90,7 +90,7 @@ _CALLS: Final = Row(
                 ),
             ),
             width=12,
-            runbooks=("store-calls-failing",),
+            runbooks=("store#DupwatchStoreCallsFailing",),
         ),
         Panel(
             title="Latency by operation",
@@ -98,7 +98,7 @@ _CALLS: Final = Row(
             queries=quantiles("dupwatch_store_operation_seconds", "operation", shares=(0.99,)),
             unit="s",
             steps=(Step(0.5, "orange"),),
-            runbooks=("store-slow",),
+            runbooks=("store#DupwatchStoreSlow",),
         ),
         Panel(
             title="Time by operation",
@@ -111,7 +111,7 @@ _CALLS: Final = Row(
             ),
             unit="s",
             stacked=True,
-            runbooks=("store-slow",),
+            runbooks=("store#DupwatchStoreSlow",),
         ),
         heatmap("Latency of all calls", "Distribution over all operations.", "dupwatch_store_operation_seconds", "s"),
     ),
@@ -122,14 +122,14 @@ _COSTS: Final = Row(
     (
         _distributed(
             "Candidates", "Earlier versions that share a key with an article.", "dupwatch_article_candidates",
-            "verdicts-truncated",
+            "truncated-verdicts",
         ),
         _distributed(
             "Suspects", "Candidates that only the sketch can decide.", "dupwatch_article_suspects",
         ),
         _distributed(
             "Verifications", "Records that an article was compared with.", "dupwatch_article_verifications",
-            "verdicts-truncated",
+            "truncated-verdicts",
         ),
         Panel(
             title="Reads per article",
@@ -150,7 +150,7 @@ _COSTS: Final = Row(
                     "postings",
                 ),
             ),
-            runbooks=("store-slow",),
+            runbooks=("store#DupwatchStoreSlow",),
         ),
         heatmap("Candidates, distribution", "Distribution over articles.", "dupwatch_article_candidates"),
     ),
@@ -186,7 +186,7 @@ _LIMITS: Final = Row(
                 Query("sum(increase(dupwatch_verdicts_truncated_total{$of}[$__rate_interval]))", "truncated"),
                 Query("sum(increase(dupwatch_stretches_limited_total{$of}[$__rate_interval]))", "came back too often"),
             ),
-            runbooks=("verdicts-truncated",),
+            runbooks=("truncated-verdicts",),
         ),
         Panel(
             title="Crowded fingerprints",
@@ -196,7 +196,7 @@ _LIMITS: Final = Row(
                 Query(_per_article("dupwatch_crowded_row_reads_total"), "rows per article"),
             ),
             steps=(Step(0.01, "orange"),),
-            runbooks=("crowded-fingerprints", "verdicts-truncated"),
+            runbooks=("truncated-verdicts",),
         ),
     ),
 )
@@ -212,7 +212,7 @@ _REACH: Final = Row(
             steps=(Step(1, "red"),),
             texts=((0, "reachable", "green"), (1, "unreachable", "red")),
             width=12,
-            runbooks=("store-unreachable", "source-unreachable", "sink-unreachable"),
+            runbooks=("store#DupwatchStoreUnreachable", "brokers"),
         ),
         Panel(
             title="Connections",
@@ -221,7 +221,7 @@ _REACH: Final = Row(
                 Query("sum by (what) (increase(dupwatch_store_connections_total{$of}[$__rate_interval]))", "{{what}}"),
             ),
             width=12,
-            runbooks=("reconnecting",),
+            runbooks=("connections",),
         ),
     ),
 )

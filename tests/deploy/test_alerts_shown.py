@@ -14,7 +14,7 @@ from deploy.alerts.log import alert_server
 from deploy.local.ports import HOST
 
 WAIT_S = 30.0
-RUNBOOK = "https://runbooks.example/docs/operate/runbooks/down.md"
+RUNBOOK = "https://runbooks.example/docs/operate/runbooks/consumer-down.md#dupwatchdown"
 FIRING: dict[str, Any] = {
     "status": "firing",
     "labels": {"alertname": "DupwatchDown", "severity": "critical"},

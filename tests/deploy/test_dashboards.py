@@ -10,7 +10,7 @@ import yaml
 from deploy.grafana.build import DASHBOARDS, main, text_of
 from deploy.grafana.layout import COLUMNS
 from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_shown
-from tests.deploy.watching import GRAFANA, RUNBOOKS, dashboards, panels, queries, records
+from tests.deploy.watching import GRAFANA, RUNBOOKS, dashboards, panels, queries, records, runbooks
 
 _UNITS = {"short", "s", "bytes", "percentunit", "suffix:/s"}
 _PLAIN = {"stat", "table"}
@@ -92,9 +92,11 @@ def test_thresholds_rise() -> None:
 
 
 def test_links_lead_to_runbooks_that_are_there() -> None:
-    """Panels lead to pages of ours, behind the address that an operator gives; and every runbook is led to."""
-    linked = {link["url"] for _, panel in panels() for link in panel["links"]}
-    assert linked == {f"${{runbooks}}{path.name}" for path in RUNBOOKS.glob("*.md")}
+    """Panels link to pages or sections of ours, below the address that an operator gives, and to every page."""
+    linked = {link["url"].removeprefix("${runbooks}") for _, panel in panels() for link in panel["links"]}
+    addresses = {found.address for path in RUNBOOKS.glob("*.md") for found in runbooks(path)}
+    assert linked <= addresses | {address.partition("#")[0] for address in addresses}
+    assert {address.partition("#")[0] for address in linked} == {path.name for path in RUNBOOKS.glob("*.md")}
 
 
 def test_what_grafana_is_provisioned_with_fits_the_dashboards() -> None:
