@@ -165,9 +165,7 @@ def test_files_of_the_architecture_exist() -> None:
 def test_the_index_of_decisions_is_complete() -> None:
     """Every decision has a row with its number and title, in order."""
     folder = ROOT / "docs" / "decisions"
-    rows = re.findall(
-        r"^\| \[(\d+)\]\(([\w-]+\.md)\) \| (.*) \| .*\S \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
-    )
+    rows = re.findall(r"^- \[(\d+)\]\(([\w-]+\.md)\): (.*)$", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
     titles = [page.read_text("utf-8").partition("\n")[0] for page in DECISIONS]
     assert [(file, f"# {number}: {title}") for number, file, title in rows] == list(
         zip([page.name for page in DECISIONS], titles, strict=True)
