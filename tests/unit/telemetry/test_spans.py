@@ -318,10 +318,10 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
         "from consumer.telemetry.trace_context import TracedFeed\n"
         "from consumer.model.hooks import Hooks\n"
         "from consumer.model.record import RawBatch\n"
-        "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
+        "from consumer.pipeline.batches import BatchStarted, BatchCommitted\n"
         "tracing = tracing_to(sys.argv[1], TracedFeed('kafka'), '1', 1)\n"
         "hooks = Hooks(tracing.spans)\n"
-        "hooks.report(BatchBegun(RawBatch(()))); hooks.report(BatchCommitted([], []))\n"
+        "hooks.report(BatchStarted(RawBatch(()))); hooks.report(BatchCommitted([], []))\n"
         "sys.argv[2:] and tracing.close(0.2)"
     )
     with collecting() as collector:

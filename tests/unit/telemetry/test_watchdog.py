@@ -10,8 +10,8 @@ from consumer.telemetry.health import EXIT_CODE
 HANGS = """
 import threading, time
 from consumer.telemetry.health import enforce
-from consumer.lifecycle.stopping import Stopping
-stopping = Stopping()
+from consumer.lifecycle.stopping import StopSignal
+stopping = StopSignal()
 def hang():
     stopping.asked_at_s = time.monotonic()
     threading.Event().wait()
