@@ -10,8 +10,8 @@ from hypothesis import settings
 DEFAULT: Final = 100
 """What Hypothesis draws by default."""
 _ALL: Final = "TEST_ALL_EXAMPLES" in os.environ
-_SHARE: Final = 1.0 if _ALL else 0.15
-_FEW: Final = 25
+_SHARE: Final = 1.0 if _ALL else 0.1
+_FEW: Final = 15
 """A test that asks for no more draws them all."""
 # Workers of xdist have to collect the same tests. Without xdist every run draws the same.
 _RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")

@@ -40,7 +40,6 @@ from tests.unit.webhooks.receivers import LOCAL, Reaction, Received, Receiver, s
 
 pytestmark = pytest.mark.servers
 
-ROUNDS: Final = 6
 ROUNDS_LOAD: Final = 200
 ARTICLES: Final = 40
 """Of a round; most of them repeat one of few texts, so that stories are large and small."""
@@ -214,6 +213,10 @@ class Killing:
         self.acknowledged: list[Acknowledged] = []
         self.killed: Counter[str] = Counter()
 
+    def rounds(self) -> int:
+        """Return how many rounds kill everything, and the console twice."""
+        return len(self.servers) + 3
+
     def run(self, rounds: int) -> Kept:
         """Kill something in each round; return what is there when everything has come to rest."""
         password = add_person(self.place, "Ann")
@@ -356,7 +359,8 @@ def test_nothing_is_lost_between_topics(
     """Some rounds, in which the server of the database is killed too, and the gateway to the store in HBase."""
     server, gateway = own_postgres(), new_gateway()
     judge = TopicJudge(topics, tmp_path, f"hbase://{gateway.address}/{hbase_namespace}")
-    check(Killing(judge, place_of(server, tmp_path), {"database": server, "store": gateway}, seed()), ROUNDS)
+    killing = Killing(judge, place_of(server, tmp_path), {"database": server, "store": gateway}, seed())
+    check(killing, killing.rounds())
 
 
 @pytest.mark.timeout(600)
@@ -364,7 +368,8 @@ def test_nothing_is_lost_between_files(own_postgres: Callable[..., Postgres], ho
     """Some rounds, in which the server of the database is killed too, and the receiver of a webhook."""
     server = own_postgres()
     place = hook.place(place_of(server, tmp_path))
-    check(Killing(FileJudge(tmp_path), place, {"database": server, "receiver": hook}, seed()), ROUNDS)
+    killing = Killing(FileJudge(tmp_path), place, {"database": server, "receiver": hook}, seed())
+    check(killing, killing.rounds())
 
 
 def place_of(server: Postgres, folder: Path) -> Place:

@@ -12,7 +12,7 @@ from tests.cli.command import text
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import running
 from tests.kafka.test_poison import notes
-from tests.kafka.test_run import BOTH
+from tests.kafka.test_run import EITHER
 from tests.kafka.topics import Topics, make_topics, ordered_producer, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -41,7 +41,7 @@ def verdicts_of(topics: Topics) -> dict[str, dict[str, Any]]:
     return {message.content["id"]: message.content for message in read_all(topics, topics.sink("verdicts"))}
 
 
-@BOTH
+@EITHER
 def test_a_copy_that_claims_to_be_older_is_the_copy(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """In the batch of its victim; and after a restart, by the note beside the offset."""
     now_ms = int(time.time() * 1000) - 10_000

@@ -88,7 +88,7 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
     }
 
 
-@BOTH
+@EITHER
 def test_near_misses_are_sent_where_they_are_asked_for(
     kafka_address: str, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -114,7 +114,7 @@ def test_near_misses_are_sent_where_they_are_asked_for(
         assert near_miss.content[member] == of_verdict[member]
 
 
-@BOTH
+@EITHER
 def test_versions_and_retractions(kafka_address: str, tmp_path: Path, more: tuple[str, ...]) -> None:
     """What an id says again is in force again. After a kill, and read again from the first, all verdicts are the same.
 

@@ -1,5 +1,6 @@
 """The benchmarks measure what they say, shown at tiny sizes; none of the peers is needed."""
 
+import gc
 import json
 import random
 from contextlib import ExitStack, closing
@@ -45,6 +46,12 @@ from storage.watched import WatchedStore
 from tests.unit.reviews.made import database_in, rows_of
 
 PLANS = [name for name in BlockPlan.NAMES if name in {"4x16", "16x28"}]
+
+
+@pytest.fixture(autouse=True)
+def _without_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benchmarks collect garbage before they measure; a process of tests has a million objects to go through."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def _model() -> CodeModel:

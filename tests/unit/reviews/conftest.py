@@ -9,6 +9,7 @@ import pytest
 from consumer.reviews.database import Database, opened_database
 from deploy.local.postgres import Postgres
 from tests.postgres_server import ReusedDatabase, new_database
+from tests.shared_statements import shared_statements
 from tests.unit.reviews.made import Address, empty_database
 
 
@@ -34,6 +35,13 @@ class LentDatabases:
         made = self._made.enter_context(new_database(self._server))
         opened_database(*made).close()
         return ReusedDatabase(made)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements() -> Iterator[None]:
+    """Compile each statement once for all databases."""
+    with shared_statements():
+        yield
 
 
 @pytest.fixture(scope="session")

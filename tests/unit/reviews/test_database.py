@@ -396,10 +396,13 @@ for number in range(int(sys.argv[3]), 100_000):
 """
 
 
-def test_killed_at_any_moment_nothing_that_was_acknowledged_is_lost(address: Address, database: Database) -> None:
-    """Each batch is there as a whole or not at all, and counts are right, after each of many kills."""
+@pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.load)])
+def test_killed_at_any_moment_nothing_that_was_acknowledged_is_lost(
+    address: Address, database: Database, kills: int
+) -> None:
+    """Each batch is there as a whole or not at all, and counts are right, after each of the kills."""
     acknowledged = -1
-    for kill in range(4):
+    for kill in range(kills):
         command = [sys.executable, "-c", _KILLED, address.url, address.password or "", str(acknowledged + 1)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

@@ -63,7 +63,7 @@ from tests.unit.reviews.outbox_made import causes_of
 
 UNDO_MS: Final = 10_000
 HOUR_MS: Final = 3_600_000
-MANY: Final = 5_000
+MANY: Final = 1_000
 
 
 class Desk:
@@ -341,7 +341,7 @@ def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
     decided = written(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS)
     event.remove(desk.database._engine, "before_cursor_execute", heard)
     assert dict(decided) == {"right": MANY // 2, "wrong": MANY // 2}
-    assert len(statements) < MANY / 50
+    assert len(statements) < MANY / 20
     check_counts(desk.database)
 
 

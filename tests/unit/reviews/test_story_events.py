@@ -245,8 +245,14 @@ def test_a_change_that_fails_leaves_no_event(database: Database) -> None:
     assert causes_of(database) == [("began", "o", 1)]
 
 
+@pytest.mark.parametrize(
+    "address", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.servers, pytest.mark.load])], indirect=True
+)
 def test_a_large_story_is_told_of_without_reading_its_flags(database: Database) -> None:
-    """Its sources are counted in an index, and its root's version is one entry of another."""
+    """Its sources are counted in an index, and its root's version is one entry of another.
+
+    Only SQLite does its work in this thread, whose time is bounded.
+    """
     batch = [flagged(f"c{number}", "o", sources=(f"s{number % 7}", "s")) for number in range(20_000)]
     arrived(database, *batch)
     with within_processor_s(1):

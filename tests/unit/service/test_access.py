@@ -183,31 +183,35 @@ def test_every_route_has_an_entry(guarded: Guarded) -> None:
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_who_is_let_in(guarded: Guarded, method: str, path: str, role: Role, kind: str) -> None:
+def test_who_is_let_in(guarded: Guarded, method: str, path: str, role: Role) -> None:
     """Each route, asked with each kind of credentials of each role."""
-    needed = ROUTES[method, path]
-    headers = headers_of(kind, guarded.secrets[role])
-    host = "evil.example" if kind == "other host" else "localhost"
-    answer = asked(guarded.client, method, path, headers, host)
+    for kind in KINDS:
+        headers = headers_of(kind, guarded.secrets[role])
+        host = "evil.example" if kind == "other host" else "localhost"
+        answer = asked(guarded.client, method, path, headers, host)
+        check_answer(answer, ROUTES[method, path], role, kind)
+
+
+def check_answer(answer: Answer, needed: tuple[Role, ...], role: Role, kind: str) -> None:
+    """Fail unless this is the answer of a route that needs one of these roles."""
     if kind == "oversized":
         assert answer.status == 431
     elif kind == "other host":
         assert answer.status == 421
     elif needed and kind in REFUSED:
-        assert (answer.status, answer.headers["www-authenticate"]) == (401, REFUSED[kind])
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, REFUSED[kind]), kind
         assert answer.json["type"] == "urn:dupwatch:problem:unauthorized"
         assert "***" not in answer.json["detail"]
     elif needed and (role not in needed or (needed == ITEMS and role is Role.ADMIN)):
         # The bank denies, so an admin is let in, but may not change its items.
         scope = Role.REVIEWER if role in needed else " ".join(needed)
         challenge = f'Bearer realm="dupwatch", error="insufficient_scope", scope="{scope}"'
-        assert (answer.status, answer.headers["www-authenticate"]) == (403, challenge)
+        assert (answer.status, answer.headers["www-authenticate"]) == (403, challenge), kind
         assert answer.json["type"] == "urn:dupwatch:problem:forbidden"
     else:
-        assert answer.status == 200
+        assert answer.status == 200, kind
 
 
 def test_a_client_is_not_told_what_is_wrong_with_a_secret(guarded: Guarded) -> None:
