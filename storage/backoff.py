@@ -1,4 +1,4 @@
-"""The pauses between the attempts of a call that is repeated."""
+"""Pauses between the attempts of a repeated call."""
 
 import random
 import time
@@ -9,9 +9,9 @@ Result = TypeVar("Result")
 
 
 class Backoff(NamedTuple):
-    """A first pause in seconds, which is doubled after each attempt, and the longest.
+    """The first pause in seconds, doubled after each attempt, and the longest one.
 
-    Chance shortens each pause by up to the share ``jitter`` of it, so that many callers do not repeat at one moment.
+    Each pause is shortened at random by up to the share ``jitter``, so that many callers do not retry at one moment.
     """
 
     first_s: float
@@ -25,14 +25,17 @@ class Backoff(NamedTuple):
             yield pause_s * random.uniform(1 - self.jitter, 1)  # noqa: S311  # spreads callers over time, protects nothing
             pause_s = min(2 * pause_s, self.longest_s)
 
-    def call(self, work: Callable[[], Result], passes: Callable[[Exception], bool], wait_s: float) -> Result:
-        """Repeat a call while its error ``passes``, and return its result; after ``wait_s`` seconds raise the error."""
+    def call(self, work: Callable[[], Result], may_retry: Callable[[Exception], bool], wait_s: float) -> Result:
+        """Return the result of a call; repeat it for up to ``wait_s`` seconds after errors that ``may_retry`` accepts.
+
+        Raises the last error.
+        """
         until_s = time.monotonic() + wait_s
         pauses = self.pauses()
         while True:
             try:
                 return work()
             except Exception as error:
-                if not passes(error) or time.monotonic() >= until_s:
+                if not may_retry(error) or time.monotonic() >= until_s:
                     raise
             time.sleep(next(pauses))

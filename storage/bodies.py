@@ -1,4 +1,4 @@
-"""How stores on disk keep texts: UTF-8, compressed in Snappy's block format."""
+"""Texts as stores on disk keep them: UTF-8, compressed in Snappy's block format."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import snappy
 
 
 class UnreadableBodyError(ValueError):
-    """Bytes that ``pack_body`` did not write."""
+    """Bytes that are not a text from ``pack_body``."""
 
 
 def pack_body(body: str) -> bytes:

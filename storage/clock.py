@@ -1,4 +1,4 @@
-"""The time of day as stores write it, milliseconds since 1970 in UTC, and how long a wait may be silent."""
+"""The time of day that stores write, in milliseconds since 1970 (UTC), and how long a wait may be silent."""
 
 import logging
 import time
@@ -8,14 +8,14 @@ from threading import Lock
 from typing import Final
 
 NOTICE_S: Final = 2.0
-"""How long a wait for a server, of a store or of Kafka, may take before it is announced."""
+"""How long a process waits for a server, of a store or of Kafka, before it says so."""
 Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Passed in, so that tests can set it."""
 
 MS_PER_S: Final = 1_000
 MS_PER_DAY: Final = 86_400_000
 STEP_S_MIN: Final = 5
-"""How far the wall clock may leave the time of a process before that counts as a step; leap seconds do not."""
+"""The least difference between wall clock and process time that counts as a step; a leap second is less."""
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_S: Final = 1_000_000_000
 _BOOT_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -24,7 +24,7 @@ log = logging.getLogger("dupwatch")
 
 
 def boot_time_ns() -> int:
-    """Return the time since the machine booted, in nanoseconds. Nobody can set it.
+    """Return the time since the machine booted, in nanoseconds. It cannot be set.
 
     On Linux it includes the time in which the machine was suspended. NTP slews it together with the wall clock.
     """
@@ -34,8 +34,8 @@ def boot_time_ns() -> int:
 class SteadyClock:
     """The time of a process: the wall clock as it was at the start, advanced by the boot-time clock.
 
-    If the wall clock is set, this one goes on, since what has arrived must stay in the window. The step is logged and
-    counted. May be used by several threads.
+    Setting the wall clock does not change it, so that articles that have arrived stay in the window. The step is logged
+    and counted. Thread-safe.
     """
 
     def __init__(self, wall_ns: Callable[[], int] = time.time_ns, boot_ns: Callable[[], int] = boot_time_ns) -> None:
@@ -54,12 +54,12 @@ class SteadyClock:
         return now_ns // _NS_PER_MS
 
     def steps(self) -> int:
-        """Look at the wall clock, and return how many of its steps were noticed."""
+        """Check the wall clock, and return how many of its steps were noticed."""
         self.now_ms()
         return self._steps
 
     def ahead_s(self) -> float:
-        """Look at the wall clock, and return by how many seconds it was set ahead of this one; below 0 if behind."""
+        """Check the wall clock, and return how many seconds it is ahead of this one; below 0 if behind."""
         self.now_ms()
         return self._ahead_ns / _NS_PER_S
 
@@ -92,11 +92,11 @@ class SteadyClock:
 
 
 PROCESS_CLOCK: Final = SteadyClock()
-"""The time that this process goes by."""
+"""The clock of this process."""
 
 
 def now_ms() -> int:
-    """Return the time that this process goes by."""
+    """Return the time of this process in milliseconds since 1970."""
     return PROCESS_CLOCK.now_ms()
 
 

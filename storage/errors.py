@@ -20,7 +20,7 @@ class StoreError(Exception):
 
 
 class StoreRefused(StoreError):  # noqa: N818  # it is what the store did, not an error of its own
-    """The store cannot be used as asked: it is another store, or no store, or it forbids the call."""
+    """The store cannot be used like this: it is another store, it is not a store, or it forbids the call."""
 
 
 class StoreDamaged(StoreRefused):
@@ -36,7 +36,7 @@ class StoreUnavailable(StoreError):  # noqa: N818  # as above
 
 
 class StartAgain(BaseException):
-    """Ends an attempt of ``Store.together``, which then makes another one. What runs within it lets this pass."""
+    """Ends an attempt of ``Store.together``, which then makes another one. Code that runs within must not catch it."""
 
 
 def read_only(store: object) -> StoreRefused:
@@ -45,7 +45,7 @@ def read_only(store: object) -> StoreRefused:
 
 
 def other_layout(store: object, found: bytes, known: Sequence[bytes]) -> StoreRefused:
-    """Return the error for a store whose bytes mean something else than this program knows."""
+    """Return the error for a store whose layout this program does not know."""
     *others, last = [layout.decode() for layout in known]
     return StoreRefused(
         f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layouts "

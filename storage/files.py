@@ -22,12 +22,12 @@ FILE_MODE: Final = 0o600
 _READ_BITS: Final = 0o444
 _LOCK_PAUSES: Final = Backoff(0.02, 0.02)
 _READ_TO_SEARCH: Final = 2
-"""By how many bits the permission to read is left of the permission to enter a folder."""
+"""How far to shift the bit for reading a file to get the bit for entering a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileWriting:
-    """How files are written: ``durable`` waits for the disk, ``mode`` is the mode of new files."""
+    """Options for writing files: ``durable`` waits for the disk, ``mode`` is the mode of new files."""
 
     durable: bool
     mode: int = FILE_MODE
@@ -39,7 +39,7 @@ def folder_mode(file_mode: int) -> int:
 
 
 def open_made(path: Path, flags: int, file_mode: int) -> int:
-    """Open a file, created with this mode if there is none, and return its descriptor. Raises ``OSError``."""
+    """Open a file, create it with this mode if missing, and return its descriptor. Raises ``OSError``."""
     while True:
         try:
             return os.open(path, flags)
@@ -48,13 +48,13 @@ def open_made(path: Path, flags: int, file_mode: int) -> int:
         try:
             return make_file(path, flags, file_mode)
         except FileExistsError:
-            # Another process was faster, or this is a link to a missing file: then the link says which file to create.
+            # Either another process was faster, or this is a link to a missing file, which is created.
             if path.is_symlink():
                 return _with_mode(os.open(path, flags | os.O_CREAT, FILE_MODE), file_mode)
 
 
 def may_write(path: Path) -> bool:
-    """Return whether this process may write to a file, or make it where it is not there; to a folder, make files."""
+    """Return whether this process may write to a file or create it; for a folder, whether it may create files there."""
     if not path.exists():
         return not path.parent.exists() or may_write(path.parent)
     return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
@@ -68,8 +68,8 @@ def make_file(path: Path, flags: int, file_mode: int) -> int:
 
 @contextmanager
 def opened_regular(path: Path) -> Iterator[tuple[int, os.stat_result]]:
-    """Open a file to be read; its descriptor and status. Raises ``OSError``, also for what is no regular file."""
-    # A named pipe would wait for its writer.
+    """Open a regular file for reading; yield its descriptor and status. Raises ``OSError``, also for other files."""
+    # Without O_NONBLOCK, opening a named pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -91,9 +91,9 @@ def mode_of(path: Path, file_mode: int) -> int:
 
 
 def replace_file(path: Path, temporary: Path, content: bytes, writing: FileWriting) -> None:
-    """Replace a file atomically and keep its mode; the new one is called ``temporary`` until it is complete.
+    """Replace a file atomically and keep its mode; the new one is named ``temporary`` until it is complete.
 
-    The content reaches the disk before the name does: after a power loss either the old file or the new one is there.
+    The content reaches the disk before the name does, so a power loss leaves either the old file or the new one.
     """
     replace_with_pieces(path, temporary, [content], replace(writing, mode=mode_of(path, writing.mode)))
 
@@ -101,7 +101,7 @@ def replace_file(path: Path, temporary: Path, content: bytes, writing: FileWriti
 def replace_with_pieces(
     path: Path, temporary: Path, pieces: Iterable[bytes | memoryview], writing: FileWriting
 ) -> None:
-    """Replace a file as ``replace_file`` does by one with these pieces, and with the mode of ``writing``."""
+    """Replace a file as ``replace_file`` does, with the pieces as its content and the mode of ``writing``."""
     # Left by a killed process, or a link made by another user.
     temporary.unlink(missing_ok=True)
     descriptor = make_file(temporary, os.O_WRONLY, writing.mode)
@@ -131,7 +131,7 @@ def make_folders(folder: Path, file_mode: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable; the ``fsync`` of a file does not do that."""
+    """Write the names in a folder to the disk; ``fsync`` of a file does not do that."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -140,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock_file(descriptor: int, wait_s: float) -> None:
-    """Take the exclusive ``flock`` of an open file or folder; it goes with the descriptor, or the process.
+    """Take the exclusive ``flock`` of an open file or folder, which ends when the descriptor is closed.
 
     Raises ``TimeoutError``, which is an ``OSError``, if another process still has it after ``wait_s`` seconds.
     """
@@ -153,7 +153,7 @@ def lock_file(descriptor: int, wait_s: float) -> None:
 
 @contextmanager
 def locked_folder(folder: Path, wait_s: float) -> Iterator[None]:
-    """Hold the lock of a folder, as ``lock_file`` takes it: for files that are replaced, and so cannot carry it."""
+    """Hold the lock of a folder, as ``lock_file`` does, to guard files that are replaced and cannot be locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         lock_file(descriptor, wait_s)

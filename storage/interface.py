@@ -2,8 +2,8 @@
 
 The contract of every implementation (``tests/contract`` runs against each of them):
 
-- **Visible.** Every call that starts after another one returned sees what that one wrote, in every process. What is
-  written within ``together`` may be visible to others only once that has returned.
+- **Visible.** A call sees everything written by calls that returned before it started, in every process. Writes within
+  ``together`` may become visible to others only when it returns.
 - **Item by item.** A call takes a batch to save round trips. Its items are independent: each is atomic, the batch need
   not be, and the order within a call is unspecified. After an error some items may be done. Every call may be repeated
   after an error or a crash, with the same result.
@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class Stats(NamedTuple):
-    """How much a store holds; ``size_bytes`` is its size on disk or in memory, None if unknown.
+    """Counts of what a store holds; ``size_bytes`` is its size on disk or in memory, None if unknown.
 
     ``crowded_rows`` is the number of rows with more postings than the store's cap, ``widest_row`` the number of
     postings in the widest row, ``seen_texts`` the number of texts that are remembered beyond the window.
@@ -51,9 +51,9 @@ class VersionStore(Protocol):
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Store each version by compare-and-set from absent, and return what is stored now.
 
-        Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. A
-        version that exists already keeps everything that is stored, its arrival above all; while it has no verdict, a
-        missing body is added, since a crash may have left it out. The references of a call differ.
+        Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. An
+        existing version stays as it is, above all its arrival. Only a missing body is added while the version has no
+        verdict, since a crash may have left it out. The references in a call differ.
         """
         ...
 
@@ -66,24 +66,24 @@ class VersionStore(Protocol):
         ...
 
     def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions with their verdicts, and with the arrival that ended each, as far as stored by now.
+        """Read versions, each with its verdict and the arrival that ended it, None for one that is not stored.
 
         Called for the candidates of a batch (*read*), and where another process may have settled first (*settle*).
         """
         ...
 
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return the sketches of versions, as far as that costs much less than reading the versions; else empty ones.
+        """Return the sketches of versions where that is much cheaper than reading the versions, else empty ones.
 
-        Called for the candidates of a batch, before *read*: those that their sketches rule out are not read. So a
-        sketch is that of the version, which never changes, or empty: without a version, too.
+        Called for the candidates of a batch, before *read*: candidates that their sketches rule out are not read. A
+        returned sketch is either the version's, which never changes, or empty, also where no version is stored.
         """
         ...
 
     def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
-        """Read what arrived last of each id, a version or a tombstone. The ids differ.
+        """Read the latest version or tombstone of each id. The ids differ.
 
-        Called where content arrives again that has ended (*records*).
+        Called when content that has ended arrives again (*records*).
         """
         ...
 
@@ -102,24 +102,24 @@ class PostingStore(Protocol):
     def add(self, records: Sequence[Record]) -> None:
         """Write all postings of each record; adding them again changes nothing.
 
-        Called before any look-up of the same batch (*postings*): of two near-duplicates that arrive at the same time at
-        least one must see the other. Raises ``StoreRefused`` for fingerprints of another width than those stored.
+        Called before any look-up of the same batch (*postings*), so that of two near-duplicates that arrive at the same
+        time at least one sees the other. Raises ``StoreRefused`` if the stored fingerprints have another width.
         """
         ...
 
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
-        """Read the rows of these keys, which differ, whole up to the store's cap of postings per row (*look up*).
+        """Read the rows of these keys, which differ, each whole up to the store's cap of postings (*look up*).
 
         Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
         is marked ``truncated``.
 
-        With ``bytes_max`` the store stops reading as soon as it holds more bytes of postings than that, and returns the
-        rows of the first keys, at least one: a caller that gets fewer rows than keys asks for fewer at once.
+        With ``bytes_max`` the store stops reading once it has more bytes of postings than that, and returns the rows of
+        the first keys, at least one. A caller that gets fewer rows than keys looks up fewer keys at a time.
         """
         ...
 
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
-        """Read at most ``postings_max`` postings with just this code under its key, however wide the row is.
+        """Read at most ``postings_max`` postings with exactly this code under its key, however wide the row is.
 
         Called for truncated rows, so that an equal fingerprint is found there too. The codes differ. A row is
         ``truncated`` if it may have more such postings.
@@ -127,62 +127,62 @@ class PostingStore(Protocol):
         ...
 
     def remove(self, records: Sequence[Record]) -> None:
-        """Delete all postings of each record, as far as they exist; adding them again makes them count again.
+        """Delete all postings of each record; postings that are added again count again.
 
-        Called for versions that became duplicates (*remove*), which nothing is matched against. A store may keep some:
-        a posting without a kept version is harmless.
+        Called for versions that became duplicates (*remove*), since nothing is matched against them. A store may keep
+        some of their postings: without a kept version they are harmless.
         """
         ...
 
 
 class VerdictStore(Protocol):
-    """The one cell of each version that decides, and the one that reverses it."""
+    """The verdict of each version, written once, and the release that may reverse it."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         """Store each (reference, verdict) by compare-and-set from absent. The references of a call differ.
 
-        The postings of the records in ``removing`` are deleted as by ``remove``, before, meanwhile or afterwards: it
+        The postings of the records in ``removing`` are deleted as by ``remove``, at any time during the call, which
         saves a round trip.
 
         Called with the decisions of a batch (*settle*). Returns True where ``read`` returns this verdict from now on,
         also if the same bytes were stored before: after an unknown outcome the caller repeats the call. Returns False
-        where another verdict is stored, or a release, or no record: what is stored is the truth and stays unchanged.
+        where another verdict, a release or no record is stored; it stays unchanged.
         """
         ...
 
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        """Store each release beside the verdict, by compare-and-set from absent. The references of a call differ.
+        """Store each release next to the verdict, by compare-and-set from absent. The references of a call differ.
 
         Called when a person reverses a flag. Returns the event that is the version's verdict from now on: this one, or
-        that of a release that came first. Returns None, and writes nothing, where there is no verdict to reverse
-        because the version is pending or missing. A release lives as long as its version.
+        that of an earlier release. Returns None, and writes nothing, where the version is pending or missing, so that
+        there is no verdict to reverse. A release lives as long as its version.
         """
         ...
 
 
 class SeenStore(Protocol):
-    """What is remembered of texts beyond the window: an entry for each digest, with a life of its own.
+    """The memory of texts beyond the window: one entry for each digest, with its own lifetime.
 
-    A store may be without; then it remembers nothing, and refuses to be changed.
+    Optional. A store without it returns None from ``seen`` and refuses ``change_seen``.
     """
 
     def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Read what is remembered of these texts. The digests differ. Called before a batch is decided (*decide*)."""
+        """Read the entries of these texts. The digests differ. Called before a batch is decided (*decide*)."""
         ...
 
     def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
         """Carry out each compare-and-set. The digests of a call differ.
 
-        Called once the verdicts of a batch are written (*note*). Returns True where ``after`` is what is stored from
-        now on, also if it was stored before: after an unknown outcome the caller repeats the call.
+        Called once the verdicts of a batch are written (*note*). Returns True where ``after`` is stored from now on,
+        also if it was stored before: after an unknown outcome the caller repeats the call.
         """
         ...
 
     def forget_seen(self, before_ms: int, texts_max: int) -> int:
         """Look at up to ``texts_max`` entries, and delete those last seen and last written before ``before_ms``.
 
-        Called between batches. Each call goes on where the one before stopped, and in the end begins again, so that all
-        entries get their turn. Returns how many were deleted; a store that expires cells by itself returns 0.
+        Called between batches. Each call continues where the previous one stopped, and starts over after the last
+        entry. Returns the number of deleted entries; a store whose cells expire returns 0.
         """
         ...
 
@@ -206,7 +206,7 @@ class SettingsStore(Protocol):
         ...
 
     def planned(self) -> CapacityPlan | None:
-        """Read what the store is made for, None if nobody has said so.
+        """Read the capacity plan that the store was created for, None if there is none.
 
         Called before the first ``agree`` of a store: settings with another plan must be refused then.
         """
@@ -214,42 +214,42 @@ class SettingsStore(Protocol):
 
 
 class BatchStore(Protocol):
-    """Many calls as one."""
+    """Many calls committed as one, where a store can do that."""
 
     def together(self, work: Callable[[], Answer]) -> Answer:
-        """Run ``work``, and write all that its calls write at once, if the store can do that; return its result.
+        """Run ``work`` and return its result; commit everything that its calls write as one, if the store can.
 
-        Called with all that is done to judge a batch. A store that can
+        Called with all the work of judging a batch. A store that can do this
 
-        - shows others what was written, and flushes it, once ``work`` has returned; calls within ``work`` see what
-          those before them wrote, and nothing that others write meanwhile;
-        - writes nothing if ``work`` or a call within it raises, and raises the same;
-        - runs ``work`` more than once if it has to start again, after the exception ``StartAgain`` in one of the calls.
-          Each attempt begins with the store as it was; nothing else may remain of the one before.
+        - shows the writes to others, and flushes them, once ``work`` has returned; calls within ``work`` see the writes
+          of earlier ones, and nothing that others write in the meantime;
+        - writes nothing if ``work`` or a call within it raises, and raises the same error;
+        - runs ``work`` again if it has to start over, after the exception ``StartAgain`` in one of the calls. Each
+          attempt begins with the store as it was; nothing else may remain of the previous one.
 
-        Other stores run ``work`` once, and each of its calls counts by itself. ``work`` makes its calls in the thread
-        that runs it. Within another ``together``, this one is part of it. Raises the errors of methods that write.
+        Other stores run ``work`` once and commit each of its calls separately. ``work`` makes its calls in the thread
+        that runs it. A ``together`` within another one is part of it. Raises the errors of methods that write.
         """
         return work()
 
 
 class StoreUpkeep(Protocol):
-    """Space and inspection."""
+    """Expiry and inspection."""
 
     def sweep(self, before_ms: int, versions_max: int) -> int:
         """Delete versions and tombstones that both arrived and were written before ``before_ms``; return how many.
 
         Called between batches, so that a store does not grow for ever. Deletes the oldest first, at most
-        ``versions_max``, each with its verdict, body and postings. A store that expires cells by itself returns 0. The
-        time of writing counts too, so that a consumer of today's articles does not sweep away a backfill of old ones.
+        ``versions_max``, each with its verdict, body and postings. A store whose cells expire returns 0. The time of
+        writing counts too, so that a consumer of today's articles does not sweep away a backfill of old ones.
         """
         ...
 
     def newest_ms(self, before_ms: int) -> int | None:
-        """Return when the latest version or tombstone came, by the later of arrival and writing; None without any.
+        """Return the time of the latest version or tombstone: the later of its arrival and its writing.
 
-        Only what came before ``before_ms`` counts. Called when a run begins, so that it sweeps nothing by a clock that
-        is wrong. A store that expires cells by itself returns None.
+        Only times before ``before_ms`` count. Called when a run begins, so that it sweeps nothing if its clock is
+        wrong. Returns None if there is none, or if the cells of the store expire.
         """
         ...
 
@@ -261,7 +261,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def check(self) -> None:
-        """Read all that the store's files hold, also what no other call leads to; raise ``StoreDamaged`` if it cannot.
+        """Read everything in the store's files, even what no other call reaches; raise ``StoreDamaged`` if it cannot.
 
         Called by inspection; may take minutes. A store whose servers check their own files has nothing to do.
         """
@@ -277,4 +277,15 @@ class StoreUpkeep(Protocol):
 
 
 class Store(VersionStore, PostingStore, VerdictStore, SeenStore, SettingsStore, BatchStore, StoreUpkeep, Protocol):
-    """Everything that ``consumer.judge.detector`` judges with."""
+    """Everything that ``consumer.judge.detector`` judges with.
+
+    The calls for one version, without its candidates::
+
+        def judge() -> bool:
+            (stored,) = store.create([Version(record, body)])
+            store.add([record])
+            rows = store.look_up(record.keys)
+            return store.settle([(record.reference, verdict)])[0]
+
+        store.together(judge)
+    """

@@ -1,6 +1,6 @@
-"""What dupwatch knows of a kind of store: how its URLs are written, where it is, and how it is opened.
+"""The description of a kind of store: how its URLs are written, where it is, and how it is opened.
 
-Each kind describes itself beside its implementation; ``storage.kinds`` lists them. Nothing else parses a store's URL.
+Each kind describes itself next to its implementation; ``storage.kinds`` lists them. Nothing else parses a store's URL.
 """
 
 import re
@@ -18,10 +18,10 @@ _Options = TypeVar("_Options")
 
 
 class StoreFinding(NamedTuple):
-    """One sentence that says what was found and, unless it is ``ok``, one that says what to do.
+    """A sentence that says what was found and, unless the status is ``ok``, one that says what to do.
 
-    With a ``warning`` a run works. Otherwise it would end: because of a setting (``misconfigured``), as with a
-    ``StoreRefused`` (``refused``), or as with any other ``StoreError`` (``broken``).
+    With a ``warning`` a run works. Otherwise it would end: because of a setting (``misconfigured``), with a
+    ``StoreRefused`` (``refused``), or with any other ``StoreError`` (``broken``).
     """
 
     status: Literal["ok", "warning", "misconfigured", "refused", "broken"]
@@ -50,7 +50,7 @@ class StoreTls(NamedTuple):
 
 
 class StoreNeeds(NamedTuple):
-    """What the options of a kind need of this machine, and advice about the options themselves.
+    """The needs of a kind's options on this machine, and advice about the options themselves.
 
     ``connections`` is how many one process may have open. ``tls`` is None without TLS.
     """
@@ -61,7 +61,7 @@ class StoreNeeds(NamedTuple):
 
 
 class DiskLocation(NamedTuple):
-    """Where a store is on this machine: its directory, and the files in it that are the store."""
+    """The directory of a store on this machine, and the files in it that belong to the store."""
 
     directory: Path
     files: tuple[Path, ...]
@@ -69,14 +69,14 @@ class DiskLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreArguments:
-    """How a store of any kind is opened. A kind uses what applies to it.
+    """The arguments for opening a store of any kind, which uses those that apply to it.
 
-    ``lifetime_s`` is how long the store has to keep a version, ``seen_s`` how long it remembers a text after it was
-    seen (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have matches of
+    ``lifetime_s`` is how long the store must keep a version, ``seen_s`` how long it remembers a text after it was seen
+    (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have matches of
     banks, ``plan`` the name of the block plan.
-    ``answer_s``, where given, takes the place of the kind's own deadlines. ``report`` takes connections, retries and
-    commits, and ``tell_wait`` when an answer takes more than two seconds (with None when it is there). ``own`` has the
-    options that only one kind understands.
+    ``answer_s`` replaces the kind's own deadlines, unless it is None. ``report`` receives connections, retries and
+    commits. ``tell_wait`` is called when an answer takes more than two seconds, and with None once it has come. ``own``
+    has the options that only one kind understands.
     """
 
     lifetime_s: int
@@ -96,7 +96,7 @@ class StoreArguments:
 
     def own_options(self, options: type[_Options]) -> _Options:
         """Return the options of this type, or its defaults."""
-        return next((found for found in self.own if isinstance(found, options)), options())
+        return next((given for given in self.own if isinstance(given, options)), options())
 
 
 def no_checks(_url: str, _opening: StoreArguments) -> tuple[StoreCheck, ...]:
@@ -110,12 +110,12 @@ def no_needs(_opening: StoreArguments) -> StoreNeeds:
 
 
 def one_judge(_opening: StoreArguments) -> int:
-    """Return 1, for a kind of store that writes one batch after the other."""
+    """Return 1, for a kind of store that writes one batch at a time."""
     return 1
 
 
 def no_warm_up(_opening: StoreArguments) -> float:
-    """Return 0, for a kind of store without servers that could be cold."""
+    """Return 0, for a kind of store without servers to warm up."""
     return 0
 
 
@@ -123,18 +123,18 @@ def no_warm_up(_opening: StoreArguments) -> float:
 class StoreKind:
     """One kind of store. Functions of a URL connect to nothing and read nothing, except ``open`` and the checks' runs.
 
-    ``form`` is how its URLs are written in full, ``example`` the shortest way, ``note`` what the form does not show,
-    and ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that
-    ``outlives_run`` can be looked into afterwards.
+    ``form`` is the full form of its URLs, ``example`` the shortest one, ``note`` what the form does not show, and
+    ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that
+    ``outlives_run`` can be inspected afterwards.
 
-    ``open`` raises ``StoreError``. ``on_disk`` returns None where the store has no files on this machine. ``identity``
-    is the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind
-    name one store, as far as the URLs show. ``checks`` are those of a store before it is used, the one that finds out
-    whether a remote store answers last. ``needs`` says what the options need, whichever kind of store is used.
+    ``open`` raises ``StoreError``. ``on_disk`` returns None if the store has no files on this machine. ``identity`` is
+    the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind name
+    one store, as far as the URLs show. ``checks`` returns the checks to run before a store is used; the check whether a
+    remote store answers comes last. ``needs`` returns what the options need, whichever kind of store is used.
     ``judges_max`` is how many threads may judge at a time, ``warm_up_s`` how long a run may warm the store up.
 
-    ``plan_for`` records what a store is made for, creates the store if there is none, and returns what is recorded now:
-    another plan stays. It is None where a store cannot be created like that.
+    ``plan_for`` records the capacity plan of a store, creates the store if there is none, and returns the recorded
+    plan: an existing one is not replaced. It is None for a kind that cannot create a store like that.
     """
 
     name: str
@@ -160,4 +160,4 @@ class StoreKind:
 
 
 def no_files(_url: str) -> None:
-    """Say that a store of this kind has no files on this machine."""
+    """Return None, for a kind of store without files on this machine."""

@@ -11,7 +11,7 @@ KINDS: Final = (MEMORY, LMDB, HBASE)
 
 
 def kind_of(url: str) -> StoreKind:
-    """Return the kind of store that a URL names; ValueError says how URLs are written."""
+    """Return the kind of store that a URL names. Raises ``ValueError``, which says how to write a URL."""
     for kind in KINDS:
         if kind.names(url):
             return kind
@@ -29,7 +29,7 @@ def lasting_examples() -> str:
 
 
 def store_identity(url: str) -> str:
-    """Return what tells a store from others, however its URL is written. Checkpoints keep this text."""
+    """Return the identity of a store, which does not depend on how its URL is written. Checkpoints keep this text."""
     return kind_of(url).identity(url)
 
 
@@ -40,7 +40,7 @@ def same_store(url: str, other_url: str) -> bool:
 
 
 def needs_of_all(opening: StoreArguments) -> list[StoreNeeds]:
-    """Return what the options of every kind need: they are checked also while another kind of store is used."""
+    """Return the needs of every kind's options, which are checked even if another kind of store is used."""
     return [kind.needs(opening) for kind in KINDS]
 
 

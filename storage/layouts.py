@@ -1,22 +1,22 @@
-"""The layouts of stores: what a program has to know before it may use one. Each layout includes those before it."""
+"""The layouts of stores: what a program must know to use a store. Each layout includes the earlier ones."""
 
 from collections.abc import Sequence
 from typing import Final
 
 LAYOUTS: Final[Sequence[bytes]] = (b"1", b"2", b"3")
-"""Those that this program knows; stores with another one are refused.
+"""The layouts that this program knows; stores with another one are refused.
 
-1: every store. 2: parts were looked for at least once; programs that do not know lane 2 would leave its postings
-behind. 3: there were banks at least once; programs that do not read what a record says of them would flag what a bank
+1: every store. 2: parts were searched at least once; a program that does not know lane 2 would leave its postings
+behind. 3: there were banks at least once; a program that ignores the bank matches of records would flag what a bank
 allows.
 """
 
 
 def layout_needed(*, parts: bool, banks: bool) -> bytes:
-    """Return the layout of a store that is used like this."""
+    """Return the layout that a store needs to be used with these features."""
     return LAYOUTS[2 if banks else int(parts)]
 
 
 def raised(layout: bytes, needed: bytes) -> bytes:
-    """Return the layout of a store that has a known one and needs another: the greater of the two."""
+    """Return the greater of a store's layout, which is known, and the one that it needs."""
     return max(layout, needed, key=LAYOUTS.index)

@@ -33,7 +33,7 @@ ROW_POSTINGS_MAX: Final = 10_000
 
 
 class _Expiry(NamedTuple):
-    """What may be swept from when on; tuples sort in the order of the sweep."""
+    """A version or tombstone that may be swept after ``at_ms``; tuples sort in the order of the sweep."""
 
     at_ms: int
     reference: bytes
@@ -41,7 +41,7 @@ class _Expiry(NamedTuple):
 
 
 class MemoryStore(Store):
-    """A store of dictionaries.
+    """A store made of dictionaries.
 
     ``clock`` gives the time of writing; ``row_postings_max`` is the width up to which a row is read whole.
     """
@@ -98,12 +98,12 @@ class MemoryStore(Store):
     def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
         with self._lock:
             timelines = [self._timelines.get(id_hash) for id_hash in id_hashes]
-            return [None if timeline is None else self._whole(timeline[-1].reference) for timeline in timelines]
+            return [None if timeline is None else self._article(timeline[-1].reference) for timeline in timelines]
 
     @override
     def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         with self._lock:
-            return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
+            return [self._article(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
@@ -129,13 +129,13 @@ class MemoryStore(Store):
         cap_bytes, truncated_bytes = (
             count * layout.posting_bytes for count in (self._row_postings_max, truncated_to(self._row_postings_max))
         )
-        found = (
+        posting_rows = (
             PostingRow(row[:truncated_bytes], truncated=True, layout=layout)
             if len(row) > cap_bytes
             else PostingRow(row, truncated=False, layout=layout)
             for row in rows
         )
-        return rows_within(found, bytes_max)
+        return rows_within(posting_rows, bytes_max)
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
@@ -205,7 +205,7 @@ class MemoryStore(Store):
 
     @override
     def planned(self) -> CapacityPlan | None:
-        """Return nothing: a store that ends with its run is made for nothing in advance."""
+        """Return None: a store that ends with its run has no capacity plan."""
         return None
 
     @override
@@ -224,15 +224,15 @@ class MemoryStore(Store):
 
     @override
     def scan(self) -> Iterator[StoredVersion | Tombstone]:
-        """Iterate over what is stored at the start, without what is swept in the meantime."""
+        """Iterate over everything stored at the start, except what is swept in the meantime."""
         with self._lock:
             references = [*self._versions, *self._tombstones]
         for reference in references:
             with self._lock:
                 if reference not in self._versions and reference not in self._tombstones:
                     continue
-                whole = self._whole(reference)
-            yield whole
+                article = self._article(reference)
+            yield article
 
     @override
     def stats(self) -> Stats:
@@ -273,10 +273,10 @@ class MemoryStore(Store):
         ends_at = timeline[following] if following < len(timeline) else None
         release = self._releases.get(reference)
         if release is not None:
-            return StoredVersion(record, release.event, ends_at, release.of)
+            return StoredVersion(record, release.event, ends_at, release.released_from)
         return StoredVersion(record, self._verdicts.get(reference), ends_at)
 
-    def _whole(self, reference: bytes) -> StoredVersion | Tombstone:
+    def _article(self, reference: bytes) -> StoredVersion | Tombstone:
         return self._tombstones[reference] if reference in self._tombstones else self._stored(reference)
 
     def _remove_postings(self, record: Record) -> None:
@@ -291,18 +291,18 @@ class MemoryStore(Store):
                 self._rows[key] = row[:offset] + row[offset + len(posting) :]
 
     def _forget(self, expiry: _Expiry) -> None:
-        gone: Record | Tombstone
+        article: Record | Tombstone
         if expiry.is_tombstone:
-            gone = self._tombstones.pop(expiry.reference)
+            article = self._tombstones.pop(expiry.reference)
         else:
-            gone = self._versions.pop(expiry.reference).record
+            article = self._versions.pop(expiry.reference).record
             self._verdicts.pop(expiry.reference, None)
             self._releases.pop(expiry.reference, None)
-            self._remove_postings(gone)
-        timeline = self._timelines[gone.id_hash]
-        timeline.remove(gone.arrival)
+            self._remove_postings(article)
+        timeline = self._timelines[article.id_hash]
+        timeline.remove(article.arrival)
         if not timeline:
-            del self._timelines[gone.id_hash]
+            del self._timelines[article.id_hash]
 
 
 def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int) -> PostingRow:
@@ -312,7 +312,7 @@ def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int
 
 
 def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
-    """Insert postings, in order, into a row, which is in order too; those that it has already are not repeated."""
+    """Insert sorted postings into a sorted row, without repeating any that it already has."""
     pieces = []
     start = 0
     for posting in postings:
@@ -324,7 +324,7 @@ def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
 
 
 def _offset_in(row: bytes, posting: bytes) -> int:
-    """Return where in a row, whose postings are in order, this one is or belongs, in bytes."""
+    """Return the byte offset of a posting in a sorted row, or the offset where it would be inserted."""
     width = len(posting)
     index = bisect_left(range(0, len(row), width), posting, key=lambda start: row[start : start + width])
     return index * width

@@ -1,17 +1,17 @@
-"""Postings: how a version is found by its keys.
+"""Postings: the entries by which versions are found.
 
-A posting has 56 bytes where fingerprints have 64 bits, and 64 bytes where they have 128; every store has the same::
+A posting has 56 bytes if fingerprints have 64 bits, and 64 bytes if they have 128; it is the same in every store::
 
     | code | reference (id hash, digest) | time_ms | sequence |
     | 8    | 32                          | 8       | 8        |
     | 16   | 32                          | 8       | 8        |
 
-*code* tells candidates apart before their records are read: it is the fingerprint in lanes 0 and 2, and the one-bit
+*code* rules out candidates before their records are read: it is the fingerprint in lanes 0 and 2, and the one-bit
 minima in lane 1, padded with leading zeros where fingerprints are wider. *time_ms* and *sequence* are the arrival,
-unsigned; the window, and which of an id's versions can be in force, are checked from them. All numbers are big-endian,
-so that the postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 | number``. Lane 2
-has the anchors of parts: its keys are five bytes of an anchor, whatever the block plan, since with the 16 bits of a
-short key every row would be full of strangers.
+unsigned; they tell whether a version is in the window, and which versions of an id can be in force. All numbers are
+big-endian, so that the postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 |
+number``. Lane 2 has the anchors of parts: its keys have five bytes of an anchor, whatever the block plan, since rows
+with a key of 16 bits would be full of unrelated texts.
 
 All postings of a store have the width of the first one that was added.
 """
@@ -48,14 +48,14 @@ PostingArray = NDArray[Any]
 WORD_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 """An odd number whose multiples spread over all 64 bits. It combines two words of a posting into one.
 
-Equal postings have equal words, and others hardly ever: so repeats are found by sorting one word for each posting.
+Equal postings have equal words, and different ones hardly ever do, so sorting one word per posting finds repeats.
 """
 
 
 class WithinDistance(NamedTuple):
-    """Postings within a distance of a code: their places, their words after the code, and their distances.
+    """Postings within a distance of a code: their indexes, their words after the code, and their distances.
 
-    The words are uint64[n, TAIL_WORDS].
+    ``tails`` is uint64[n, TAIL_WORDS].
     """
 
     places: NDArray[np.intp]
@@ -65,7 +65,7 @@ class WithinDistance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PostingLayout:
-    """How the bytes of a posting are laid out, for codes of 8 or 16 bytes.
+    """The byte layout of postings with codes of 8 or 16 bytes.
 
     ``dtype`` has the fields code, reference, time_ms and sequence; a code of 16 bytes is two words, the most
     significant first.
@@ -86,31 +86,31 @@ class PostingLayout:
         object.__setattr__(self, "dtype", np.dtype(fields))
 
     def distances(self, postings: bytes, codes: bytes) -> NDArray[np.uint8]:
-        """Return in how many bits the code of each posting differs from these: uint8[n].
+        """Return the number of bits in which the code of each posting differs from ``codes``: uint8[n].
 
-        ``codes`` is one code for all postings, or one for each, one after the other.
+        ``codes`` is one code for all postings, or one for each, joined.
         """
         # The count of bits does not depend on the machine's byte order.
-        every = self.posting_bytes // _WORD_BYTES
-        theirs = np.frombuffer(postings, np.uint64)
-        ours = np.frombuffer(self.widened(codes), np.uint64).reshape(-1, self.code_bytes // _WORD_BYTES)
-        distances: NDArray[np.uint8] = np.bitwise_count(theirs[::every] ^ ours[:, 0])
-        for word in range(1, ours.shape[1]):
-            distances += np.bitwise_count(theirs[word::every] ^ ours[:, word])
+        stride = self.posting_bytes // _WORD_BYTES
+        words = np.frombuffer(postings, np.uint64)
+        code_words = np.frombuffer(self.widened(codes), np.uint64).reshape(-1, self.code_bytes // _WORD_BYTES)
+        distances: NDArray[np.uint8] = np.bitwise_count(words[::stride] ^ code_words[:, 0])
+        for word in range(1, code_words.shape[1]):
+            distances += np.bitwise_count(words[word::stride] ^ code_words[:, word])
         return distances
 
     def within(self, postings: bytes, codes: bytes, distance_max: int) -> WithinDistance:
         """Return the postings within ``distance_max`` bits, in their order, without an object for each.
 
-        ``codes`` are those that ``distances`` takes.
+        ``codes`` is as for ``distances``.
         """
         distances = self.distances(postings, codes)
-        chosen = (distances <= distance_max).nonzero()[0]
+        places = (distances <= distance_max).nonzero()[0]
         words = np.frombuffer(postings, ">u8").reshape(-1, self.posting_bytes // _WORD_BYTES)
-        return WithinDistance(chosen, words[chosen, -TAIL_WORDS:].astype(np.uint64), distances[chosen])
+        return WithinDistance(places, words[places, -TAIL_WORDS:].astype(np.uint64), distances[places])
 
     def with_code(self, postings: bytes, code: bytes) -> bytes:
-        """Return those of the postings, which are in order, that have this code."""
+        """Return the postings that have this code; ``postings`` are in order."""
         width = self.posting_bytes
         offsets = range(0, len(postings), width)
         start = bisect_left(offsets, code, key=lambda offset: postings[offset : offset + len(code)])
@@ -125,19 +125,19 @@ class PostingLayout:
 POSTING_LAYOUTS: Final = {layout.code_bytes: layout for layout in (PostingLayout(8), PostingLayout(16))}
 """All layouts, by the width of their codes in bytes."""
 DEFAULT_LAYOUT: Final = POSTING_LAYOUTS[8]
-"""The layout for fingerprints of 64 bits, also of rows that are read before there is any posting."""
+"""The layout for fingerprints of 64 bits, also used for rows of a store that has no postings yet."""
 POSTING: Final = DEFAULT_LAYOUT.dtype
 """The dtype of postings of fingerprints of 64 bits."""
 
 
 TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
-"""How many postings are read of a row wider than the store's cap; nothing is promised for such rows anyway."""
+"""How many postings are read from a row over the store's cap; such rows are not promised to be complete."""
 
 
 class PostingRow(msgspec.Struct, frozen=True, gc=False):
-    """The postings read under one key; ``truncated`` if the row is wider than the store's cap and was not read whole.
+    """The postings under one key; ``truncated`` if the row is over the store's cap and was not read whole.
 
-    ``packed`` has the postings one after the other, so that the rows of a look-up can be joined as they are.
+    ``packed`` has the bytes of all postings, joined, so that the rows of a look-up can be joined too.
     """
 
     packed: bytes
@@ -151,7 +151,7 @@ class PostingRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[PostingRow]:
-    """Take rows until they have more than ``bytes_max`` bytes, all if that is None; at least one, if there is one."""
+    """Take rows until they have more than ``bytes_max`` bytes: at least one if there is any, all if it is None."""
     taken: list[PostingRow] = []
     size_bytes = 0
     for row in rows:
@@ -163,7 +163,7 @@ def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[Posti
 
 
 class KeyedCode(NamedTuple):
-    """A code under a key, as wide as the codes of the row: names the postings of the row that have just this code."""
+    """A key and a code, as wide as the codes of the row, which select the postings with exactly this code."""
 
     key: bytes
     code: bytes
@@ -175,7 +175,7 @@ def code_of(record: Record, lane: int) -> bytes:
 
 
 def truncated_to(row_postings_max: int) -> int:
-    """Return how many postings are read of a row wider than this cap: those with the lowest codes."""
+    """Return how many postings, those with the lowest codes, are read from a row wider than this cap."""
     return min(row_postings_max, TRUNCATED_ROW_POSTINGS_MAX)
 
 
@@ -185,7 +185,7 @@ def lane_of(key: bytes) -> int:
 
 
 def count_before(lane: int, keys: Sequence[bytes]) -> int:
-    """Return how many of these keys, which are ordered by lane, precede those of this lane."""
+    """Return how many keys precede those of this lane; ``keys`` are ordered by lane."""
     return bisect_left(keys, bytes([lane << _LANE_SHIFT]))
 
 
@@ -195,7 +195,7 @@ def layout_of(record: Record) -> PostingLayout:
 
 
 def part_keys(record: Record) -> list[bytes]:
-    """Return the keys of a record's anchors, in their order; none where parts are not looked for."""
+    """Return the keys of a record's anchors, in their order; none where parts are not searched."""
     anchors = record.anchors or b""
     return [_PART_PREFIX + anchors[start : start + _PART_KEY_BYTES] for start in range(0, len(anchors), ANCHOR_BYTES)]
 
@@ -206,16 +206,16 @@ def all_keys(record: Record) -> list[bytes]:
 
 
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
-    """Return every (key, posting) under which a version is found; none if it has no keys."""
+    """Return the postings of a version as (key, posting), none if it has no keys."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
     postings = [code_of(record, lane) + tail for lane in (0, 1, LANE_PARTS)]
     return [(key, postings[key[0] >> _LANE_SHIFT]) for key in all_keys(record)]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
-    """Return the one layout of the postings of these records and of those ``stored``; None where there are neither.
+    """Return the layout that the postings of these records share with ``stored``, None if there is neither.
 
-    Raises ``StoreRefused`` where the layouts differ; ``store`` names the store in the message.
+    Raises ``StoreRefused`` if the layouts differ; ``store`` names the store in the message.
     """
     for layout in _layouts(records):
         if stored is not None and layout != stored:

@@ -1,4 +1,4 @@
-"""What a store holds: versions of articles, their arrivals, and tombstones.
+"""The contents of a store: versions of articles, their arrivals, and tombstones.
 
 Identities are digests, so that keys have one width and spread evenly:
 
@@ -22,7 +22,7 @@ ALLOW: Final = "allow"
 
 
 class Arrival(NamedTuple):
-    """When a version or tombstone arrived: one total order for all processes, written once and never changed.
+    """The arrival of a version or tombstone: one total order for all processes, written once and never changed.
 
     ``time_ms`` is the record's time in milliseconds since 1970, ``sequence`` its offset or line; the reference breaks
     ties between feeds.
@@ -34,10 +34,10 @@ class Arrival(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a version or tombstone came from: a place in a feed, or a request with a key.
+    """The origin of a version or tombstone: a place in a feed, or a request with a key.
 
     ``feed`` names a partition, a file or the owner of a request. ``sequence`` is the offset or line there. A request
-    has no place; its ``key`` distinguishes it from the others of the owner.
+    has no place; its ``key`` distinguishes it from the owner's other requests.
     """
 
     feed: str
@@ -59,8 +59,8 @@ class BankMatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An item of a bank that an article repeats.
 
     ``action`` is "deny" or "allow". ``form`` is how the item was found: "equal" text, "similar" text, or as a "part" of
-    the article. ``similarity``, from 0 to 1, is that of the two texts; of a part it is the share of the item that
-    stands in the article.
+    the article. ``similarity``, from 0 to 1, is that of the two texts; for a part it is the share of the item that the
+    article contains.
     """
 
     bank: str
@@ -71,22 +71,29 @@ class BankMatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is stored of one version. Written once, by the compare-and-set that creates it.
+    """The stored data of one version, without its verdict. Written once, when the version is created.
 
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys under
-    which the version is found, none for a text that matches nothing, or for which others of the same text stand in
-    after a migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
+    which the version is found. There are none for a text that matches nothing, or that equal texts stand in for after a
+    migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
     ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
-    dates and names that tell stories in the same words apart; empty if there are none or the scheme does without.
-    ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` is what was taken
-    from the web page that the article arrived as. ``anchors`` (8 bytes each) are those under which texts that share a
-    part with this one find it, ``sample`` is what tells how much they share; both None where parts are not looked for.
+    dates and names that tell stories in the same words apart; empty if there are none or the scheme does not use them.
+    ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` says what was
+    taken from the web page that the article arrived as, if it was one. Texts that share a part with this one find it by
+    its ``anchors`` (8 bytes each), and ``sample`` tells how much they share; both are None if parts are not searched.
 
     ``feed`` and ``key`` are those of the origin, None for a request without a key and in records of earlier versions of
     dupwatch. ``stretch`` counts how often the content had ended before it came into force this time, None for never.
 
-    ``bank_matches`` are the known texts that the article repeats, as the process found them that created the record:
-    every judge reads them here. None for none.
+    ``bank_matches`` are the known texts that the article repeats, None if there are none. The process that creates the
+    record finds them, and every judge reads them here.
+
+    Some fields of the article ``a7`` in line 7 of a file, with the plan ``4x16``::
+
+        reference    id_hash("a7"), then 16 bytes of digest
+        sequence     7
+        fingerprint  01 23 45 67 89 ab cd ef
+        keys         00 01 23, 01 45 67, 02 89 ab, 03 cd ef, and those of the bands
     """
 
     reference: bytes
@@ -119,12 +126,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def is_allowed(self) -> bool:
         """Whether the article repeats a text that everybody may repeat."""
-        # Asked several times of every article, and nearly none has any.
+        # Called several times for every article, and hardly any article has matches.
         return self.bank_matches is not None and any(match.action == ALLOW for match in self.bank_matches)
 
     @property
     def origin(self) -> Origin | None:
-        """Where the version came from, None if that is not stored."""
+        """The origin of the version, None if it is not stored."""
         return _origin(self.feed, self.key, self.sequence)
 
     @property
@@ -141,8 +148,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Version(NamedTuple):
     """A version to be stored; ``body`` is None where bodies are not kept.
 
-    ``arrival_is_its_own`` says that the record arrives at the same time whenever it is delivered. ``known_shingles``
-    are the hashes of the text's shingles that occur in banks, 8 bytes each. Neither is stored.
+    ``arrival_is_its_own`` says that the time of arrival comes from the record, so that it is the same in every
+    delivery. ``known_shingles`` are the hashes of the text's shingles that occur in banks, 8 bytes each. Neither is
+    stored::
+
+        (stored,) = store.create([Version(record, "The council has approved the new budget.")])
+        stored.verdict  # None: the version is pending
     """
 
     record: Record
@@ -157,7 +168,7 @@ class Version(NamedTuple):
 
 
 class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A retraction of an id. ``event`` is the verdict event that answered it, stored so that a replay returns the same.
+    """A retraction of an id. ``event`` is its verdict event, stored so that a replay returns the same one.
 
     A retraction has no content: the second half of its reference is a digest of its place in the feed.
     """
@@ -172,7 +183,7 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def origin(self) -> Origin | None:
-        """Where the retraction came from, None if that is not stored."""
+        """The origin of the retraction, None if it is not stored."""
         return _origin(self.feed, self.key, self.sequence)
 
     @property
@@ -189,7 +200,7 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _encode: Final = msgspec.msgpack.Encoder().encode
 _RECORD_FIELDS: Final = Record.__struct_fields__.index("stamped_ms")
 _TOMBSTONE_FIELDS: Final = Tombstone.__struct_fields__.index("feed")
-"""How many fields are always encoded. Those after them, now and later, have None for a default."""
+"""How many fields are always encoded. All fields after them, including future ones, default to None."""
 
 
 def encode_record(record: Record) -> bytes:
@@ -205,10 +216,10 @@ def encode_tombstone(tombstone: Tombstone) -> bytes:
     return _encode_fields(tombstone, _TOMBSTONE_FIELDS)
 
 
-def _encode_fields(stored: Record | Tombstone, always: int) -> bytes:
+def _encode_fields(stored: Record | Tombstone, fields_min: int) -> bytes:
     values = msgspec.structs.astuple(stored)
     end = len(values)
-    while end > always and values[end - 1] is None:
+    while end > fields_min and values[end - 1] is None:
         end -= 1
     return _encode(values[:end])
 
@@ -217,9 +228,9 @@ class StoredVersion(NamedTuple):
     """A version as a store holds it.
 
     ``verdict`` is the verdict event's bytes, None while the version is pending. ``ends_at`` is the arrival of the id's
-    next version or tombstone, from which on this version is no longer in force; None while nothing followed.
-    ``released_from`` is the version that this one was flagged against until a person released it. Then ``verdict`` is
-    the release's event, so that no reader of verdicts can miss it.
+    next version or tombstone, which puts this version out of force; None while nothing has followed. ``released_from``
+    is the reference of the version that this one was flagged against until a person released it. Then ``verdict`` is
+    the event of the release, so that no reader of verdicts can miss it.
     """
 
     record: Record
@@ -229,23 +240,23 @@ class StoredVersion(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A reversed flag: the version ``reference`` gets ``event`` as its verdict, and no longer counts as near ``of``.
+    """A reversed flag: the version ``reference`` gets ``event`` as its verdict.
 
-    ``of`` is the reference of the version that it was flagged against.
+    It no longer counts as near the version that it was flagged against, whose reference is ``released_from``.
     """
 
     reference: bytes
     event: bytes
-    of: bytes
+    released_from: bytes
 
 
 def id_hash(article_id: str) -> bytes:
-    """Return the 16 bytes that stand for an id in every key."""
+    """Return the hash of an id, 16 bytes, which represents it in every key."""
     return hashlib.blake2b(article_id.encode(), digest_size=ID_HASH_BYTES).digest()
 
 
 def reference_of(article_id: str, content: bytes) -> bytes:
-    """Return the 32 bytes that name one version: its id's hash, and a digest of ``content``."""
+    """Return the reference of a version: the hash of its id and a digest of ``content``, 32 bytes."""
     return id_hash(article_id) + hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
@@ -260,10 +271,10 @@ def stretch_reference(first: bytes, stretch: int) -> bytes:
 
 
 class CapacityPlan(msgspec.Struct, frozen=True):
-    """What a store is made for: a block plan, and the number of articles that are expected in the window.
+    """The capacity that a store is created for: a block plan, and the expected number of articles in the window.
 
-    ``dupwatch store init --articles`` writes it into ``meta``. It is no setting: a store is bound to its settings by
-    the first consumer, as any other store, but that consumer is refused with another plan.
+    ``dupwatch store init --articles`` writes it into ``meta``. It is not a setting: the first consumer binds the store
+    to its settings, as for any other store, but a consumer with another plan is refused.
     """
 
     articles: Annotated[int, msgspec.Meta(ge=1)]
@@ -276,5 +287,5 @@ def encode_planned(planned: CapacityPlan) -> bytes:
 
 
 def decode_planned(value: bytes) -> CapacityPlan:
-    """Decode it. Unknown members are skipped. Raises ``ValueError``."""
+    """Decode the JSON in ``meta``. Unknown members are skipped. Raises ``ValueError``."""
     return msgspec.json.decode(value, type=CapacityPlan)

@@ -1,6 +1,6 @@
-"""What is remembered of a text beyond the window: when it was seen first and last, and how often.
+"""The memory of texts beyond the window: when each was seen first and last, and how often.
 
-A text is named by the digest of its normalised form (``Record.text_digest``, 16 bytes), whatever the id it comes under.
+A text is named by the digest of its normalised form (``Record.text_digest``, 16 bytes), whatever its article's id.
 """
 
 import struct
@@ -16,9 +16,9 @@ SEEN_BYTES: Final = _FORM.size
 
 
 class SeenTimes(NamedTuple):
-    """When a text was seen, by the arrivals of its articles: times in milliseconds since 1970.
+    """The times at which a text was seen: arrivals of its articles, in milliseconds since 1970.
 
-    ``last_sequence`` is the sequence of the last arrival. Only an arrival later than the last one adds to ``times``, so
+    ``last_sequence`` is the sequence of the last arrival. ``times`` counts only arrivals later than the last one, so
     that repeating a batch changes nothing; the true number may be higher.
     """
 
@@ -29,7 +29,7 @@ class SeenTimes(NamedTuple):
 
 
 class SeenChange(NamedTuple):
-    """A compare-and-set of what is remembered of a text: from ``before`` (None: nothing) to ``after``."""
+    """A compare-and-set of the entry of a text: from ``before`` (None: no entry) to ``after``."""
 
     digest: bytes
     before: SeenTimes | None
@@ -42,7 +42,7 @@ def encode_seen(seen: SeenTimes) -> bytes:
 
 
 def decode_seen(value: bytes) -> SeenTimes:
-    """Decode them. Raises ``ValueError`` for bytes that nobody can have written."""
+    """Decode the stored bytes. Raises ``ValueError`` if ``encode_seen`` cannot have written them."""
     try:
         seen = SeenTimes(*_FORM.unpack(value))
     except struct.error as error:
@@ -53,16 +53,16 @@ def decode_seen(value: bytes) -> SeenTimes:
 
 
 def merged(one: SeenTimes, other: SeenTimes) -> SeenTimes:
-    """Return what both together say at least: two memories of the same arrivals, as after a copy, count them once."""
+    """Merge two entries of a text; arrivals that both may have counted, as after a copy, count once."""
     last = max((one.last_ms, one.last_sequence), (other.last_ms, other.last_sequence))
     return SeenTimes(min(one.first_ms, other.first_ms), *last, max(one.times, other.times))
 
 
 class SeenEntries:
-    """What a store in memory remembers of texts, by digest, each with the time of writing. Not thread-safe."""
+    """The entries of a store in memory, by digest, each with the time of writing. Not thread-safe."""
 
     def __init__(self) -> None:
-        # In order of writing: the front is what may be forgotten next.
+        # In order of writing: the first may be forgotten next.
         self._entries: OrderedDict[bytes, tuple[int, SeenTimes]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -74,21 +74,21 @@ class SeenEntries:
         return [(digest, seen) for digest, (_, seen) in self._entries.items()]
 
     def read(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Return what is remembered of these texts."""
+        """Return the entries of these texts."""
         entries = (self._entries.get(digest) for digest in digests)
         return [None if entry is None else entry[1] for entry in entries]
 
     def change(self, changes: Sequence[SeenChange], now_ms: int) -> list[bool]:
-        """Carry out each compare-and-set; return where ``after`` is stored now."""
+        """Carry out each compare-and-set; return True where ``after`` is stored now."""
         stored = self.read([change.digest for change in changes])
-        for change, found in zip(changes, stored, strict=True):
-            if found == change.before:
+        for change, current in zip(changes, stored, strict=True):
+            if current == change.before:
                 self._entries[change.digest] = now_ms, change.after
                 self._entries.move_to_end(change.digest)
-        return [found in (change.before, change.after) for change, found in zip(changes, stored, strict=True)]
+        return [current in (change.before, change.after) for change, current in zip(changes, stored, strict=True)]
 
     def forget(self, before_ms: int, texts_max: int) -> int:
-        """Delete what was last seen and last written before that; look at no more than ``texts_max``."""
+        """Delete entries last seen and last written before ``before_ms``, of up to ``texts_max``; return how many."""
         forgotten = 0
         for _ in range(min(texts_max, len(self._entries))):
             digest, (written_ms, seen) = next(iter(self._entries.items()))

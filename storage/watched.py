@@ -1,4 +1,4 @@
-"""What stores report while they work, and the wrapper of a store that reports its calls, and lets them be prevented."""
+"""The events that stores report, and a wrapper that reports a store's calls and can prevent them."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +37,9 @@ Operation = Literal[
 StoreCall = Literal[
     Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
 ]
-"""All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
+"""All calls except ``together`` and ``close``: also those of commands, and of a run that opens its store."""
 TimedOperation = Literal[Operation, "commit"]
-"""``commit`` is all that a batch waits for besides its calls: its turn to write, and the commit with its flush."""
+"""``commit`` is the rest of a batch's waiting, after its calls: for its turn to write, and for the flushed commit."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
 ConnectionChange = Literal["opened", "refused", "lost"]
 
@@ -66,21 +66,21 @@ class StoreConnected(NamedTuple):
 
 
 class StoreRepeated(NamedTuple):
-    """A call repeats a question, after an error or because no answer came. Embedded stores never report this."""
+    """A call repeats a request, after an error or for lack of an answer. Embedded stores never report this."""
 
     operation: Operation
 
 
 StoreReport = Callable[[StoreCalled | StoreConnected | StoreRepeated], None]
-"""Takes what happens in a store; called from the threads that use it, and from its own."""
+"""Receives the events of a store; called from the threads that use it, and from its own."""
 
 
 class WatchedStore(Store):
-    """Passes each call to another store; so do the calls within ``together``: they are calls of the outermost store.
+    """A store that passes each call to another one, including the calls made within ``together``.
 
-    ``proceed`` is called before each call; what it raises is raised instead of making the call. ``report`` takes how
-    the calls of a run ended, and how long they took. Calls about nothing are not reported, since they ask nothing of a
-    store, nor are those that will be made again.
+    ``proceed`` is called before each call and prevents it by raising an error, which the caller gets. ``report``
+    receives the outcome and duration of each call of a run. Calls without items are not reported, since they cost
+    nothing; nor are calls that will be repeated.
     """
 
     def __init__(
@@ -92,20 +92,17 @@ class WatchedStore(Store):
 
     @classmethod
     def interruptible(cls, store: Store, proceed: Callable[[], None]) -> "WatchedStore":
-        """Return a store whose calls can be prevented between any two of them; one that is watched is wrapped once.
+        """Return a store that calls ``proceed`` before each call; a watched store is not wrapped twice.
 
-        A batch may need many calls. Between any two of them its thread reports progress, and may stop: what was written
-        so far is found again when the batch is judged again (docs/contributing/protocol.md).
+        A batch may need many calls. Between any two of them its thread reports progress and may stop: what was written
+        so far is found when the batch is judged again (docs/contributing/protocol.md).
         """
         if type(store) is cls and store.proceed is None:
             return cls(store.inner, store.report, proceed)
         return cls(store, proceed=proceed)
 
-    def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        """Make this call, about this number of items, and return its result.
-
-        Called for every call but ``together`` and ``close``.
-        """
+    def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+        """Make a call about this number of items and return its result: any call except ``together`` and ``close``."""
         if self.proceed is not None:
             self.proceed()
         report = self.report
@@ -124,84 +121,84 @@ class WatchedStore(Store):
 
     @override
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
-        return self._around("create", len(versions), partial(self.inner.create, versions))
+        return self._call("create", len(versions), partial(self.inner.create, versions))
 
     @override
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-        return self._around("retract", len(tombstones), partial(self.inner.retract, tombstones))
+        return self._call("retract", len(tombstones), partial(self.inner.retract, tombstones))
 
     @override
     def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        return self._around("read", len(references), partial(self.inner.read, references))
+        return self._call("read", len(references), partial(self.inner.read, references))
 
     @override
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        return self._around("sketches", len(references), partial(self.inner.sketches, references))
+        return self._call("sketches", len(references), partial(self.inner.sketches, references))
 
     @override
     def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
-        return self._around("latest", len(id_hashes), partial(self.inner.latest, id_hashes))
+        return self._call("latest", len(id_hashes), partial(self.inner.latest, id_hashes))
 
     @override
     def history(self, id_hash: bytes) -> list[StoredVersion | Tombstone]:
-        return self._around("history", 1, partial(self.inner.history, id_hash))
+        return self._call("history", 1, partial(self.inner.history, id_hash))
 
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        return self._around("bodies", len(references), partial(self.inner.bodies, references))
+        return self._call("bodies", len(references), partial(self.inner.bodies, references))
 
     @override
     def add(self, records: Sequence[Record]) -> None:
-        self._around("add", len(records), partial(self.inner.add, records))
+        self._call("add", len(records), partial(self.inner.add, records))
 
     @override
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
-        return self._around("look_up", len(keys), partial(self.inner.look_up, keys, bytes_max))
+        return self._call("look_up", len(keys), partial(self.inner.look_up, keys, bytes_max))
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
-        return self._around("seek", len(codes), partial(self.inner.seek, codes, postings_max))
+        return self._call("seek", len(codes), partial(self.inner.seek, codes, postings_max))
 
     @override
     def remove(self, records: Sequence[Record]) -> None:
-        self._around("remove", len(records), partial(self.inner.remove, records))
+        self._call("remove", len(records), partial(self.inner.remove, records))
 
     @override
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         items = len(verdicts) + len(removing)
-        return self._around("settle", items, partial(self.inner.settle, verdicts, removing))
+        return self._call("settle", items, partial(self.inner.settle, verdicts, removing))
 
     @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        return self._around("release", len(releases), partial(self.inner.release, releases))
+        return self._call("release", len(releases), partial(self.inner.release, releases))
 
     @override
     def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        return self._around("seen", len(digests), partial(self.inner.seen, digests))
+        return self._call("seen", len(digests), partial(self.inner.seen, digests))
 
     @override
     def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
-        return self._around("change_seen", len(changes), partial(self.inner.change_seen, changes))
+        return self._call("change_seen", len(changes), partial(self.inner.change_seen, changes))
 
     @override
     def forget_seen(self, before_ms: int, texts_max: int) -> int:
-        return self._around("forget_seen", texts_max, partial(self.inner.forget_seen, before_ms, texts_max))
+        return self._call("forget_seen", texts_max, partial(self.inner.forget_seen, before_ms, texts_max))
 
     @override
     def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
-        return self._around("scan_seen", 1, self.inner.scan_seen)
+        return self._call("scan_seen", 1, self.inner.scan_seen)
 
     @override
     def agree(self, settings: bytes) -> bytes:
-        return self._around("agree", len(settings), partial(self.inner.agree, settings))
+        return self._call("agree", len(settings), partial(self.inner.agree, settings))
 
     @override
     def settings(self) -> bytes | None:
-        return self._around("settings", 1, self.inner.settings)
+        return self._call("settings", 1, self.inner.settings)
 
     @override
     def planned(self) -> CapacityPlan | None:
-        return self._around("planned", 1, self.inner.planned)
+        return self._call("planned", 1, self.inner.planned)
 
     @override
     def together(self, work: Callable[[], Answer]) -> Answer:
@@ -209,23 +206,23 @@ class WatchedStore(Store):
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        return self._around("sweep", versions_max, partial(self.inner.sweep, before_ms, versions_max))
+        return self._call("sweep", versions_max, partial(self.inner.sweep, before_ms, versions_max))
 
     @override
     def newest_ms(self, before_ms: int) -> int | None:
-        return self._around("newest_ms", 1, partial(self.inner.newest_ms, before_ms))
+        return self._call("newest_ms", 1, partial(self.inner.newest_ms, before_ms))
 
     @override
     def scan(self) -> Iterator[StoredVersion | Tombstone]:
-        return self._around("scan", 1, self.inner.scan)
+        return self._call("scan", 1, self.inner.scan)
 
     @override
     def check(self) -> None:
-        self._around("check", 1, self.inner.check)
+        self._call("check", 1, self.inner.check)
 
     @override
     def stats(self) -> Stats:
-        return self._around("stats", 1, self.inner.stats)
+        return self._call("stats", 1, self.inner.stats)
 
     @override
     def close(self) -> None:
@@ -238,5 +235,5 @@ def _is_operation(name: StoreCall) -> TypeGuard[Operation]:
 
 
 def ending_of(error: BaseException) -> Ending:
-    """Return the ending of a call that raised this."""
+    """Return the ending of a call that raised this error."""
     return next((ending for kind, ending in _ENDINGS if isinstance(error, kind)), "error")

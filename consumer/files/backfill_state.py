@@ -1,4 +1,4 @@
-"""Where a backfill keeps its progress: beside its archive, under a name derived from archive and store.
+"""The files with a backfill's progress: next to its archive, named after archive and store.
 
 So the command finds its state from any working directory, and one archive can fill several stores. Earlier versions
 kept the state in the working directory, under the archive's name alone.
@@ -18,33 +18,33 @@ _DIGEST_CHARS: Final = 12
 
 
 class BackfillState(NamedTuple):
-    """The path that names of a backfill's files begin with, and what to tell the user about an older state, if any."""
+    """The path that a backfill's file names begin with, and a notice to the user about an older state, if any."""
 
     path: Path
     notice: str | None = None
 
 
 def named_state(path: Path, store: str) -> BackfillState:
-    """Return the named state; ConfigError where it belongs to a backfill into another store than ``store``."""
-    before = load(checkpoint_path(path))
-    if before is not None and before.store not in {None, store}:
+    """Return the named state. Raises ``ConfigError`` if it belongs to a backfill into another store."""
+    checkpoint = load(checkpoint_path(path))
+    if checkpoint is not None and checkpoint.store not in {None, store}:
         raise ConfigError(
-            f"{path} is the state of a backfill into {before.store}, but this one fills {store}; "
+            f"{path} is the state of a backfill into {checkpoint.store}, but this one fills {store}; "
             "name another --state, or omit it"
         )
     return BackfillState(path)
 
 
 def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> BackfillState:
-    """Return the state beside the archive, or a matching one that an earlier version left in the working directory.
+    """Return the state next to the archive, or a matching one that an earlier version left in the working directory.
 
-    ``is_empty`` says whether the store holds nothing. Raises ConfigError where the archive's folder is not writable.
+    ``is_empty`` tells whether the store is empty. Raises ``ConfigError`` if the archive's folder is not writable.
     """
     real = Path(os.path.realpath(archive))
     digest = hashlib.sha256(os.fsencode(store)).hexdigest()[:_DIGEST_CHARS]
-    own = real.with_name(f"{real.name}{_SUFFIX}-{digest}")
-    if checkpoint_path(own).exists():
-        return BackfillState(own)
+    state = real.with_name(f"{real.name}{_SUFFIX}-{digest}")
+    if checkpoint_path(state).exists():
+        return BackfillState(state)
     earlier = Path(archive.name + _SUFFIX)
     notice = None
     if checkpoint_path(earlier).exists():
@@ -57,20 +57,20 @@ def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> Ba
             f"the progress of the backfill cannot be saved in {real.parent}, which is not writable; "
             "name another place with --state FILE"
         )
-    return BackfillState(own, notice)
+    return BackfillState(state, notice)
 
 
 def _misfit(earlier: Path, archive: Path, store: str, is_empty: Callable[[], bool]) -> str | None:
-    """Return why an older state does not belong to this archive and store; None where it does, as far as it shows."""
+    """Return why an older state does not belong to this archive and store, None if it does, as far as it shows."""
     try:
-        before = load(checkpoint_path(earlier))
+        checkpoint = load(checkpoint_path(earlier))
     except ConfigError:
         return "it cannot be read"
-    if before is None or not _belongs_to(before, archive):
+    if checkpoint is None or not _belongs_to(checkpoint, archive):
         return "it belongs to another archive"
-    if before.store is not None:
-        return None if before.store == store else f"it belongs to the store {before.store}"
-    return "it belongs to another store: this one is empty" if before.counts.unique and is_empty() else None
+    if checkpoint.store is not None:
+        return None if checkpoint.store == store else f"it belongs to the store {checkpoint.store}"
+    return "it belongs to another store: this one is empty" if checkpoint.counts.unique and is_empty() else None
 
 
 def _belongs_to(checkpoint: Checkpoint, archive: Path) -> bool:

@@ -1,14 +1,15 @@
-"""A cache of the fingerprints of items of banks: one file, which is replaced as a whole.
+"""A cache of the fingerprints of bank items: one file, which is replaced as a whole.
 
 ::
 
     head      16 bytes of format, and the numbers of items, of shingles, of items with facts, and of bytes of facts
     seal      of the head, 32 bytes
     arrays    see ``_shapes``, one after the other
-    seal      of all before it, 32 bytes
+    seal      of everything before it, 32 bytes
 
-A seal is a keyed digest. Its key comes from the secret of the store and from all that fingerprints depend on, so a file
-of another store, and one that was changed, is not used. The name of the file is a digest of the same.
+A seal is a keyed digest. Its key comes from the secret of the store and from everything that fingerprints depend on, so
+that a file of another store and a changed file are not used. The file's name is a digest of what fingerprints depend
+on.
 """
 
 import hashlib
@@ -42,13 +43,13 @@ _Array = npt.NDArray[Any]
 
 
 class CacheIdentity(NamedTuple):
-    """All that cached fingerprints depend on, by name, and the key of seals of whoever may write them."""
+    """Everything that cached fingerprints depend on, by name, and the secret that the key of the seals comes from."""
 
     described: dict[str, str | int]
     seal_key: bytes
 
     def encode(self) -> bytes:
-        """Return what is described as canonical JSON, with the format and the byte order of this machine."""
+        """Return ``described`` as canonical JSON, with the format and the byte order of this machine."""
         described = self.described | {"format": FORMAT.decode(), "byte_order": sys.byteorder}
         return json.dumps(described, sort_keys=True, separators=(",", ":")).encode()
 
@@ -59,7 +60,7 @@ class CacheIdentity(NamedTuple):
 
 
 class BankCache:
-    """A folder with the fingerprints of items. No other fault of it than a warning reaches the caller."""
+    """A folder with the fingerprints of items. Its errors are logged as warnings and never reach the caller."""
 
     def __init__(self, folder: Path, identity: CacheIdentity, writing: FileWriting) -> None:
         self._path = folder / identity.name
@@ -68,7 +69,7 @@ class BankCache:
         self._version = _version(self._path)
 
     def load(self) -> ItemFingerprints | None:
-        """Return what the file has; None where there is none, or none that can be used."""
+        """Return the fingerprints in the file, None if it is missing or cannot be used."""
         try:
             with opened_regular(self._path) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
                 return _read(file, status.st_size, self._key)
@@ -81,14 +82,14 @@ class BankCache:
         return None
 
     def save(self, parts: Sequence[ItemFingerprints]) -> bool:
-        """Replace the file, unless another process has done so; return False where one is at it.
+        """Replace the file, unless another process has done so; return False while one is doing it.
 
-        A folder that cannot be written is logged.
+        Logs a warning if the folder cannot be written.
         """
         try:
             make_folders(self._path.parent, self._writing.mode)
             with locked_folder(self._path.parent, 0):
-                # A process with the same banks has computed the same.
+                # Another process has the same banks, so it has computed the same fingerprints.
                 if _version(self._path) == self._version:
                     pieces = _pieces(parts, self._key)
                     replace_with_pieces(self._path, self._path.with_suffix(".new"), pieces, self._writing)
@@ -127,7 +128,7 @@ _HEAD_BYTES: Final = len(FORMAT) + _NUMBERS.size
 
 
 def _shapes(head: _Head) -> list[tuple[type[np.unsignedinteger], tuple[int, ...]]]:
-    """Return type and shape of each array, in the order of ``_columns``."""
+    """Return the type and the shape of each array, in the order of ``_columns``."""
     return [
         (np.uint64, (head.items, DIGEST_WORDS)),
         (np.uint8, (head.items,)),
@@ -142,7 +143,7 @@ def _shapes(head: _Head) -> list[tuple[type[np.unsignedinteger], tuple[int, ...]
 
 
 def _columns(part: ItemFingerprints, offset: int) -> list[_Array]:
-    """Return the arrays of items that are numbered from ``offset`` on."""
+    """Return the arrays of these items, whose numbers start with ``offset``."""
     return [
         part.digests,
         part.texts.kinds,
@@ -157,7 +158,7 @@ def _columns(part: ItemFingerprints, offset: int) -> list[_Array]:
 
 
 def _pieces(parts: Sequence[ItemFingerprints], key: bytes) -> Iterator[bytes | memoryview]:
-    """Yield the file, piece by piece."""
+    """Yield the content of the file, piece by piece."""
     head = _Head.of(parts).encode()
     seal = _sealed(head, key)
     yield head
@@ -185,7 +186,7 @@ def _read(file: BufferedReader, size_bytes: int, key: bytes) -> ItemFingerprints
     head = _Head(*_NUMBERS.unpack(written[len(FORMAT) :]))
     shapes = _shapes(head)
     sizes = [np.dtype(kind).itemsize * prod(shape) for kind, shape in shapes]
-    # Before memory is taken for it.
+    # Checked before memory is allocated for the arrays.
     if size_bytes != _HEAD_BYTES + 2 * _SEAL_BYTES + sum(sizes):
         raise ValueError("it is incomplete")
     arrays = [np.empty(shape, kind) for kind, shape in shapes]
@@ -204,7 +205,7 @@ def _fingerprints(arrays: list[_Array]) -> ItemFingerprints:
     ends = np.cumsum(sizes, dtype=np.int64)
     if (items >= len(kinds)).any() or (with_facts >= len(kinds)).any() or ends[-1:].sum() != len(facts):
         raise ValueError("it contradicts itself")
-    # Each of the parts that were written is in order.
+    # Keys are in order within each part that was written, but not always across parts.
     is_ordered = bool((keys[1:] >= keys[:-1]).all())
     packed = facts.tobytes()
     by_place = zip(with_facts.tolist(), sizes.tolist(), ends.tolist(), strict=True)
@@ -217,12 +218,12 @@ def _fingerprints(arrays: list[_Array]) -> ItemFingerprints:
 
 
 def _sealed(content: bytes, key: bytes) -> "hashlib.blake2b":
-    """Return the digest that seals content, to which more can be added."""
+    """Return the digest that seals content; it can be updated with more content."""
     return hashlib.blake2b(content, key=key, digest_size=_SEAL_BYTES)
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes when a file is replaced; None where there is none."""
+    """Return a value that changes when the file is replaced, None if it is missing."""
     try:
         status = path.stat()
     except OSError:

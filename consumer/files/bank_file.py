@@ -1,9 +1,9 @@
 """The file of banks: JSON lines, one entry each, which are appended.
 
-Readers follow it by reading what was appended; a file that was replaced is read as a whole. Whoever changes it holds
-the ``flock`` of its folder, since the file is replaced when most of its lines are superseded. A process that is killed
-leaves at most an incomplete last line, which readers ignore and the next writer removes. A last line that an editor
-left without a line end is an entry like the others. Any other last line is an error: the file holds something else.
+Readers follow the file by reading the appended lines; a replaced file is read as a whole. Writers hold the ``flock`` of
+its folder, since the file is replaced when most of its lines are superseded. A killed process leaves at most an
+incomplete last line, which readers ignore and the next writer removes. A last line that an editor left without a line
+end is an entry like the others. Any other last line is an error: the file is not a file of banks.
 """
 
 import os
@@ -23,13 +23,13 @@ from storage.files import FileWriting, locked_folder, open_made, opened_regular,
 LOCK_S: Final = 10.0
 """How long to wait for another process that changes the file."""
 SUPERSEDED_MIN: Final = 1_000
-"""A file with so many superseded lines, and more of these than of others, is written anew."""
+"""A file is rewritten if it has more superseded lines than this, and more superseded lines than others."""
 _READ_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 256
 
 
 class FilePlace(NamedTuple):
-    """Up to where a file has been read: how many bytes and lines of it, the last of these bytes, and which file.
+    """The place up to which a file was read: bytes, lines, the last of these bytes, and the identity of the file.
 
     ``is_ended`` says that the last of these lines has a line end.
     """
@@ -44,9 +44,9 @@ class FilePlace(NamedTuple):
 
 
 class BankFile(BankLog):
-    """The file of banks at ``path``. One that does not exist has no banks for who changes it, and cannot be read.
+    """The file of banks at ``path``. A missing file cannot be read; the first change creates it.
 
-    From the first change on it holds the banks, so that the next change reads only what was appended.
+    The first change loads the banks into memory, so that the next one reads only what was appended.
     """
 
     def __init__(self, path: Path, writing: FileWriting) -> None:
@@ -66,7 +66,7 @@ class BankFile(BankLog):
     @override
     def change(self, change: BankLogChange) -> Sequence[Entry]:
         try:
-            # All writers lock the same folder, and a link is not replaced by a file.
+            # Resolved, so that all writers lock the same folder and no link is replaced by a file.
             path = self._path.resolve()
             with locked_folder(path.parent, LOCK_S):
                 place, banks = self._current(path)
@@ -74,7 +74,7 @@ class BankFile(BankLog):
                 after = banks.after(entries)
                 lines = (place.lines if place else 0) + len(entries)
                 left = len(after.banks) + len(after.items)
-                # Followers take an empty file for a damaged one.
+                # Not if nothing is left: readers consider an empty file damaged.
                 if left and lines - left > max(SUPERSEDED_MIN, left):
                     temporary = path.with_name(f"{path.name}.new")
                     replace_file(path, temporary, lines_of(after.entries()), self._writing)
@@ -86,39 +86,39 @@ class BankFile(BankLog):
 
     @override
     def close(self) -> None:
-        """Forget how far the file was read; it is open only while it is read or changed."""
+        """Forget how far the file was read. There is nothing to close: it is open only during a read or change."""
         self._place, self._banks, self._unread = None, None, NewEntries([], is_whole=False)
 
     def _current(self, path: Path) -> tuple[FilePlace | None, Banks]:
-        """Return how far the file goes, and the banks in it; None and no banks if there is no file."""
+        """Return the end of the file and the banks in it, or None and no banks if it is missing."""
         if not path.exists():
             self.close()
             return None, Banks.of(())
         if self._banks is None:
-            # What was read so far is not held; the next ``read`` returns it again, as the objects that are held here.
+            # Read all of it again, since earlier entries were not kept; the next ``read`` returns them again.
             self.close()
-        self._follow(path, holding=True)
-        assert self._banks is not None  # noqa: S101  # it is held
+        self._follow(path, keep_banks=True)
+        assert self._banks is not None  # noqa: S101  # keep_banks sets it
         return self._place, self._banks
 
-    def _follow(self, path: Path, *, holding: bool = False) -> None:
-        """Read what was appended, or the whole file if it was replaced. Raises ``BankError``, and reads nothing."""
-        found = _read(path, self._place)
-        if self._had_entries and found.is_whole and not found.entries:
-            # Truncated by mistake, or about to be written again: whoever removes all banks leaves lines that say so.
+    def _follow(self, path: Path, *, keep_banks: bool = False) -> None:
+        """Read what was appended, or the whole file if it was replaced. After a ``BankError`` nothing has changed."""
+        new = _read(path, self._place)
+        if self._had_entries and new.is_whole and not new.entries:
+            # Truncated by mistake, or about to be rewritten: the removal of all banks leaves lines that say so.
             raise BankError(f"the bank file {path} has become empty; restore it, or make banks in it again")
-        self._had_entries = self._had_entries or bool(found.entries)
-        if found.is_whole:
-            banks = Banks.of(found.entries) if holding or self._banks is not None else None
-            unread = NewEntries(found.entries, is_whole=True)
+        self._had_entries = self._had_entries or bool(new.entries)
+        if new.is_whole:
+            banks = Banks.of(new.entries) if keep_banks or self._banks is not None else None
+            unread = NewEntries(new.entries, is_whole=True)
         else:
-            banks = self._banks.after(found.entries) if self._banks is not None and found.entries else self._banks
-            unread = self._unread._replace(entries=[*self._unread.entries, *found.entries])
-        self._place, self._banks, self._unread = found.place, banks, unread
+            banks = self._banks.after(new.entries) if self._banks is not None and new.entries else self._banks
+            unread = self._unread._replace(entries=[*self._unread.entries, *new.entries])
+        self._place, self._banks, self._unread = new.place, banks, unread
 
 
 class _ReadResult(NamedTuple):
-    """What was read, and up to where."""
+    """The entries that were read, and the place where reading ended; ``is_whole`` if the whole file was read."""
 
     entries: list[Entry]
     place: FilePlace
@@ -126,17 +126,17 @@ class _ReadResult(NamedTuple):
 
 
 def _read(path: Path, since: FilePlace | None) -> _ReadResult:
-    """Return the entries of a file, or only those appended ``since``, if it still begins with what was read then.
+    """Return the entries appended ``since``, or all entries if the file does not begin with what was read then.
 
-    Raises ``BankError`` with the number of a line that is not a valid entry, or where the file cannot be read.
+    Raises ``BankError`` if the file cannot be read, or with the number of a line that is not a valid entry.
     """
     try:
         with opened_regular(path) as (descriptor, status):
             start = FilePlace(0, 0, b"", status.st_dev, status.st_ino, status.st_mtime_ns)
-            goes_on = since is not None and _goes_on(descriptor, status, since)
-            if since is not None and goes_on:
+            is_continued = since is not None and _is_continued(descriptor, status, since)
+            if since is not None and is_continued:
                 start = since._replace(modified_ns=status.st_mtime_ns)
-            return _ReadResult(*_entries(path, descriptor, start), is_whole=not goes_on)
+            return _ReadResult(*_entries(path, descriptor, start), is_whole=not is_continued)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise BanksMissing(
@@ -146,7 +146,7 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
 
 
 def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWriting) -> None:
-    """Write lines behind the last complete one: all of them, or none."""
+    """Write lines after the last complete one: all of them, or none."""
     size_bytes = 0 if place is None else place.size_bytes
     if place is not None and not place.is_ended:
         lines = b"\n" + lines
@@ -157,7 +157,7 @@ def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWrit
         if writing.durable:
             os.fsync(descriptor)
     except OSError:
-        # A full disk may have taken some of the lines: a change is made as a whole, or not at all.
+        # Some lines may have been written before the disk was full: a change is made as a whole, or not at all.
         with suppress(OSError):
             os.ftruncate(descriptor, size_bytes)
         raise
@@ -173,10 +173,10 @@ def _write(descriptor: int, data: bytes, place: int) -> None:
 
 
 def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry], FilePlace]:
-    """Return the entries of the complete lines from a place on."""
+    """Return the entries of the complete lines after a place, and the place where they end."""
     entries, size_bytes, lines = [], since.size_bytes, since.lines
     if not since.is_ended:
-        # The rest of its line comes first: the line end.
+        # Its last line was counted already; the line end comes first.
         lines -= 1
     os.lseek(descriptor, size_bytes, os.SEEK_SET)
     rest = b""
@@ -186,19 +186,19 @@ def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry]
             lines += 1
             size_bytes += len(line) + 1
             if line.strip():
-                entries.append(_decoded(path, lines, line))
+                entries.append(_decode(path, lines, line))
         if len(rest) > ENTRY_BYTES_MAX:
             raise BankError(f"the bank file {path}, line {lines + 1}: it has more than {ENTRY_BYTES_MAX:,} bytes")
     is_ended = not rest.strip() or _is_incomplete(rest)
     if not is_ended:
         lines += 1
         size_bytes += len(rest)
-        entries.append(_decoded(path, lines, rest))
+        entries.append(_decode(path, lines, rest))
     place = since._replace(size_bytes=size_bytes, lines=lines, tail=_tail(descriptor, size_bytes), is_ended=is_ended)
     return entries, place
 
 
-def _decoded(path: Path, number: int, line: bytes) -> Entry:
+def _decode(path: Path, number: int, line: bytes) -> Entry:
     try:
         return decode_entry(line)
     except BankError as error:
@@ -206,9 +206,9 @@ def _decoded(path: Path, number: int, line: bytes) -> Entry:
 
 
 def _is_incomplete(rest: bytes) -> bool:
-    """Return whether a last line without a line end is the beginning of an entry, whose writer was killed.
+    """Return whether a last line without a line end is an incomplete entry, whose writer was killed.
 
-    An object ends at its last brace, so no beginning of an entry is one. After a power loss zeros may follow.
+    An object ends with its last brace, so an incomplete entry is not valid JSON. After a power loss zeros may follow.
     """
     written = rest.rstrip(b"\0").lstrip()
     if written and not written.startswith(b"{"):
@@ -220,8 +220,8 @@ def _is_incomplete(rest: bytes) -> bool:
     return False
 
 
-def _goes_on(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:
-    """Return whether a file begins with what was read of it. An editor may have changed it without making it longer."""
+def _is_continued(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:
+    """Return whether a file still begins with what was read of it; an editor may change it and keep its length."""
     return (
         (status.st_dev, status.st_ino) == (since.device, since.inode)
         and (status.st_size > since.size_bytes or status.st_mtime_ns == since.modified_ns)

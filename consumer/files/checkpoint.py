@@ -1,7 +1,7 @@
 """The checkpoint of a run over a file: how far it got, and what it needs to resume.
 
-It lies beside the sink, and is written when the run begins and after each batch, once the sink is flushed. So the sink
-may have more than the checkpoint says, never less; ``FileSink`` cuts off the rest.
+It is next to the sink, and is written when the run begins and after each batch, once the sink is flushed. So the sink
+may have more than the checkpoint says, but never less; ``FileSink`` cuts off the rest.
 """
 
 import hashlib
@@ -29,18 +29,18 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 
 
 Beginning = Callable[[int], bytes]
-"""Reads at most this many of the first bytes of the input on disk. Raises ``SourceError``."""
+"""Returns at most this many of the first bytes of the input on disk. Raises ``SourceError``."""
 
 
 class FileHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Identifies a file: the hex SHA-256 of its first bytes on disk, and how many bytes those are."""
+    """The identity of a file: the hex SHA-256 of its first bytes on disk, and their number."""
 
     size_bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Records by outcome, over all runs over this source.
+    """The number of records by outcome, in all runs over this source.
 
     Their sum is the number of records, plus the dead letters of gzip data that ended early.
     """
@@ -57,11 +57,11 @@ class OutcomeCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a run got.
+    """The saved progress of a run.
 
-    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of all that
-    affects verdicts. ``finished``: the source was read to its end. ``emit`` says which verdicts the sink has, ``store``
-    which store a backfill fills; earlier versions wrote neither.
+    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of
+    everything that affects verdicts. ``finished`` is true once the source was read to its end. ``emit`` says which
+    verdicts the sink has, ``store`` which store a backfill fills; earlier versions wrote neither.
     """
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
@@ -101,7 +101,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def load(path: Path) -> Checkpoint | None:
-    """Read a checkpoint, None if there is none. Raises ``ConfigError`` for anything else found there."""
+    """Return the checkpoint in a file, None if there is none. Raises ``ConfigError`` if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
     except FileNotFoundError:
@@ -111,15 +111,15 @@ def load(path: Path) -> Checkpoint | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
             f"{path} is damaged, or was written by another version ({error}); "
-            "to start over, remove it together with the verdicts and dead letters beside it"
+            "to start over, remove it together with the verdicts and dead letters next to it"
         ) from error
 
 
 def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileHead:
-    """Return what identifies the file after it was read up to ``position``; ``before`` is what did so far.
+    """Return the identity of the file after it was read up to ``position``; ``before`` is its previous identity.
 
-    Only bytes that were read count: a feed that grows remains the same feed. They are read from the open file, not from
-    the file that has its name now.
+    Only bytes that were read count, so that a growing feed remains the same feed. They are read from the open file, not
+    from a file that may have its name by now.
     """
     size_bytes = min(HEAD_BYTES_MAX, position.offset)
     if size_bytes <= before.size_bytes:
@@ -129,7 +129,7 @@ def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileH
 
 
 def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
-    """Raise ``ConfigError`` unless the file begins with what earlier runs read. Its name may have changed."""
+    """Raise ``ConfigError`` unless the file begins with the bytes that earlier runs read. Its name may have changed."""
     head = checkpoint.head
     if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:
         raise ConfigError(
@@ -160,7 +160,7 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
     """Return the record time of the run that is about to begin.
 
     A resumed run keeps its time, so that every record keeps its arrival. New lines of a source that was read to its end
-    arrive later than those before them, even if the clock was set back meanwhile.
+    arrive later than the lines before them, even if the clock was set back in the meantime.
     """
     if checkpoint is None:
         return now_ms
@@ -170,9 +170,9 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
 
 
 class FileJournal(Journal):
-    """Keeps a checkpoint beside the sink. The first one is written before the first batch: it has the record time.
+    """A journal that keeps a checkpoint next to the sink, with the sizes of both outputs if they can be cut back.
 
-    It has the sizes of both outputs, if they can be cut back.
+    The first checkpoint, with the record time, is written before the first batch.
     """
 
     def __init__(
@@ -192,11 +192,11 @@ class FileJournal(Journal):
 
     @override
     def abandon(self) -> None:
-        """Do nothing: the run was asked to stop, and a later one begins after the last committed batch."""
+        """Do nothing: the run was asked to stop, and a later one resumes after the last committed batch."""
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Save where the batch ended, and the current sizes of the output files."""
+        """Save the end of the batch, and the current sizes of the output files."""
         before = self._checkpoint.counts
         outcomes = Counter(verdict.outcome for verdict in verdicts)
         counts = OutcomeCounts(
@@ -222,7 +222,7 @@ class FileJournal(Journal):
 
     @override
     def finish(self) -> None:
-        """Save that the source ended: lines added later belong to another run."""
+        """Save that the source was read to its end: lines added later belong to another run."""
         self._save(msgspec.structs.replace(self._checkpoint, finished=True))
 
     def _save(self, checkpoint: Checkpoint) -> None:

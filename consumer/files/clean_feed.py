@@ -1,4 +1,4 @@
-"""The records of unique articles on a stream, next to a sink of verdicts."""
+"""A sink that writes the records of unique articles to a stream, in addition to a sink of verdicts."""
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -10,9 +10,9 @@ from consumer.model.ports import JudgedRecord, ReleasingSink
 
 
 class CleanFeed(ReleasingSink):
-    """Writes the records of unique articles to a stream, byte for byte and in order; ``verdicts`` gets the verdicts.
+    """Writes the records of unique articles to ``out``, byte for byte and in order, and verdicts to ``verdicts``.
 
-    ``header`` returns the bytes before the first record, such as the header of a table. A stream cannot be cut back:
+    ``header`` returns the bytes before the first record, such as the header of a table. A stream cannot be cut back, so
     the records of a batch that is judged again after a crash are written again.
     """
 

@@ -1,4 +1,4 @@
-"""Keeps a run from writing to the file that it reads, or to its store, under any name."""
+"""Checks that a run does not write to the file that it reads or to its store, under any name."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ class RunInput(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the input."""
+        """The name of the input in messages."""
         ...
 
     def is_file(self, other: os.stat_result) -> bool:
@@ -25,21 +25,21 @@ class RunInput(Protocol):
 
 
 def check_apart(source: RunInput | None, written: Mapping[Path, str], store: DiskLocation | None) -> None:
-    """Raise ``ConfigError`` where a file that is written is the source, or belongs to the store.
+    """Raise ``ConfigError`` if a written file is the source or belongs to the store.
 
-    ``written`` says what goes into each file; a run that reads no file has no ``source``. Links and relative paths do
-    not hide a file: files are compared, not names.
+    ``written`` says what goes into each file; ``source`` is None if the run reads no file. Files are compared, not
+    their names, so links and relative paths make no difference.
     """
     for path, what in written.items():
-        found = _found(path)
-        if found is None:
+        status = _status(path)
+        if status is None:
             continue
-        if source is not None and source.is_file(found):
+        if source is not None and source.is_file(status):
             raise ConfigError(
                 f"the source {source.name} is the file {path}, which {what} would overwrite; "
                 "keep it, and name another --sink (a backfill: another --state)"
             )
-        if store is not None and _is_any(found, store.files):
+        if store is not None and _is_any(status, store.files):
             raise ConfigError(
                 f"{path}, which {what} would overwrite, belongs to the store {store.directory}; "
                 "keep it, and name another --sink (a backfill: another --state)"
@@ -47,7 +47,7 @@ def check_apart(source: RunInput | None, written: Mapping[Path, str], store: Dis
 
 
 def check_streams_apart(source: RunInput, streams: Sequence[BinaryIO]) -> None:
-    """Raise ``ConfigError`` where an output stream is redirected into the source, which would grow for ever."""
+    """Raise ``ConfigError`` if an output stream is redirected into the source, which would grow for ever."""
     for stream in streams:
         with suppress(UnsupportedOperation):
             if source.is_file(os.fstat(stream.fileno())):
@@ -58,7 +58,7 @@ def check_streams_apart(source: RunInput, streams: Sequence[BinaryIO]) -> None:
 
 
 def check_stream_unwritten(stream: BinaryIO, written: Mapping[Path, str]) -> None:
-    """Raise ``ConfigError`` where an output stream is redirected into a file that the run itself writes.
+    """Raise ``ConfigError`` if an output stream is redirected into a file that the run itself writes.
 
     ``written`` says what goes into each file.
     """
@@ -72,11 +72,11 @@ def check_stream_unwritten(stream: BinaryIO, written: Mapping[Path, str]) -> Non
                 )
 
 
-def _is_any(found: os.stat_result, paths: Sequence[Path]) -> bool:
-    return any(other is not None and os.path.samestat(found, other) for other in map(_found, paths))
+def _is_any(status: os.stat_result, paths: Sequence[Path]) -> bool:
+    return any(other is not None and os.path.samestat(status, other) for other in map(_status, paths))
 
 
-def _found(path: Path) -> os.stat_result | None:
+def _status(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Files, standard streams and nowhere as kinds of feeds."""
+"""Kinds of feeds: files, standard streams, and ``nowhere:``, which discards everything."""
 
 from pathlib import Path
 from typing import Final

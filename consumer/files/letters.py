@@ -1,4 +1,4 @@
-"""Dead letters in a file beside that of the verdicts, one line of JSON each: written, and read back."""
+"""Writes dead letters to a file next to that of the verdicts, one line of JSON each, and reads them back."""
 
 import base64
 import binascii
@@ -21,20 +21,20 @@ DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 WHOLE_LETTERS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "dead letters")
 """Keeps all letters of a file that has no checkpoint."""
 LINE_BYTES_MAX: Final = 16 << 20
-"""dupwatch writes no longer lines."""
+"""More than any line that dupwatch writes."""
 _LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
 
 
 def dead_letters_path(path: Path) -> Path:
-    """Return where the dead letters go whose verdicts go to ``path``."""
-    # A folder such as . has no name of its own.
+    """Return the path of the dead letters that belong to the verdicts in ``path``."""
+    # with_name would fail for a folder such as . that has no name.
     return path.parent / (path.name + DEAD_LETTERS_SUFFIX)
 
 
 class FileDeadLetters(DeadLetterSink):
-    """Appends letters to the file at ``path``, which one process at a time may do.
+    """Appends letters to the file at ``path``, one process at a time.
 
-    The file is created when the first letter comes. The parameters are those of ``FileSink``.
+    The file is created with the first letter. The parameters are those of ``FileSink``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class FileDeadLetters(DeadLetterSink):
 
 
 class FileLetterReader(LetterReader):
-    """Reads the letters in the file at ``path``; a line that is still being written is left out."""
+    """Reads the letters in the file at ``path``, except for a line that is still being written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -98,12 +98,12 @@ class FileLetterReader(LetterReader):
     def letter(self, position: str) -> Letter | None:
         if not is_number(position):
             raise ConfigError(f"invalid position {position!r}: in a file it is a line number")
-        wanted = str(int(position))
-        return next((letter for letter in self.letters() if letter.position == wanted), None)
+        line_number = str(int(position))
+        return next((letter for letter in self.letters() if letter.position == line_number), None)
 
     @override
     def progress(self) -> tuple[int, int]:
-        """Return both in bytes."""
+        """Return the bytes read and the size of the file."""
         return self._done_bytes, self._size_bytes
 
     def _lines(self, file: BinaryIO) -> Iterator[Letter]:
@@ -117,7 +117,7 @@ class FileLetterReader(LetterReader):
             number += 1
             self._done_bytes += len(line)
             try:
-                yield _of_line(number, _LETTER_DECODER.decode(line))
+                yield _letter(number, _LETTER_DECODER.decode(line))
             except (msgspec.DecodeError, UnicodeError, RecursionError, binascii.Error) as error:
                 raise SourceError(f"{self._path}, line {number} is not a dead letter: {error}") from error
 
@@ -125,21 +125,21 @@ class FileLetterReader(LetterReader):
         return SourceError(f"the dead letters {self._path} cannot be read: {error.strerror}")
 
 
-def _of_line(number: int, found: DeadLetter) -> Letter:
-    raw = found.raw_base64
-    # A text that was edited by hand may contain anything, lone surrogates too.
-    value = (found.raw or "").encode(errors="surrogatepass") if raw is None else base64.b64decode(raw, validate=True)
+def _letter(number: int, stored: DeadLetter) -> Letter:
+    raw = stored.raw_base64
+    # A text that was edited by hand may contain anything, even lone surrogates.
+    value = (stored.raw or "").encode(errors="surrogatepass") if raw is None else base64.b64decode(raw, validate=True)
     return Letter(
         position=str(number),
         time_ms=None,
         record_time_ms=None,
-        reason=found.reason,
-        detail=found.detail,
+        reason=stored.reason,
+        detail=stored.detail,
         origin=None,
-        place=f"{found.position.source}:{found.position.line}",
+        place=f"{stored.position.source}:{stored.position.line}",
         key=None,
         value=value,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
-        cut=found.cut,
+        size_bytes=stored.size_bytes,
+        sha256=stored.sha256,
+        cut=stored.cut,
     )

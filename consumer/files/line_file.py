@@ -1,8 +1,8 @@
 """A file of lines that grows at its end, plain or gzip, and can be cut back to its length after any write.
 
 A file whose name ends with .gz gets one gzip member per write. Members are independent, so a file that is cut back to
-the end of a write is valid, and a later run appends to it. By RFC 1952 a concatenation of members is a gzip file, and
-every reader accepts it.
+the end of a write is valid, and a later run can append to it. By RFC 1952 a concatenation of members is a gzip file,
+which every reader accepts.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ _BLOCK_BYTES: Final = 64 * 1024
 
 
 def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
-    """Raise ``ConfigError`` where a name promises a format that is not written for ``what``."""
+    """Raise ``ConfigError`` if the suffix of a name promises a format in which ``what`` is not written."""
     suffix = path.suffix.lower()
     written = {GZIP.suffix} if gzip else set()
     if suffix in _PACKED_SUFFIXES - written:
@@ -38,7 +38,7 @@ def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
 
 
 def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> None:
-    """Raise the ``SinkError`` that ``LineFile`` would raise for an existing file. Creates and changes nothing."""
+    """Raise the ``SinkError`` that ``LineFile`` would raise for a file. Creates and changes nothing."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -56,19 +56,19 @@ def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> 
 
 
 class WholeLines(NamedTuple):
-    """Keeps the whole lines of a file without a checkpoint, in which ``what`` is written.
+    """A rule that keeps the whole lines of a file without a checkpoint, which contains ``what``.
 
-    Its first line must start with ``start``: the end of a file of something else must not be cut off.
+    The first line must start with ``start``, so that nothing is cut off from another kind of file.
     """
 
     start: bytes
     what: str
 
     def kept_bytes(self, path: Path) -> int:
-        """Return how many bytes of the file are whole lines. Raises ``SinkError`` for another file, and ``OSError``."""
+        """Return how many bytes of the file are whole lines. Raises ``OSError``, and ``SinkError`` for another kind."""
         with path.open("rb") as file:
-            begins = file.read(len(self.start))
-            if not self.start.startswith(begins):
+            first_bytes = file.read(len(self.start))
+            if not self.start.startswith(first_bytes):
                 raise SinkError(f"{path} is not a file of {self.what}, so nothing is appended to it; name another file")
             end = file.seek(0, 2)
             while end:
@@ -84,9 +84,9 @@ class WholeLines(NamedTuple):
 class LineFile:
     """The file at ``path``, cut back to its first ``keep_bytes``, for one process at a time.
 
-    With None for ``keep_bytes`` it must be empty; ``why_not_append`` completes the error where it is not.
-    ``WholeLines`` says how much to keep of a file without a checkpoint. ``size_bytes`` is the length of the file after
-    the last complete write. Raises ``SinkError``, and then leaves no file behind that it created.
+    If ``keep_bytes`` is None, the file must be empty; if it is not, ``why_not_append`` completes the error.
+    ``WholeLines`` decides how much to keep of a file without a checkpoint. ``size_bytes`` is the length of the file
+    after the last complete write. If it raises ``SinkError``, it leaves no file behind that it created.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class LineFile:
             # Opening a named pipe would wait for its reader; it is refused below.
             self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
-            # Only now: nobody else adds lines any more.
+            # Only under the lock, when no other process adds lines.
             kept = keep_bytes.kept_bytes(path) if isinstance(keep_bytes, WholeLines) else keep_bytes
             _check_content(path, self._descriptor, kept, why_not_append)
             self.size_bytes = kept or 0
@@ -191,9 +191,9 @@ def _check_missing(path: Path, keep_bytes: int | None) -> None:
 
 def _check_content(path: Path, descriptor: int, keep_bytes: int | None, why_not_append: str) -> None:
     size_bytes = os.fstat(descriptor).st_size
-    begins = _first_bytes(path, len(_EMPTY_MEMBER) + 1) if size_bytes and _is_gzip(path) else b""
+    first_bytes = _first_bytes(path, len(_EMPTY_MEMBER) + 1) if size_bytes and _is_gzip(path) else b""
     if keep_bytes is None:
-        if size_bytes and begins != _EMPTY_MEMBER:
+        if size_bytes and first_bytes != _EMPTY_MEMBER:
             raise SinkError(
                 f"{path} is not empty, and {why_not_append}; name another file, or remove this one if it is not needed"
             )
@@ -203,7 +203,7 @@ def _check_content(path: Path, descriptor: int, keep_bytes: int | None, why_not_
             f"{path} has {size_bytes} bytes, but its checkpoint says {keep_bytes}; "
             "restore it, or remove it and its checkpoint to start again"
         )
-    if keep_bytes and _is_gzip(path) and not begins.startswith(GZIP.magic):
+    if keep_bytes and _is_gzip(path) and not first_bytes.startswith(GZIP.magic):
         raise SinkError(
             f"{path} is plain text, as an earlier version wrote it, and would be continued as gzip; "
             f"rename it and its checkpoint so that its name does not end with {GZIP.suffix}, and name that as the sink"

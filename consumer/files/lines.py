@@ -21,24 +21,24 @@ _REPEATS_MAX: Final = (1 << 32) - 2
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a file was read: ``line`` lines, which are ``offset`` bytes of decompressed input."""
+    """A position in a file: after ``line`` lines, which are ``offset`` bytes of decompressed input."""
 
     line: int = 0
     offset: int = 0
 
 
 def position_of(record: RawRecord) -> Position:
-    """Return the position behind a record of a file."""
+    """Return the position after a record of a file."""
     if not isinstance(record.end, Position):
         raise TypeError("a record of a file ends at a position")
     return record.end
 
 
 class Splitter(ABC):
-    """Splits a stream into records, the same ones however the stream is cut into chunks.
+    """Splits a stream into records, which do not depend on how the stream is cut into chunks.
 
-    Of a record over the limit, only the first bytes are kept; the rest is hashed as it passes. ``blank_lines`` counts
-    blank lines, which are not records; ``line_feed`` is one in the encoding of the stream.
+    Only the first bytes of a record over the limit are kept; the rest is hashed as it passes. ``blank_lines`` counts
+    blank lines, which are not records; ``line_feed`` is a line feed in the encoding of the stream.
     """
 
     def __init__(self, record_bytes_max: int, start: Position, encoding: str = "utf-8") -> None:
@@ -50,17 +50,17 @@ class Splitter(ABC):
 
     @property
     def position(self) -> Position:
-        """Return the position behind the last complete record."""
+        """Return the position after the last complete record."""
         return self._done
 
     @property
     def between_records(self) -> bool:
-        """Return whether nothing of the next record was seen yet."""
+        """Return whether no byte of the next record was read yet."""
         return self._partial.size_bytes == 0
 
     @property
     def quoted_bytes(self) -> int:
-        """Return how much was seen of a record whose last quote is not closed yet; 0 if there is none."""
+        """Return how many bytes were read of a record whose last quote is not closed yet, 0 if there is none."""
         return 0
 
     def line_feeds(self, data: bytes) -> int:
@@ -73,24 +73,24 @@ class Splitter(ABC):
 
     @abstractmethod
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
-        """Yield the records that end in this chunk; to be exhausted before the next chunk is fed."""
+        """Yield the records that end in this chunk. The iterator must be exhausted before the next call."""
 
     @abstractmethod
     def finish(self) -> RawRecord | None:
         """Return the last record, if it has no line end."""
 
     def abandon(self, fault: BadRecord) -> RawRecord:
-        """Return the record at which the input became unreadable, which stands for all that would have followed.
+        """Return the record at which the input became unreadable, which stands for the rest of the input.
 
-        The position behind it is its beginning, so a later run reads it once the input is complete. The position counts
-        one more line than there is, which marks that the break was answered.
+        Its end is the position where it begins, so that a later run reads it once the input is complete. This position
+        counts one line too many, as a mark that the fault was answered.
         """
         partial, start = self._partial, self._done
         self.restart(Position(start.line + 1, start.offset))
         return partial.record(start, self._done, fault)
 
     def restart(self, position: Position) -> None:
-        """Continue at a position of which nothing was seen yet."""
+        """Continue with a new record at this position."""
         self._done = position
         self._partial = self._new_record()
 
@@ -107,7 +107,7 @@ class LineSplitter(Splitter):
 
     def __init__(self, record_bytes_max: int, start: Position) -> None:
         super().__init__(record_bytes_max, start)
-        self._blank = _blank_lines(_held_bytes_max(record_bytes_max))
+        self._blank = _blank_lines(_kept_bytes_max(record_bytes_max))
 
     @override
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
@@ -129,10 +129,10 @@ class LineSplitter(Splitter):
         return None if self.between_records else self._end(b"")
 
     def _skip_blank(self, chunk: bytes, at: int) -> int:
-        """Skip a run of blank lines in one step, and return where it ends: a few bytes of gzip hold millions."""
+        """Skip a sequence of blank lines in one step, since a few bytes of gzip may hold millions; return its end."""
         run = self._blank.match(chunk, at)
         if run is None:
-            raise AssertionError("a run of blank lines may be empty")
+            raise AssertionError("the pattern also matches zero lines")
         lines = chunk.count(b"\n", at, run.end())
         self.blank_lines += lines
         self._done = Position(self._done.line + lines, self._done.offset + run.end() - at)
@@ -147,21 +147,21 @@ class LineSplitter(Splitter):
         return line.record(start, self._done, line_feed=line_feed)
 
 
-def _held_bytes_max(record_bytes_max: int) -> int:
-    """Return how many bytes of a record are held before the rest is only hashed.
+def _kept_bytes_max(record_bytes_max: int) -> int:
+    """Return how many bytes of a record are kept before the rest is only hashed.
 
-    More than a record or a dead letter may have: the last may be a carriage return, which does not belong to it.
+    One more than a record or a dead letter may have, since the last may be a carriage return of the line end.
     """
     return max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1
 
 
 def _blank_lines(line_bytes_max: int) -> "re.Pattern[bytes]":
-    """Return a pattern of any number of blank lines with their ends, as ``PartialRecord.is_blank`` knows them."""
+    """Return a pattern for any number of blank lines with their ends, as ``PartialRecord.is_blank`` defines them."""
     return re.compile(rb"(?:\s{0,%d}\n|%b\r?\n)*+" % (min(line_bytes_max, _REPEATS_MAX), BOM_UTF8))
 
 
 class PartialRecord:
-    """One record as it arrives, piece by piece, with what may be the beginning of its line end."""
+    """A record that arrives piece by piece, with a possible beginning of its line end."""
 
     __slots__ = ("_carriage_return", "_digest", "_head", "_held_back", "_record_bytes_max", "size_bytes")
 
@@ -180,17 +180,17 @@ class PartialRecord:
             self._hash(self._digest, piece)
             return
         self._head += piece
-        if len(self._head) > _held_bytes_max(self._record_bytes_max) + len(self._carriage_return) - 1:
+        if len(self._head) > _kept_bytes_max(self._record_bytes_max) + len(self._carriage_return) - 1:
             self._digest = hashlib.sha256()
             self._hash(self._digest, bytes(self._head))
             del self._head[DEAD_LETTER_RAW_BYTES_MAX:]
 
     def is_blank(self) -> bool:
-        """Return whether this is a line of white space, or of a byte order mark alone."""
+        """Return whether this line has only white space, or only a byte order mark."""
         return self._digest is None and (not self._head or self._head.isspace() or self._head in _MARK_ALONE)
 
     def is_empty(self) -> bool:
-        """Return whether this is a line end alone."""
+        """Return whether this line has nothing but its line end."""
         return self._digest is None and (not self._head or self._head == self._carriage_return)
 
     def record(
@@ -202,7 +202,7 @@ class PartialRecord:
         line_feed: bytes = b"",
         table: TableLayout | None = None,
     ) -> RawRecord:
-        """Return the whole record; ``fault`` takes precedence over faults of its own."""
+        """Return the whole record; ``fault`` takes precedence over a fault of the record itself."""
         data = bytes(self._head)
         sha256: bytes | None = None
         if self._digest is None:
@@ -222,7 +222,7 @@ class PartialRecord:
         )
 
     def _hash(self, digest: "hashlib._Hash", piece: bytes) -> None:
-        """Hash all but a last carriage return, which may belong to the line end."""
+        """Hash a piece except a final carriage return, which may belong to the line end."""
         piece = self._held_back + piece
         self._held_back = self._carriage_return if piece.endswith(self._carriage_return) else b""
         digest.update(piece.removesuffix(self._carriage_return))

@@ -42,29 +42,29 @@ from storage.files import FileWriting
 
 _SAMPLES_MAX: Final = 100
 _FRAMED_RECORDS_MIN: Final = 8
-"""So many records at the beginning of a feed tell whether it is JSON within something else.
+"""How many records at the beginning of a feed tell whether it is JSON within another format.
 
-Fewer do not: a program may write a line or two of its own log before the first article.
+Fewer are not enough: a program may write a line or two of its own log before the first article.
 """
 _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 160
 _FIRST_LINE_BYTES_MAX: Final = 4096
 _FEED_NAME_CHARS_MAX: Final = 16
 _FEED_DIGEST_BYTES: Final = 4
-"""What tells files of one name apart in the origins of records. Every record has both."""
+"""The length of the digest that distinguishes files of one name in the origins of records."""
 
 
 class FeedGate(Gate):
-    """Admits batches until too many records of the feed are bad.
+    """A gate that admits batches until too many records of the feed are bad.
 
     A few bad records become dead letters. Many of them mean another format, another encoding or a wrong mapping: the
     run ends with its own exit code, and says what the feed seems to be.
 
-    A file can be read again, so the batch that crosses the limit is neither judged nor rejected: when the settings or
+    A file can be read again, so the batch that exceeds the limit is neither judged nor rejected: once the settings or
     the feed are corrected, the run resumes before it. A stream cannot, so its records are answered before the run ends.
 
     A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
-    format shows that none can be. One whose first records are a log or an event stream is refused behind them.
+    format shows that none can be. A feed whose first records are a log or an event stream is refused after them.
     ``good_before`` counts articles of earlier runs over the same file.
     """
 
@@ -92,53 +92,52 @@ class FeedGate(Gate):
         self._records += len(batch.records)
         self._good += len(batch.records) - len(rejections)
         self._window = self._limit.after(self._window, len(batch.records), len(rejections))
-        shows = self._records - len(batch.records) < _FRAMED_RECORDS_MIN <= self._records
-        if rejections and (self._limit.exceeded(self._window) or (shows and self._is_framed())):
+        reaches_min = self._records - len(batch.records) < _FRAMED_RECORDS_MIN <= self._records
+        if rejections and (self._limit.exceeded(self._window) or (reaches_min and self._is_framed())):
             line = batch.records[-1].line if self._streams else batch.records[0].line
-            self._refusal = self._refused(line)
+            self._refusal = self._refuse(line)
         elif batch.last:
-            self._refusal = self._refused_whole(batch.records[0].line)
+            self._refusal = self._refuse_whole_feed(batch.records[0].line)
         if self._refusal is not None and not self._streams:
             raise self._refusal
 
     @override
     def after_commit(self) -> None:
-        """Raise ``TooManyDeadLetters`` if a stream has too many: all that was read of it is answered now."""
+        """Raise ``TooManyDeadLetters`` if a stream has too many: everything read from it is answered by now."""
         if self._refusal is not None:
             raise self._refusal
 
     @override
     def at_end(self) -> None:
         """Raise ``TooManyDeadLetters`` if a stream has ended without any article."""
-        if self._streams and (refusal := self._refused_whole(None)) is not None:
+        if self._streams and (refusal := self._refuse_whole_feed(None)) is not None:
             raise refusal
 
     def _is_framed(self) -> bool:
-        """Return whether the feed shows what it is before it has enough records for the limit."""
+        """Return whether the feed shows its format before it has enough records for the limit."""
         if self._good or self._is_table() or self._limit.share_max == 1:
             return False
         return framing(self._rejected()) is not None
 
-    def _refused_whole(self, line: int | None) -> TooManyDeadLetters | None:
+    def _refuse_whole_feed(self, line: int | None) -> TooManyDeadLetters | None:
         seen, bad = totals(self._window)
         if not self._records or bad <= self._limit.share_max * seen:
             return None
-        found = self._guess()
-        return (
-            self._refused(line) if not self._good or (not self._resumes and found is not None and found.whole) else None
-        )
+        guessed = self._guess()
+        has_no_articles = not self._good or (not self._resumes and guessed is not None and guessed.whole)
+        return self._refuse(line) if has_no_articles else None
 
-    def _refused(self, line: int | None) -> TooManyDeadLetters:
+    def _refuse(self, line: int | None) -> TooManyDeadLetters:
         seen, bad = totals(self._window)
         ((reason, _),) = Counter(rejection.letter.reason for rejection in self._samples).most_common(1)
         first = next(rejection for rejection in self._samples if rejection.letter.reason == reason)
-        found = self._guess()
+        guessed = self._guess()
         where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
         why = (
             f"Line {first.record.line}: {cut(first.letter.detail, _DETAIL_CHARS_MAX)}. Correct the feed, or set"
             " source.poison_share_max=1 for dead letters"
-            if found is None
-            else found.sentence
+            if guessed is None
+            else guessed.sentence
         )
         return TooManyDeadLetters(
             f"{bad:,} of {seen:,} records of {self._name} cannot be judged ({reason}){where}. {why}"
@@ -159,9 +158,9 @@ class FeedGate(Gate):
 class FileOptions(NamedTuple):
     """The options of files and standard input as sources.
 
-    ``checkpoint`` is the file that keeps progress, None for a run that cannot be resumed; ``before`` is what is in it.
-    ``settings``, ``emit`` and ``store`` are kept there too. ``limit`` ends a run with too many bad records, and
-    ``fields`` help to say why they are bad. ``form`` is the format of the file. The articles of an ``archive`` arrived
+    ``checkpoint`` is the file that keeps progress, None for a run that cannot be resumed; ``before`` is its content.
+    ``settings``, ``emit`` and ``store`` are saved there too. ``limit`` ends a run with too many bad records, and
+    ``fields`` help to explain why they are bad. ``form`` is the format of the file. Articles of an ``archive`` arrived
     when they were published.
     """
 
@@ -178,11 +177,11 @@ class FileOptions(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """How a run that may be resumed continues a file as its sink.
+    """The continuation of a sink's files by a run that can be resumed.
 
-    ``marks`` say how much of earlier runs to keep, None where the run begins with empty files; ``why_not_append`` is
-    why it then cannot append to a file that is not empty, as a clause of the error. A sink that is opened without a
-    continuation keeps all whole lines: nobody cuts it back.
+    ``marks`` say how much of earlier runs to keep, None if the run begins with empty files. Then ``why_not_append`` is
+    the clause of the error that says why the run cannot append to a file that is not empty. A sink that is opened
+    without a continuation keeps all whole lines: no run cuts it back.
     """
 
     marks: OutputSizes | None
@@ -190,17 +189,17 @@ class Continuation(NamedTuple):
 
     @property
     def verdicts_bytes(self) -> int | None:
-        """How much of the file of verdicts to keep."""
+        """How many bytes of the file of verdicts to keep."""
         return None if self.marks is None else self.marks.verdicts_bytes
 
     @property
     def dead_letters_bytes(self) -> int | None:
-        """How much of the dead letters to keep."""
+        """How many bytes of the dead letters to keep."""
         return None if self.marks is None else self.marks.dead_letters_bytes
 
 
 def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
-    """Open a file, or standard input, where the checkpoint says."""
+    """Open a file at the position of its checkpoint, or standard input."""
     options = opening.own_options(FileOptions)
     before = options.before
     path = None if url == STREAM else Path(url)
@@ -223,10 +222,10 @@ def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
         if source.streams or options.checkpoint is None:
             return NoJournal()
         first = Checkpoint(source=url, began_ms=started_ms, settings=options.settings) if before is None else before
-        now = msgspec.structs.replace(
+        current = msgspec.structs.replace(
             first, source=url, began_ms=started_ms, finished=False, emit=options.emit, store=options.store
         )
-        return FileJournal(options.checkpoint, now, source.beginning, outputs, options.writing)
+        return FileJournal(options.checkpoint, current, source.beginning, outputs, options.writing)
 
     return OpenedSource(source, source.name, arrivals, gate, journal)
 
@@ -246,9 +245,9 @@ def _arrivals(
 
 
 def _feed_identity(url: str, source: FileSource) -> bytes:
-    """Return what tells one feed from another, even after lines were appended: its path, and its first line.
+    """Return a digest of a feed's path and first line, which stays the same when lines are appended.
 
-    Every export of a table has the same header, so a table counts with its first two lines.
+    Every export of a table has the same header, so for a table the first two lines count.
     """
     lines = source.beginning(_FIRST_LINE_BYTES_MAX).split(b"\n", 2)
     first = b"\n".join(lines[: 2 if source.is_table else 1])
@@ -256,54 +255,54 @@ def _feed_identity(url: str, source: FileSource) -> bytes:
 
 
 def open_file(url: str, opening: SinkArguments) -> OpenedSink:
-    """Open a file for verdicts; that of its dead letters lies beside it."""
+    """Open a file for verdicts, and a file next to it for dead letters."""
     path, letters = Path(url), dead_letters_path(Path(url))
-    found = opening.found_options(Continuation)
-    if found is None:
+    continuation = opening.found_options(Continuation)
+    if continuation is None:
         check_suffix(path, opening.what, gzip=False)
         check_apart(None, {path: "the verdicts"}, opening.store)
         return OpenedSink(
             FileSink(path, WHOLE_VERDICTS, opening.writing, emit=opening.emit),
             lambda: FileDeadLetters(letters, WHOLE_LETTERS, opening.writing),
         )
-    why_not = found.why_not_append
+    why_not, keep_bytes = continuation.why_not_append, continuation.dead_letters_bytes
     return OpenedSink(
-        FileSink(path, found.verdicts_bytes, opening.writing, emit=opening.emit, why_not_append=why_not),
-        lambda: FileDeadLetters(letters, found.dead_letters_bytes, opening.writing, why_not_append=why_not),
+        FileSink(path, continuation.verdicts_bytes, opening.writing, emit=opening.emit, why_not_append=why_not),
+        lambda: FileDeadLetters(letters, keep_bytes, opening.writing, why_not_append=why_not),
     )
 
 
 def open_stream(_url: str, opening: SinkArguments) -> OpenedSink:
-    """Write verdicts to standard output, and dead letters to standard error."""
+    """Return sinks that write verdicts to standard output and dead letters to standard error."""
     streams = opening.streams or Streams(sys.stdout.buffer, sys.stderr.buffer)
     return OpenedSink(StreamSink(streams.out, emit=opening.emit), lambda: StreamDeadLetters(streams.err))
 
 
 def open_nowhere(_url: str, _opening: SinkArguments) -> OpenedSink:
-    """Discard verdicts and dead letters."""
-    nowhere = NullSink()
-    return OpenedSink(nowhere, lambda: nowhere)
+    """Return sinks that discard verdicts and dead letters."""
+    sink = NullSink()
+    return OpenedSink(sink, lambda: sink)
 
 
 @contextmanager
 def open_letters(url: str, _opening: SinkArguments) -> Iterator[LetterReader]:
-    """Open the dead letters beside a file of verdicts, or a file of letters that is named itself."""
+    """Open the dead letters of a file of verdicts, or a file of dead letters that is named itself."""
     yield FileLetterReader(_letters_path(Path(url)))
 
 
 def _letters_path(path: Path) -> Path:
     if path.name.endswith(DEAD_LETTERS_SUFFIX):
         return path
-    beside = dead_letters_path(path)
+    letters = dead_letters_path(path)
     try:
-        has_none = path.exists() and not beside.exists()
+        has_none = path.exists() and not letters.exists()
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from error
     if has_none:
-        raise ConfigError(f"{path} has no dead letters: there is no {beside.name} beside it")
-    return beside
+        raise ConfigError(f"{path} has no dead letters: there is no {letters.name} next to it")
+    return letters
 
 
 def no_letters(_url: str, _opening: SinkArguments) -> AbstractContextManager[LetterReader]:
-    """Raise ``ConfigError``: what was written to a stream cannot be read back."""
+    """Raise ``ConfigError``, since a stream cannot be read back."""
     raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")

@@ -1,6 +1,6 @@
 """Splits a stream of bytes into the rows of a table, CSV or TSV, in bounded memory for any input.
 
-A row is not decoded here: it keeps its bytes and its position. A regular expression finds its end in one step.
+Rows are not decoded here: each keeps its bytes and its position. A regular expression finds its end in one step.
 """
 
 import re
@@ -16,11 +16,11 @@ from consumer.model.record import RawRecord, TableLayout
 
 _BLANK: Final = re.compile(rb"(?:\r?\n)*+")
 _QUOTED: Final = re.compile(rb'"(?:[^"]++|"")*+')
-"""A quoted field up to its closing quote, or to the end."""
+"""A quoted field up to its closing quote or the end of the input, without the closing quote."""
 
 
 class _Patterns(NamedTuple):
-    """A whole ``row`` with its line end, and all ``fields`` of one that have a separator behind them."""
+    """Patterns for a whole ``row`` with its line end, and for all ``fields`` of a row that a separator follows."""
 
     row: "re.Pattern[bytes]"
     fields: "re.Pattern[bytes]"
@@ -38,9 +38,9 @@ def _patterns(separator: str) -> _Patterns:
 class RowSplitter(Splitter):
     """Splits a stream into rows.
 
-    A row ends with a line feed outside quotes; a carriage return before it belongs to the line end. Quotes count at the
-    beginning of a field, where two of them within it stand for one. A row in which text follows a closing quote is
-    invalid, and ends with that line. An empty line is not a row. Lines are counted within quotes too.
+    A row ends with a line feed outside quotes; a carriage return before it belongs to the line end. Only a field that
+    begins with a quote is quoted; two quotes within it stand for one. A row with text after a closing quote is invalid,
+    and ends with that line. An empty line is not a row. Lines are counted within quotes too.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RowSplitter(Splitter):
         self._patterns = _patterns(separator)
         self._encoding = encoding
         self._table = table
-        # Stands for what was seen of the row: patterns go on after it as after all of that.
+        # Stands for the part of the row in earlier chunks: after it, patterns continue as they would after that part.
         self._seen = b""
         self._ends_with_line = False
         self._line_feeds = 0
@@ -74,22 +74,22 @@ class RowSplitter(Splitter):
     @override
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
         unit_bytes = self._encoding.unit_bytes
-        data = self._cut_unit + self._behind_answered(chunk)
-        whole = len(data) - len(data) % unit_bytes
-        data, self._cut_unit = data[:whole], data[whole:]
+        data = self._cut_unit + self._skip_cut_unit(chunk)
+        whole_bytes = len(data) - len(data) % unit_bytes
+        data, self._cut_unit = data[:whole_bytes], data[whole_bytes:]
         text = self._seen + self._encoding.ascii_units(data)
-        behind = len(self._seen)
+        seen_bytes = len(self._seen)
         at = 0
         while at < len(text):
             if self.between_records:
                 at = self._skip_empty(text, at)
             end = self._end_of_row(text, at)
-            begin = max(at - behind, 0) * unit_bytes
+            begin = max(at - seen_bytes, 0) * unit_bytes
             self._line_feeds += text.count(b"\n", at, end or len(text))
             if not end:
                 self._partial.extend(data[begin:])
                 return
-            self._partial.extend(data[begin : (end - 1 - behind) * unit_bytes])
+            self._partial.extend(data[begin : (end - 1 - seen_bytes) * unit_bytes])
             record = self._end(self.line_feed)
             if record is not None:
                 yield record
@@ -110,8 +110,8 @@ class RowSplitter(Splitter):
         self._ends_with_line = False
         self._line_feeds = 0
 
-    def _behind_answered(self, chunk: bytes) -> bytes:
-        """Skip the rest of a code unit whose beginning ended the input of an earlier run, and was answered there."""
+    def _skip_cut_unit(self, chunk: bytes) -> bytes:
+        """Skip the rest of a code unit whose beginning was at the end of an earlier run's input, which answered it."""
         rest = -self._done.offset % self._encoding.unit_bytes if self.between_records else 0
         if rest == 0:
             return chunk
@@ -119,10 +119,10 @@ class RowSplitter(Splitter):
         return chunk[rest:]
 
     def _skip_empty(self, text: bytes, at: int) -> int:
-        """Skip a run of empty lines in one step, and return where it ends."""
+        """Skip a sequence of empty lines in one step, and return the offset of its end."""
         run = _BLANK.match(text, at)
         if run is None:
-            raise AssertionError("a run of empty lines may be empty")
+            raise AssertionError("the pattern also matches zero lines")
         lines = text.count(b"\n", at, run.end())
         self.blank_lines += lines
         offset = self._done.offset + (run.end() - at) * self._encoding.unit_bytes
@@ -130,7 +130,7 @@ class RowSplitter(Splitter):
         return run.end()
 
     def _end_of_row(self, text: bytes, at: int) -> int:
-        """Return the end of the row that begins there; if it has none yet, note its state and return 0."""
+        """Return the end of the row that begins at ``at``; if it is not there yet, save the state and return 0."""
         if self._ends_with_line:
             return text.find(b"\n", at) + 1
         whole = self._patterns.row.match(text, at)

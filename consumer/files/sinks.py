@@ -16,21 +16,21 @@ from consumer.model.ports import DeadLetterSink, Emit, JudgedRecord, Rejection, 
 from consumer.model.verdict import SCHEMA, Verdict
 from storage.files import FileWriting
 
-NO_CHECKPOINT: Final = "there is no checkpoint beside it that records which run wrote it"
-"""Why a run does not append to a file that has something in it."""
+NO_CHECKPOINT: Final = "there is no checkpoint next to it that records which run wrote it"
+"""Why a run does not append to a file that is not empty."""
 WHOLE_VERDICTS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "verdicts")
 """Keeps all verdicts of a file that has no checkpoint."""
 
 
 class FileSink(ReleasingSink):
-    """Appends verdicts to the file at ``path``, which one process at a time may do.
+    """Appends verdicts to the file at ``path``, one process at a time.
 
-    ``keep_bytes`` comes from the checkpoint of an earlier run: what lies beyond belongs to a batch that was not
-    committed, and is cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
-    ``why_not_append`` completes the error for a file that is not. With ``WHOLE_VERDICTS`` every verdict in the file is
-    kept, and what is left of one that was being written when a process was killed is cut off. ``flush`` waits for the
-    disk if ``writing`` says so. ``emit`` selects the verdicts. They are compressed where the name ends with .gz. Raises
-    ``SinkError``, and then leaves no file behind that it created.
+    ``keep_bytes`` comes from the checkpoint of an earlier run: the bytes after it belong to a batch that was not
+    committed, and are cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
+    if it is not, ``why_not_append`` completes the error. With ``WHOLE_VERDICTS`` every verdict in the file is kept, and
+    only an incomplete last one, left by a killed process, is cut off. ``flush`` waits for the disk if ``writing`` says
+    so. ``emit`` selects the verdicts. They are compressed if the name ends with .gz. If it raises ``SinkError``, it
+    leaves no file behind that it created.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FileSink(ReleasingSink):
         self._file.close()
 
     def discard(self) -> None:
-        """Close the file, and remove it if it was created here: nothing was written, and the run does not begin."""
+        """Close the file, and remove it if it was created here and is empty, since the run does not begin."""
         self._file.discard()
 
 
@@ -100,7 +100,7 @@ class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
 
 
 class NullSink(UnbufferedOutput, ReleasingSink, DeadLetterSink):
-    """Accepts verdicts and dead letters, and writes neither: the result of the run is what it leaves in the store."""
+    """Discards verdicts and dead letters, for runs whose result is in the store."""
 
     @override
     def emit(self, answers: Sequence[JudgedRecord]) -> None: ...
@@ -120,7 +120,7 @@ def selected_events(answers: Sequence[JudgedRecord], emit: Emit) -> list[bytes]:
 
 
 def _is_reported(verdict: Verdict) -> bool:
-    """Return whether ``duplicates`` selects a verdict: a flag, or one that a bank has something to say about."""
+    """Return whether ``duplicates`` selects a verdict: a flag, or an article that a bank denies."""
     return verdict.outcome == "duplicate" or is_denied(verdict)
 
 
@@ -130,9 +130,9 @@ def released_events(answer: JudgedRecord, emit: Emit) -> list[bytes]:
 
 
 def write_bytes(stream: BinaryIO, what: str, data: bytes) -> None:
-    """Write something and flush it; raises ``SinkError``, which calls it ``what``.
+    """Write data to a stream and flush it. Raises ``SinkError``, whose message names the data ``what``.
 
-    A stream that broke is redirected to /dev/null, so that anything else printed to it does not fail as well.
+    A broken stream is redirected to /dev/null, so that later output to it does not fail too.
     """
     try:
         stream.write(data)
@@ -154,6 +154,6 @@ def _silence(stream: BinaryIO) -> None:
         descriptor = stream.fileno()
     except io.UnsupportedOperation:
         return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, descriptor)
+    os.close(null_device)

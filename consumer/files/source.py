@@ -27,13 +27,13 @@ STREAM: Final = "-"
 class FileSource(Source):
     """Reads the file at ``path``, or standard input (None), from a position on.
 
-    The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end at the
-    time when it is reached; a last line without a line end is a record then. Anything else (standard input, a named
-    pipe) is delivered without waiting for more, and can only be read from its beginning.
+    The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end when it
+    is reached; a last line without a line end is a record then. Any other input (standard input, a named pipe) is
+    delivered without waiting for more, and can only be read from its beginning.
 
-    Of a table, ``header`` has the bytes before the first row once they are read; no record has them. Where the start is
-    behind a line that had no end then, ``missing_line_end`` has one, once the first record is read. Raises
-    ``SourceError``, for a wrong header of a regular file at once, and ``ConfigError``.
+    Once the first record of a table is read, ``header`` has the bytes before it. If the start is after a line that had
+    no line end at that time, ``missing_line_end`` has one, once the first record is read. Raises ``ConfigError`` and
+    ``SourceError``, for a wrong header of a regular file already in the constructor.
     """
 
     def __init__(self, path: Path | None, limits: ReadLimits, start: Position, form: FileForm = JSON_LINES) -> None:
@@ -46,7 +46,7 @@ class FileSource(Source):
         self._separator = form.separator(path)
         self._splitter: Splitter = LineSplitter(limits.record_bytes_max, start)
         self._read_bytes = 0
-        self._break_answered = False
+        self._fault_answered = False
         self._descriptor: int | None = None
         try:
             self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY)
@@ -67,9 +67,9 @@ class FileSource(Source):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver batches; damaged or truncated compressed data becomes one last record with a fault.
+        """Yield batches; damaged or truncated compressed data becomes one last record with a fault.
 
-        Raises ``SourceError`` where a quote stays open; the records before it are delivered.
+        Raises ``SourceError`` if a quote stays open, after the records before it.
         """
         records: list[RawRecord] = []
         size_bytes = 0
@@ -89,12 +89,12 @@ class FileSource(Source):
             yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
 
     def progress(self) -> tuple[int, int | None]:
-        """Return how many bytes of the file on disk were read, and how many there are; None for a stream."""
+        """Return the number of bytes read from disk, and the size of the file, None for a stream."""
         total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
         return self._read_bytes, total_bytes
 
     def beginning(self, bytes_max: int) -> bytes:
-        """Return the first bytes of the open file, even if its name was given to another; of a stream, none."""
+        """Return the first bytes of the open file, even if another file has its name by now; none for a stream."""
         if self._streams:
             return b""
         try:
@@ -124,8 +124,8 @@ class FileSource(Source):
 
     def is_file(self, other: os.stat_result) -> bool:
         """Return whether the input is this regular file, under any name."""
-        own = os.fstat(self._open_descriptor())
-        return stat.S_ISREG(own.st_mode) and os.path.samestat(own, other)
+        status = os.fstat(self._open_descriptor())
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other)
 
     @override
     def close(self) -> None:
@@ -135,12 +135,12 @@ class FileSource(Source):
 
     def _records(self) -> Iterator[RawRecord | None]:
         """Yield the records, and None where a stream has no more at the moment."""
-        codec, raw = self._opened()
+        codec, raw = self._open_input()
         chunks = raw if codec is None else codec.decompress(raw, _CHUNK_BYTES)
         if self._separator is not None:
             chunks = self._rows(chunks, self._separator)
         elif codec is not None:
-            chunks = self._behind_start(chunks)
+            chunks = self._skip_to_start(chunks)
         try:
             for chunk in chunks:
                 yield from self._splitter.feed(chunk)
@@ -149,7 +149,7 @@ class FileSource(Source):
                 if self._streams:
                     yield None
         except BadRecord as fault:
-            yield from self._broken_off(fault)
+            yield from self._unreadable_rest(fault)
             return
         if self._splitter.quoted_bytes:
             yield from self._open_quote()
@@ -158,13 +158,13 @@ class FileSource(Source):
             yield last
 
     def _rows(self, chunks: Iterator[bytes], separator: str) -> Iterator[bytes]:
-        """Read the header of a table, and return the input behind it and behind the start."""
+        """Read the header of a table, and return the input after the header and the start."""
         opened = self._opened_table(chunks, separator)
         self.header, self._splitter = opened.header, opened.splitter
         if self._start.offset < opened.start.offset:
             self._start = opened.start
         self._splitter.restart(self._start)
-        return self._behind_start(opened.chunks)
+        return self._skip_to_start(opened.chunks)
 
     def _check_header(self, separator: str) -> None:
         """Raise ``SourceError`` for a wrong header of a regular file, before the run creates anything."""
@@ -183,10 +183,10 @@ class FileSource(Source):
             raise SourceError(f"the header of {self._name} {error}") from error
 
     def _open_quote(self) -> Iterator[RawRecord | None]:
-        """Raise ``SourceError`` for a row whose quote stays open, on a stream after a dead letter of it.
+        """Raise ``SourceError`` for a row whose quote stays open; on a stream, after yielding it for a dead letter.
 
-        A file can be read again from this row on. Nothing within the quote is taken for rows: anybody may have written
-        it.
+        A file can be read again from this row on. The text within the quote is never read as rows: an author could
+        forge them.
         """
         why = (
             f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed within "
@@ -197,22 +197,22 @@ class FileSource(Source):
         yield None
         raise SourceError(f"{self._name}: {why}. All rows before it are judged: close the quote and run again")
 
-    def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
-        """Yield what is left where the input became unreadable, unless an earlier run has answered that already.
+    def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
+        """Yield the last records where the input became unreadable, unless an earlier run has answered the fault.
 
-        While the input grows within the same line, it is the same break.
+        While the input grows within the same line, it is the same fault.
         """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()
             if last is not None:
                 yield last
-        if self._break_answered and self._splitter.position.offset == self._start.offset:
+        if self._fault_answered and self._splitter.position.offset == self._start.offset:
             self._splitter.restart(self._start)
         else:
             yield self._splitter.abandon(fault)
 
-    def _opened(self) -> tuple[Codec | None, Iterator[bytes]]:
-        """Return the input's codec, and all its bytes; for a plain file of lines those from the start position on."""
+    def _open_input(self) -> tuple[Codec | None, Iterator[bytes]]:
+        """Return the input's codec and all its bytes; for an uncompressed file of lines, only those after the start."""
         if self._streams:
             raw = self._raw()
             opening = b""
@@ -231,7 +231,7 @@ class FileSource(Source):
         offset = self._start.offset
         try:
             if os.fstat(self._open_descriptor()).st_size < offset:
-                raise self._shorter()
+                raise self._too_short()
             if offset and os.pread(self._open_descriptor(), 1, offset - 1) != self._splitter.line_feed:
                 self.missing_line_end = self._splitter.line_feed
             self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
@@ -239,7 +239,7 @@ class FileSource(Source):
             raise self._error(error) from error
 
     def _from_beginning(self) -> Iterator[bytes]:
-        """Yield all of a regular file, without moving the place where ``_raw`` reads."""
+        """Yield the whole regular file, without moving the offset at which ``_raw`` reads."""
         at = 0
         try:
             while chunk := os.pread(self._open_descriptor(), _CHUNK_BYTES, at):
@@ -256,8 +256,8 @@ class FileSource(Source):
         except OSError as error:
             raise self._error(error) from error
 
-    def _behind_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Skip decompressed input up to the start. Its count of lines tells whether a break at its end was answered."""
+    def _skip_to_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the decompressed input after the start; the line count tells whether a fault there was answered."""
         left = self._start.offset
         lines = 0
         chunk = b""
@@ -267,14 +267,14 @@ class FileSource(Source):
                 lines += self._splitter.line_feeds(chunk)
                 chunk = next(chunks)
         except (BadRecord, StopIteration):
-            raise self._shorter() from None
+            raise self._too_short() from None
         passed = chunk[:left]
         if self._start.offset > len(self.header) and not self._splitter.ends_line(passed):
             self.missing_line_end = self._splitter.line_feed
         lines += self._splitter.line_feeds(passed) + (passed != b"" and not self._splitter.ends_line(passed))
-        self._break_answered = self._start.line > lines
-        if self._break_answered:
-            # The line at the break was counted, but not read.
+        self._fault_answered = self._start.line > lines
+        if self._fault_answered:
+            # The line with the fault was counted, but not read.
             self._splitter.restart(Position(lines, self._start.offset))
         if left < len(chunk):
             yield chunk[left:]
@@ -285,7 +285,7 @@ class FileSource(Source):
             raise SourceError(f"{self._name} was closed while it was read")
         return self._descriptor
 
-    def _shorter(self) -> SourceError:
+    def _too_short(self) -> SourceError:
         return SourceError(
             f"{self._name} is shorter than the {self._start.offset} bytes that an earlier run read of it; "
             "restore it, or start again with another sink"

@@ -1,4 +1,4 @@
-"""Files as tables: which files are CSV or TSV, and how one is opened."""
+"""Tables: tells which files are CSV or TSV, and opens them."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -26,9 +26,9 @@ _SEPARATORS: Final = {"jsonl": None, "csv": ",", "tsv": "\t"}
 
 
 class FileForm(NamedTuple):
-    """The format of a file, None for that in its name, and the encoding of tables.
+    """The format of a file, None to take it from the name, and the encoding of tables.
 
-    ``fields`` name the columns of a table that make an article.
+    ``fields`` name the columns of a table that make up an article.
     """
 
     format: FileFormat | None = None
@@ -36,9 +36,9 @@ class FileForm(NamedTuple):
     fields: FieldPaths = FieldPaths()
 
     def separator(self, path: Path | None) -> str | None:
-        """Return what separates the fields of this file, or of standard input; None for JSON lines.
+        """Return the separator of fields in this file, or in standard input; None for JSON lines.
 
-        Raises ``ConfigError`` if JSON lines are to have another encoding than UTF-8.
+        Raises ``ConfigError`` for JSON lines with another encoding than UTF-8.
         """
         separator = _SEPARATORS[self.format or _named_format(path)]
         if separator is None and encoding_named(self.encoding).name != UTF_8:
@@ -53,7 +53,7 @@ JSON_LINES: Final = FileForm("jsonl")
 
 
 def _named_format(path: Path | None) -> FileFormat:
-    """Return the format that a name says, before the suffix of a compression."""
+    """Return the format of a file by the suffix of its name, before any suffix of a compression."""
     suffixes = [] if path is None else [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _PACKED:
         suffixes.pop()
@@ -61,7 +61,7 @@ def _named_format(path: Path | None) -> FileFormat:
 
 
 class OpenedTable(NamedTuple):
-    """A table whose header was read. The rows begin at ``start``; ``chunks`` are all of the input again.
+    """A table whose header was read. The rows begin at ``start``; ``chunks`` has the whole input from its beginning.
 
     ``header`` is everything before the rows, byte for byte.
     """
@@ -73,12 +73,12 @@ class OpenedTable(NamedTuple):
 
 
 def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
-    """Read the header of a table. Raises ``ValueError``, which says what is wrong with it.
+    """Read the header of a table. Raises ``ValueError``, whose message says what is wrong with the header.
 
-    Input that ends or breaks off within its header has no rows. Where it breaks off, the chunks have what there is of
-    the header, without a byte order mark and empty lines, and raise the fault.
+    Input that ends or breaks off within its header has no rows. If it breaks off, the chunks have the part of the
+    header that could be read, without a byte order mark and empty lines, and then raise the fault.
     """
-    beginning = _Beginning(chunks)
+    beginning = _ReplayedBeginning(chunks)
     first = b""
     for chunk in beginning:
         first += chunk
@@ -89,17 +89,17 @@ def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, se
     def splitter(start: Position, table: TableLayout | None = None) -> RowSplitter:
         return RowSplitter(limits.record_bytes_max, start, separator, encoding, table)
 
-    reading = splitter(Position(0, mark_bytes))
-    header = _header(reading, chain([first[mark_bytes:]], beginning), limits)
+    header_splitter = splitter(Position(0, mark_bytes))
+    header = _header(header_splitter, chain([first[mark_bytes:]], beginning), limits)
     if beginning.fault is not None and (header is None or not header.line_end):
-        return OpenedTable(splitter(Position()), Position(), b"", beginning.again(reading.position.offset))
-    if reading.quoted_bytes:
+        return OpenedTable(splitter(Position()), Position(), b"", beginning.replay(header_splitter.position.offset))
+    if header_splitter.quoted_bytes:
         raise ValueError("has a quote that is not closed")
-    start, table = reading.position, None
+    start, table = header_splitter.position, None
     if header is not None:
         table = read_header(header, separator, encoding.name, form.fields)
         start = position_of(header)
-    chunks = in_units(beginning.again(), encoding.unit_bytes)
+    chunks = in_units(beginning.replay(), encoding.unit_bytes)
     return OpenedTable(splitter(start, table), start, beginning.seen()[: start.offset], chunks)
 
 
@@ -108,16 +108,16 @@ def in_units(chunks: Iterator[bytes], unit_bytes: int) -> Iterator[bytes]:
     left = b""
     for chunk in chunks:
         data = left + chunk
-        whole = len(data) - len(data) % unit_bytes
-        left = data[whole:]
-        if whole:
-            yield data[:whole]
+        whole_bytes = len(data) - len(data) % unit_bytes
+        left = data[whole_bytes:]
+        if whole_bytes:
+            yield data[:whole_bytes]
     if left:
         yield left
 
 
 def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) -> RawRecord | None:
-    """Return the first row; None if there is none, or if its quote stays open. All that was read stays in memory."""
+    """Return the first row, None if there is none or its quote stays open. Everything read stays in memory."""
     left_bytes = limits.record_bytes_max
     for chunk in chunks:
         header = next(splitter.feed(chunk), None)
@@ -129,8 +129,8 @@ def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) 
     return None if splitter.quoted_bytes else splitter.finish()
 
 
-class _Beginning(Iterator[bytes]):
-    """The beginning of input, which is read twice. Where the input breaks off it ends, with a ``fault``."""
+class _ReplayedBeginning(Iterator[bytes]):
+    """Input whose beginning can be read twice. If the input breaks off, this ends, and ``fault`` says why."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self.fault: BadRecord | None = None
@@ -153,8 +153,8 @@ class _Beginning(Iterator[bytes]):
         """Return the bytes read so far."""
         return b"".join(self._seen)
 
-    def again(self, offset: int = 0) -> Iterator[bytes]:
-        """Yield the input from an offset on that was seen, and raise what broke it off."""
+    def replay(self, offset: int = 0) -> Iterator[bytes]:
+        """Yield the input again, from an offset that was read, and raise the fault, if any."""
         yield self.seen()[offset:]
         if self.fault is not None:
             raise self.fault

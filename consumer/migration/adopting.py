@@ -1,8 +1,9 @@
-"""The judge of a fill: existing verdicts stand, and only what has no verdict is judged.
+"""The judge of a fill: it adopts existing verdicts, and judges only versions without one.
 
-A new store is filled beside one in force, whose verdicts have been sent. Judged again with other settings, an article
-that readers know as unique might become a duplicate, and the next copy of it be kept: the same story twice. So a
-verdict is adopted unchanged, with the fingerprint and keys of the new settings. See docs/operate/migration.md.
+A new store is filled while another one is in force, whose verdicts have been sent. If an article that was sent as
+unique were judged again with other settings, it might become a duplicate, and its next copy might be kept: the same
+story twice. So verdicts are adopted unchanged, with the fingerprint and keys of the new settings. See
+docs/operate/migration.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ from consumer.judge.settings import STRETCHES_LIMIT
 from consumer.judge.stretches import NewStretch, Replay, in_stretch, is_delivery_of, may_return, placements_in
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import VersionBuilder
-from consumer.migration.seen_copy import merge_seen, seen_as
-from consumer.migration.stand_ins import left_out
+from consumer.migration.seen_copy import merge_seen, seen_by_new_digest
+from consumer.migration.stand_ins import drop_spare_keys
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
@@ -39,7 +40,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(slots=True)
 class AdoptionCounts:
-    """Counts of adopted verdicts; ``flagged_now`` and ``kept_now`` count what the new settings would change."""
+    """Counts of adopted verdicts; ``flagged_now`` and ``kept_now`` count those that the new settings would change."""
 
     kept: int = 0
     duplicates: int = 0
@@ -56,11 +57,11 @@ class AdoptionCounts:
 
 @dataclass(slots=True)
 class AdoptingJudge(Detector):
-    """Adopts the verdicts of ``in_force``, the store in force (None where there is none), and judges the rest.
+    """A judge that adopts the verdicts of the store ``in_force`` (None if there is none), and judges the rest.
 
-    Verdicts are adopted with their arrivals, and postings are written only for what was kept; of many equal texts that
-    were kept because the old settings could not compare them, for a few (``stand_ins``). Repeated after a crash
-    anywhere, the result is the same. For one process; nobody else may judge into the store meanwhile.
+    Verdicts are adopted with their arrivals, and postings are written only for kept versions. If many equal texts were
+    kept because the old settings could not compare them, only a few get postings (``stand_ins``). After a crash at any
+    moment, repeating gives the same result. For one process; no other one may judge into the store at the same time.
     """
 
     in_force: Store | None = None
@@ -68,75 +69,76 @@ class AdoptingJudge(Detector):
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Adopt what the store in force has verdicts of, and judge the rest."""
-        # The store in force may be far away: it is asked before the store that is filled is locked.
-        known = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        in_force = self._judged_in_force([arrived for arrived in batch if isinstance(arrived, Version)])
+        """Adopt the verdicts that the store in force has, and judge the rest."""
+        # The store in force may be far away, so it is read before the new store is locked.
+        tombstones = self._tombstones_in_force([item for item in batch if isinstance(item, Tombstone)])
+        in_force = self._judged_in_force([item for item in batch if isinstance(item, Version)])
 
         def work(adoption: "_Adoption") -> list[VerdictEvent]:
             events = adoption.adopt(in_force)
-            rest = [known.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
-            answers = adoption.attempt.judge(rest)
-            events |= {arrived.reference: event for arrived, event in zip(rest, answers, strict=True)}
-            return [events[arrived.reference] for arrived in batch]
+            unjudged = [tombstones.get(item.reference, item) for item in batch if item.reference not in events]
+            answers = adoption.attempt.judge(unjudged)
+            events |= {item.reference: event for item, event in zip(unjudged, answers, strict=True)}
+            return [events[item.reference] for item in batch]
 
         with self.tally.settling():
             return self._together(work)
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
-        """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
+        """Adopt the verdicts that the store in force has for these versions; return their events by reference."""
         in_force = self._judged_in_force(versions)
         return self._together(lambda adoption: adoption.adopt(in_force))
 
     def _together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
-        """Do all that is done for a batch at once, and keep what it has counted and learned."""
+        """Run ``work`` within ``Store.together``, and keep what its last attempt has counted and learned."""
 
-        def attempted() -> tuple[_Adoption, _Answer]:
+        def run_attempt() -> tuple[_Adoption, _Answer]:
             adoption = _Adoption(self.attempt())
             return adoption, work(adoption)
 
-        adoption, answer = self.store.together(attempted)
+        adoption, answer = self.store.together(run_attempt)
         self.keep(adoption.attempt.learned)
         self.adopted.add(adoption.adopted)
         return answer
 
     def _judged_in_force(self, versions: Sequence[Version]) -> "_InForceBatch":
-        """Return what the store in force has of these versions."""
+        """Return the counterparts of these versions in the store in force, and its memory of their texts."""
         if self.in_force is None or not versions:
             return _InForceBatch((), {})
-        found = self.in_force.read([version.reference for version in versions])
-        pairs = zip(versions, found, strict=True)
-        first = {version.reference: each for version, each in pairs if each is not None}
-        stored: dict[bytes, StoredVersion | None] = {**first}
-        stored |= self._stretches_in_force([version for version in versions if version.reference in first], first)
+        read = self.in_force.read([version.reference for version in versions])
+        pairs = zip(versions, read, strict=True)
+        first_stretches = {version.reference: entry for version, entry in pairs if entry is not None}
+        stored: dict[bytes, StoredVersion | None] = {**first_stretches}
+        delivered = [version for version in versions if version.reference in first_stretches]
+        stored |= self._stretches_in_force(delivered, first_stretches)
         judged = [
-            _Counterpart(version, version._replace(record=in_stretch(version.record, each.record.stretch or 0)), each)
+            _Counterpart(version, version._replace(record=in_stretch(version.record, entry.record.stretch or 0)), entry)
             for version in versions
-            if (each := stored.get(version.reference)) is not None and each.verdict is not None
+            if (entry := stored.get(version.reference)) is not None and entry.verdict is not None
         ]
         if not self.seen_ms:
             return _InForceBatch(judged, {})
-        digests = ((each.stored.record.text_digest, each.adopting.record.text_digest) for each in judged)
-        return _InForceBatch(judged, seen_as(self.in_force, digests))
+        digests = ((pair.stored.record.text_digest, pair.adopting.record.text_digest) for pair in judged)
+        return _InForceBatch(judged, seen_by_new_digest(self.in_force, digests))
 
     def _stretches_in_force(
-        self, versions: Sequence[Version], first: Mapping[bytes, StoredVersion]
+        self, versions: Sequence[Version], first_stretches: Mapping[bytes, StoredVersion]
     ) -> dict[bytes, StoredVersion | None]:
-        """Return the stretches of the store in force that these deliveries belong to, where that is not the first.
+        """Return the stretches of the store in force, by reference, for deliveries that may belong to a later one.
 
-        None for a delivery that would begin a stretch there: the store in force has not judged it.
+        A stretch is None if the delivery would begin it, so that the store in force has not judged it.
         """
-        assert self.in_force is not None  # noqa: S101  # the caller has asked
-        returning = [version for version in versions if may_return(version.record, first[version.reference])]
-        # Whatever limit that store has.
+        assert self.in_force is not None  # noqa: S101  # the caller has checked
+        returning = [version for version in versions if may_return(version.record, first_stretches[version.reference])]
+        # The highest limit, since that of the store in force is unknown.
         placements = placements_in(self.in_force, returning, STRETCHES_LIMIT)
         return {
             reference: placement.stored if isinstance(placement, Replay) else None
             for reference, placement in placements.items()
         }
 
-    def _known_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
-        """Return these tombstones as the store in force has them."""
+    def _tombstones_in_force(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
+        """Return the tombstones in the store in force that have these references."""
         if self.in_force is None:
             return {}
         references = {tombstone.reference for tombstone in tombstones}
@@ -149,22 +151,22 @@ class AdoptingJudge(Detector):
 
 
 class _Counterpart(NamedTuple):
-    """A version that was delivered, the stretch to adopt for it, and that stretch as the store in force has it."""
+    """A delivered version, the stretch to adopt for it, and that stretch as stored in the store in force."""
 
     delivered: Version
     adopting: Version
     stored: StoredVersion
 
     @property
-    def is_its_delivery(self) -> bool:
-        """Whether the stretch is known to have begun with this delivery."""
+    def began_with_delivery(self) -> bool:
+        """Whether this delivery is known to have begun the stretch."""
         return is_delivery_of(self.delivered.record, self.stored.record)
 
 
 class _InForceBatch(NamedTuple):
-    """What the store in force has of a batch: the versions with a verdict, and what it remembers of texts.
+    """The data of a batch in the store in force: the versions with a verdict, and the memory of texts.
 
-    ``seen`` has the texts whose digest is another one now, by that one.
+    ``seen`` has the entries of texts whose digest has changed, by their new digest.
     """
 
     judged: Sequence[_Counterpart]
@@ -173,33 +175,36 @@ class _InForceBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Adoption:
-    """One attempt to adopt and judge a batch; ``adopted`` counts for this attempt alone."""
+    """One attempt to adopt and judge a batch; ``adopted`` counts this attempt only."""
 
     attempt: Attempt
     adopted: AdoptionCounts = field(default_factory=AdoptionCounts)
 
     def adopt(self, in_force: _InForceBatch) -> dict[bytes, VerdictEvent]:
-        """Adopt the verdicts of the store in force; return their events by the references of what was delivered."""
-        returning = self._returning([each for each in in_force.judged if not each.is_its_delivery])
-        judged = [each for each in in_force.judged if each.delivered.reference not in returning]
+        """Adopt the verdicts of the store in force; return their events by the references of the deliveries."""
+        returning = self._returning([pair for pair in in_force.judged if not pair.began_with_delivery])
+        judged = [pair for pair in in_force.judged if pair.delivered.reference not in returning]
         if not judged:
             return {}
         adopting = [
-            each.adopting._replace(record=_arrived_as(each.adopting.record, each.stored.record)) for each in judged
+            pair.adopting._replace(record=_with_arrival_of(pair.adopting.record, pair.stored.record)) for pair in judged
         ]
-        events = self._adopt(adopting, {each.adopting.reference: each.stored for each in judged}, in_force.seen)
-        return {each.delivered.reference: events[each.adopting.reference] for each in judged}
+        events = self._adopt(adopting, {pair.adopting.reference: pair.stored for pair in judged}, in_force.seen)
+        return {pair.delivered.reference: events[pair.adopting.reference] for pair in judged}
 
     def _returning(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
-        """Return those that begin a stretch here, though the store in force, which may know none, replayed them."""
+        """Return the deliveries that begin a stretch here, although they were replays for the store in force.
+
+        That store may have been judged without stretches.
+        """
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:
             return frozenset()
-        first = store.read([each.delivered.reference for each in replays])
+        first_stretches = store.read([pair.delivered.reference for pair in replays])
         ended = [
-            each.delivered
-            for each, stored in zip(replays, first, strict=True)
-            if stored is not None and may_return(each.delivered.record, stored)
+            pair.delivered
+            for pair, stored in zip(replays, first_stretches, strict=True)
+            if stored is not None and may_return(pair.delivered.record, stored)
         ]
         placements = placements_in(store, ended, stretches_max)
         return frozenset(reference for reference, placement in placements.items() if isinstance(placement, NewStretch))
@@ -207,12 +212,12 @@ class _Adoption:
     def _adopt(
         self, adopting: list[Version], judged: Mapping[bytes, StoredVersion], seen: Mapping[bytes, SeenTimes]
     ) -> dict[bytes, VerdictEvent]:
-        """Store these versions with the verdicts that they have in force; return their events by reference."""
+        """Store these versions with their verdicts from the store in force; return their events by reference."""
         uncompared = {
             version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
         }
         adopting = self.attempt.part_search.posted(adopting)
-        stored = self.attempt.store.create(left_out(adopting, uncompared, self.attempt.search))
+        stored = self.attempt.store.create(drop_spare_keys(adopting, uncompared, self.attempt.search))
         pending = [version.record for version in stored if version.verdict is None]
         events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
         events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
@@ -227,21 +232,21 @@ class _Adoption:
         seen_texts = self.attempt.seen_texts
         merge_seen(self.attempt.store, [*seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
-        # They have no keys to be looked up by, and equal ones are kept.
-        repeats = {version.reference for version in adopting if version.record.keys}
-        self.adopted.flagged_now += sum(not record.keys and record.reference in repeats for record in pending)
+        # Not counted by look-ups: versions that have just lost their keys. Each repeats texts that were kept.
+        had_keys = {version.reference for version in adopting if version.record.keys}
+        self.adopted.flagged_now += sum(not record.keys and record.reference in had_keys for record in pending)
         return events
 
     def _settle(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> dict[bytes, VerdictEvent]:
         """Give each record its verdict; return the verdicts that are stored now."""
-        # Postings before verdicts: after a crash, a version that has a verdict is not looked at again.
+        # Postings before verdicts: after a crash, versions with a verdict are skipped.
         self.attempt.store.add([record for record in records if _is_kept(events[record.reference])])
         cells = self.attempt.cells
         settled = cells.settle([(record, events[record.reference]) for record in records])
         return settled.written | cells.verdicts(settled.lost)
 
     def _count(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> None:
-        """Count what was adopted, and what of it the new settings would have decided differently."""
+        """Count the adopted verdicts, and those that the new settings would change."""
         kept = {record.reference for record in records if _is_kept(events[record.reference])}
         self.adopted.kept += len(kept)
         self.adopted.duplicates += len(records) - len(kept)
@@ -255,28 +260,28 @@ class _Adoption:
             for record in records
         }
         self.adopted.flagged_now += sum(repeats[reference] for reference in kept)
-        alone = [
+        without_match = [
             record.reference for record in records if record.reference not in kept and not repeats[record.reference]
         ]
-        originals = [original_of(events[reference].verdict) for reference in alone]
-        # An original from before the fill cannot be found, whatever the settings.
+        originals = [original_of(events[reference].verdict) for reference in without_match]
+        # An original from before the fill cannot be found with any settings.
         stored = self.attempt.cells.read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in stored for reference in originals)
 
 
-def _arrived_as(record: Record, known: Record) -> Record:
-    """Return the record with its arrival and bank matches in the store in force, and its origin if that has one."""
+def _with_arrival_of(record: Record, stored: Record) -> Record:
+    """Return the record with the arrival and bank matches of the stored one, and its origin if it has one."""
     arrived = msgspec.structs.replace(
-        record, time_ms=known.time_ms, sequence=known.sequence, bank_matches=known.bank_matches
+        record, time_ms=stored.time_ms, sequence=stored.sequence, bank_matches=stored.bank_matches
     )
-    return arrived if known.feed is None else msgspec.structs.replace(arrived, feed=known.feed, key=known.key)
+    return arrived if stored.feed is None else msgspec.structs.replace(arrived, feed=stored.feed, key=stored.key)
 
 
 def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
-    """Return whether a version was kept and texts that are equal to it now may have been kept beside it.
+    """Return whether a version was kept, and texts that are equal to it now may have been kept too.
 
-    Either it has no keys, and nothing was ever compared with it, or its few words were compared in another form, which
-    tells texts apart that are equal now.
+    Either it has no keys, so that nothing was compared with it, or its few words were compared in another form, in
+    which texts differed that are equal now.
     """
     if state_of(stored) is not VersionState.KEPT:
         return False
@@ -291,7 +296,7 @@ def _is_kept(event: VerdictEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """Builds versions of messages, and adopts those that have a verdict in the store in force. Judges nothing."""
+    """Builds versions of messages, and adopts their verdicts in the store in force. Judges nothing."""
 
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting
@@ -300,8 +305,8 @@ class Takeover:
     judge: AdoptingJudge
 
     def adopt(self, records: Sequence[RawRecord]) -> int:
-        """Take over what has a verdict, and return how many versions that were. Bad records are skipped."""
-        articles = list(self._bodied(records))
+        """Adopt the verdicts of these records, and return how many were adopted. Bad records are skipped."""
+        articles = list(self._articles_with_body(records))
         if not articles:
             return 0
         timed = self.fingerprinting.submit(
@@ -312,7 +317,7 @@ class Takeover:
         parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
         return sum(len(self.judge.adopt(part)) for part in parts)
 
-    def _bodied(self, records: Sequence[RawRecord]) -> Iterator[tuple[RawRecord, Article]]:
+    def _articles_with_body(self, records: Sequence[RawRecord]) -> Iterator[tuple[RawRecord, Article]]:
         for record in records:
             try:
                 article = self.decode(record)

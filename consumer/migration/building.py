@@ -29,20 +29,20 @@ from storage.kinds import same_store
 
 
 @contextmanager
-def prepared_migration(config: Config, moves: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
-    """Build a migration, and release everything it holds afterwards. Group and store of ``config`` are the new ones."""
-    _check(config, moves)
+def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
+    """Build a migration, and release its resources afterwards. Group and store of ``config`` are the new ones."""
+    _check(config, plan)
     place = parse_kafka(config.source.url)
-    asking = admin_settings(place.brokers, kafka_options(config))
-    reading = consumer_settings(place.brokers, kafka_options(config))
+    admin_client = admin_settings(place.brokers, kafka_options(config))
+    consumer_client = consumer_settings(place.brokers, kafka_options(config))
     with ExitStack() as stack:
         lexicon = components.lexicon_of(config)
         config = stores.completed_config(config)
         settings = components.judge_settings(config, lexicon)
-        topics = stack.enter_context(closing(GroupTopics(asking, place.names)))
-        old = stack.enter_context(closing(ConsumerGroup(asking, moves.from_group)))
-        new = stack.enter_context(closing(ConsumerGroup(asking, config.kafka.group)))
-        in_force = None if moves.from_store is None else stack.enter_context(_in_force(config, moves.from_store))
+        topics = stack.enter_context(closing(GroupTopics(admin_client, place.names)))
+        old = stack.enter_context(closing(ConsumerGroup(admin_client, plan.from_group)))
+        new = stack.enter_context(closing(ConsumerGroup(admin_client, config.kafka.group)))
+        in_force = None if plan.from_store is None else stack.enter_context(_in_force(config, plan.from_store))
         # If no broker answers, no store is created.
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
@@ -55,12 +55,12 @@ def prepared_migration(config: Config, moves: MigrationPlan, hooks: Hooks, stopp
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
-            return RangeSource(reading, place.names, components.read_limits(config), ranges, stopping.asked)
+            return RangeSource(consumer_client, place.names, components.read_limits(config), ranges, stopping.asked)
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
-            # Of these records, the consumers of the old store send verdicts and dead letters.
+            # The consumers of the old store send the verdicts and dead letters of these records.
             dead_letters = DeadLetterPolicy(config.source.url, NullSink())
-            route = PipelinePorts(
+            ports = PipelinePorts(
                 source=source,
                 decode=decode,
                 arrivals=arrivals,
@@ -68,11 +68,11 @@ def prepared_migration(config: Config, moves: MigrationPlan, hooks: Hooks, stopp
                 dead_letters=dead_letters,
                 journal=journal,
             )
-            return build_pipeline(config, judging, route, Control(stopping), hooks)
+            return build_pipeline(config, judging, ports, Control(stopping), hooks)
 
         began_ms = now_ms()
         yield Migration(
-            moves=moves,
+            plan=plan,
             into=config.store.url,
             has_articles=lambda: next(store.scan(), None) is not None,
             topics=topics,
@@ -92,28 +92,28 @@ def prepared_migration(config: Config, moves: MigrationPlan, hooks: Hooks, stopp
 
 
 def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: StopSignal) -> int:
-    """Copy what is remembered of texts, where the new consumers are to remember any."""
+    """Copy the memory of texts if the new consumers use it; return the number of texts."""
     return copy_seen(in_force, store, stopping.asked) if in_force is not None and config.seen_s else 0
 
 
-def _check(config: Config, moves: MigrationPlan) -> None:
+def _check(config: Config, plan: MigrationPlan) -> None:
     if not feeds.source_side(config).is_shared:
         raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
     if not stores.outlives_run(config):
         raise ConfigError(f"name the new store: {stores.STORE_EXAMPLES}")
-    if config.kafka.group == moves.from_group:
+    if config.kafka.group == plan.from_group:
         raise ConfigError(
-            f"{moves.from_group} is the group of the consumers in force: name another for the new ones, --group"
+            f"{plan.from_group} is the group of the consumers in force: name another for the new ones, --group"
         )
-    if moves.from_store is not None and same_store(config.store.url, moves.from_store):
-        raise ConfigError(f"{moves.from_store} is the store in force: name another one, an empty one, with --store")
+    if plan.from_store is not None and same_store(config.store.url, plan.from_store):
+        raise ConfigError(f"{plan.from_store} is the store in force: name another one, an empty one, with --store")
 
 
 @contextmanager
 def _in_force(config: Config, url: str) -> Iterator[Store]:
-    """Open the store of the old consumers, which is only read."""
-    theirs = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
-    with stores.opened_store(theirs, readonly=True) as store:
+    """Open the store of the old consumers for reading only."""
+    old_config = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
+    with stores.opened_store(old_config, readonly=True) as store:
         if store.settings() is None:
             raise StoreMismatch(f"{url} is empty: it cannot be the store of the consumers in force")
         yield store

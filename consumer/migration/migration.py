@@ -1,13 +1,13 @@
-"""A migration: a new store is filled beside the one in force, and takes over where that one stops.
+"""A migration: a new store is filled while the old one is in force, and takes over where that one stops.
 
-    texts     copy what the old store remembers of texts beyond the window, if anything
-    begin     where each partition's window begins; whether the topic still has it
-    rounds    fill up to what the old group has committed, and never beyond; repeat until nobody is in the group
-    switch    take over what old consumers had settled and not committed; then set the new group's offsets to those of
+    texts     copy the old store's memory of texts beyond the window, if any
+    begin     find where each partition's window begins, and whether the topic still has it
+    rounds    fill up to the offsets that the old group has committed, never beyond; repeat until the group is empty
+    switch    adopt what old consumers have settled but not committed; then set the new group's offsets to those of
               the old group, in one request
 
-The new group's offsets keep the progress of the fill, with a note that keeps its consumers from starting. So the
-command can be killed at any moment and rerun. docs/operate/migration.md, docs/decisions/0020.
+The progress of the fill is in the new group's offsets, with a note that keeps its consumers from starting. So the
+command can be killed at any moment and run again. See docs/operate/migration.md and docs/decisions/0020.
 """
 
 import time
@@ -32,16 +32,16 @@ from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
 
 AHEAD_OFFSETS: Final = 200
-"""How much of each partition is searched at once for what old consumers settled and did not commit."""
+"""The number of offsets of each partition in one search for settled, uncommitted messages of old consumers."""
 CAUGHT_UP_S: Final = 5.0
-"""A round that takes no longer than this has caught up: the switch takes as long, and old consumers may be stopped."""
+"""A round that takes no longer than this has caught up: the switch will be as fast, so old consumers may be stopped."""
 _GAP_OFFSETS: Final = 200
 _CHECK_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """What is moved: the group in force, its store (None: nothing is taken over), and whether gaps are accepted."""
+    """The group in force, its store (None: no verdicts are adopted), and whether gaps are accepted."""
 
     from_group: str
     from_store: str | None
@@ -53,29 +53,29 @@ class FillCaughtUp(NamedTuple):
 
 
 class TextsCopied(NamedTuple):
-    """So many texts that the old store remembers beyond the window are in the new one."""
+    """The old store's memory of texts beyond the window was copied to the new one: ``texts`` entries."""
 
     texts: int
 
 
 class WindowGap(NamedTuple):
-    """Part of a window is no longer in the topic, which was allowed; ``sentence`` says which part."""
+    """Part of a window is no longer in the topic, but gaps are accepted; ``sentence`` says which part is missing."""
 
     sentence: str
 
 
 @dataclass(slots=True)
 class Migration:
-    """A migration that is ready to start. It may be stopped and run again, in another process too.
+    """A migration that is ready to start. It may be stopped and run again, even in another process.
 
     ``into`` names the new store, and ``has_articles`` tells whether it has any.
     Partitions are filled with messages since ``begin_ms``; it is a gap if any since ``needed_ms`` are missing.
-    ``copy_texts`` copies what the old store remembers of texts beyond the window, and returns of how many.
-    ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset
-    up to which each partition is filled; ``_done`` and ``_target`` count offsets: filled, and to be filled by now.
+    ``copy_texts`` copies the old store's memory of texts beyond the window, and returns the number of texts.
+    ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset up to
+    which each partition is filled. ``_done`` is the number of offsets filled so far, ``_target`` the number to fill.
     """
 
-    moves: MigrationPlan
+    plan: MigrationPlan
     into: str
     has_articles: Callable[[], bool]
     topics: GroupTopics
@@ -99,21 +99,21 @@ class Migration:
 
     @property
     def tally(self) -> Tally:
-        """What the fill has cost."""
+        """The tally of the fill's judging."""
         return self.judge.tally
 
     @property
     def adopted(self) -> AdoptionCounts:
-        """What was taken over."""
+        """The counts of adopted verdicts."""
         return self.judge.adopted
 
     def progress(self) -> tuple[int, int]:
-        """Return how many offsets were filled since the start, and how many there are to fill by now."""
+        """Return how many offsets were filled since the start, and how many are to be filled by now."""
         under_way = 0 if self._source is None else self._source.progress()[0]
         return self._done + under_way, self._target
 
     def run(self) -> bool:
-        """Fill until nobody is in the old group, then switch. Return False if it was stopped before that.
+        """Fill until the old group is empty, then switch. Return False if it was stopped before the switch.
 
         Raises ``SourceError``, ``ConfigError``, ``StoreError``.
         """
@@ -123,8 +123,8 @@ class Migration:
         self.hooks.report(TextsCopied(self.copy_texts()))
         while not self.stopping.asked():
             began_s = time.monotonic()
-            # Asked first: a consumer that has left has committed, so the offsets read next are final.
-            empty = self.topics.empty(self.moves.from_group)
+            # Checked first: consumers commit before they leave, so the offsets of an empty group are final.
+            empty = self.topics.empty(self.plan.from_group)
             offsets = self._old_offsets()
             self._begin(offsets)
             self._fill(offsets)
@@ -139,9 +139,9 @@ class Migration:
         return False
 
     def _resume(self) -> bool:
-        """Resume the fill where it was. Return whether the switch has been made already."""
+        """Resume the fill where it stopped. Return whether the switch has been made already."""
         watermarks = self.topics.marks()
-        group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.moves.from_group)
+        group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
         committed = self.new.committed([*watermarks])
         has_articles = self.has_articles()
         if committed and all(saved.note.migrate == SWITCHED.migrate for saved in committed.values()):
@@ -153,7 +153,7 @@ class Migration:
                 f"{self.into} has articles already, and the group {self.new.name} has not begun to fill it: name an"
                 " empty store with --store, or the group that has filled this one with --group"
             )
-        # An empty store is another one than before: all of the window is to be filled.
+        # An empty store is not the one that was being filled, so the whole window is filled.
         self._filled.update(filled if has_articles else {})
         gone = {key: offset for key, offset in self._filled.items() if offset < watermarks[key][0]}
         self._check_gaps(gone, watermarks)
@@ -167,7 +167,7 @@ class Migration:
         *,
         has_articles: bool,
     ) -> None:
-        """Raise ``ConfigError`` where the store cannot be the one that was filled before the switch."""
+        """Raise ``ConfigError`` if the store cannot be the one that was filled before the switch."""
         starts = self.topics.since({key: watermarks[key] for key in committed}, self.begin_ms)
         if not has_articles and any(starts[key] < committed[key].offset for key in committed):
             raise ConfigError(
@@ -177,10 +177,10 @@ class Migration:
 
     def _old_offsets(self) -> dict[Partition, int]:
         watermarks = self.topics.marks()
-        return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.moves.from_group)
+        return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
 
     def _begin(self, offsets: Mapping[Partition, int]) -> None:
-        """Set partitions that were not begun before to where their window begins."""
+        """Set partitions that have not begun to the offset where their window begins."""
         new = offsets.keys() - self._filled.keys()
         if not new:
             return
@@ -193,7 +193,7 @@ class Migration:
         self._save()
 
     def _check_gaps(self, gone: Mapping[Partition, int], watermarks: Mapping[Partition, tuple[int, int]]) -> None:
-        """Refuse, or report, what part of the window was deleted in partitions whose first messages are gone."""
+        """Refuse or report gaps in the windows of partitions whose first messages were deleted."""
         if not gone:
             return
         first_ms: dict[Partition, int] = {}
@@ -203,7 +203,7 @@ class Migration:
                 first_ms.setdefault(record.known_partition(), record.time_ms)
         sentences = [gap_in(key, first_ms.get(key), self.needed_ms) for key in sorted(gone)]
         gaps = [sentence for sentence in sentences if sentence is not None]
-        if gaps and not self.moves.allow_gap:
+        if gaps and not self.plan.allow_gap:
             raise SourceError(
                 f"{'; '.join(gaps)}. Raise retention.ms and wait, or continue without what is missing: --allow-gap"
             )
@@ -229,18 +229,18 @@ class Migration:
     def _switch(self, offsets: Mapping[Partition, int]) -> bool:
         """Switch, unless the old group has moved since; then another round is needed."""
         self._adopt_ahead(offsets)
-        if self.stopping.asked() or not self.topics.empty(self.moves.from_group):
+        if self.stopping.asked() or not self.topics.empty(self.plan.from_group):
             return False
         watermarks = self.topics.marks()
         old = self.old.committed([*watermarks], settled=True)
-        if group_offsets(old, watermarks, self.topic_names, self.moves.from_group) != offsets:
+        if group_offsets(old, watermarks, self.topic_names, self.plan.from_group) != offsets:
             return False
-        # The notes go along: partitions that are held stay held, and the highest arrivals stay the same.
+        # With the old group's notes, so that held partitions stay held and the highest arrivals stay the same.
         self.new.commit({key: CommittedOffset(offset, _switched(old.get(key))) for key, offset in offsets.items()})
         return True
 
     def _adopt_ahead(self, offsets: Mapping[Partition, int]) -> None:
-        """Take over what old consumers had settled, perhaps sent, and not committed, until a search finds nothing."""
+        """Adopt what old consumers have settled, perhaps sent, but not committed, until a search finds nothing."""
         next_offsets = dict(offsets)
         while not self.stopping.asked():
             watermarks = self.topics.marks()
@@ -269,5 +269,5 @@ class Migration:
 
 
 def _switched(old: CommittedOffset | None) -> Note:
-    """Return the note of a partition after the switch: that of the old group, with the switch in it."""
+    """Return the note of a partition after the switch: the old group's note, marked as switched."""
     return SWITCHED if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED.migrate)

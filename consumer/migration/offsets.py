@@ -1,4 +1,4 @@
-"""Offsets of the old group and of the fill, the journal of the fill, and what of a window is missing."""
+"""Offsets of the old group and of the fill, the journal of the fill, and gaps in a window."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ SAVE_EVERY_S: Final = 5.0
 
 
 def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
-    """Return what part of the window a partition has lost, as a sentence; None where it has all of it.
+    """Return a sentence about the part of the window that a partition has lost, None if it has the whole window.
 
-    Its first messages were deleted; ``first_ms`` is the arrival of the first that is left, None where none is. The
+    Its first messages were deleted; ``first_ms`` is the arrival of the first remaining one, None if none remains. The
     window begins at ``needed_ms``.
     """
     where = f"{partition[0]} [{partition[1]}]"
@@ -45,9 +45,9 @@ def group_offsets(
     topics: Sequence[str],
     group: str,
 ) -> dict[Partition, int]:
-    """Return the offset of the old group in each partition; where it has none, the partition's first offset.
+    """Return the offset of the old group in each partition or, if it has none, the partition's first offset.
 
-    Raises ``ConfigError`` where the group has committed nothing at all.
+    Raises ``ConfigError`` if the group has committed no offset at all.
     """
     if not old:
         raise ConfigError(
@@ -58,9 +58,9 @@ def group_offsets(
 
 
 def filled_offsets(new: Mapping[Partition, CommittedOffset], group: str) -> dict[Partition, int]:
-    """Return how far the fill has come; empty where it has not begun.
+    """Return the offset up to which each partition is filled; empty if the fill has not begun.
 
-    Raises ``ConfigError`` where the offsets are not those of a fill.
+    Raises ``ConfigError`` if the offsets are not those of a fill.
     """
     if any(committed.note.migrate != FILLING.migrate for committed in new.values()):
         raise ConfigError(
@@ -71,9 +71,9 @@ def filled_offsets(new: Mapping[Partition, CommittedOffset], group: str) -> dict
 
 
 class FillJournal(Journal):
-    """Updates ``filled`` with each batch, and calls ``save`` at most every ``SAVE_EVERY_S``.
+    """A journal that updates ``filled`` after each batch, and calls ``save`` at most every ``SAVE_EVERY_S``.
 
-    What was not saved is filled again, with the same result.
+    Batches that were not saved are filled again, with the same result.
     """
 
     def __init__(self, filled: dict[Partition, int], save: Callable[[], None]) -> None:

@@ -1,10 +1,10 @@
-"""Copies what an old store remembers of texts into a new one, before the window is filled.
+"""Copies an old store's memory of texts into a new one, before the window is filled.
 
-So what the fill adds counts on top. Repeated after a stop anywhere the result is the same: what both stores say is
-merged, never added up.
+So the fill adds to the copied entries. After a stop at any moment, repeating gives the same result, since the entries
+of both stores are merged, never added up.
 
-A scheme that compares texts in another form gives most texts another digest. What is remembered of them goes along with
-their versions, which have both digests, as the window is filled: docs/decisions/0053.
+A scheme that compares texts in another form gives most texts another digest. Their entries are copied with their
+versions, which have both digests, while the window is filled: docs/decisions/0053.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ _PAGE: Final = 1_024
 
 
 def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
-    """Copy all entries; return how many, fewer if it was stopped. Raises the stores' errors."""
+    """Copy all entries, or fewer if it is stopped; return how many. Raises the stores' errors."""
     entries, copied = old.scan_seen(), 0
     while not stopped() and (page := list(islice(entries, _PAGE))):
         merge_seen(new, page)
@@ -26,33 +26,33 @@ def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
     return copied
 
 
-def seen_as(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, SeenTimes]:
-    """Return what an old store remembers of texts, by their new digests, of pairs of an old digest and a new one.
+def seen_by_new_digest(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, SeenTimes]:
+    """Return an old store's entries of texts by their new digests; ``digests`` has pairs of old and new ones.
 
     Texts that had different digests may be one text now. Raises the store's errors.
     """
-    renamed = sorted({(before, after) for before, after in digests if before != after})
-    asked = sorted({before for before, _ in renamed})
-    remembered = dict(zip(asked, old.seen(asked), strict=True)) if asked else {}
-    found: dict[bytes, SeenTimes] = {}
-    for before, after in renamed:
-        seen = remembered[before]
+    changed = sorted({(before, after) for before, after in digests if before != after})
+    old_digests = sorted({before for before, _ in changed})
+    entries = dict(zip(old_digests, old.seen(old_digests), strict=True)) if old_digests else {}
+    by_new_digest: dict[bytes, SeenTimes] = {}
+    for before, after in changed:
+        seen = entries[before]
         if seen is not None:
-            found[after] = merged(found[after], seen) if after in found else seen
-    return found
+            by_new_digest[after] = merged(by_new_digest[after], seen) if after in by_new_digest else seen
+    return by_new_digest
 
 
 def merge_seen(new: Store, entries: Sequence[tuple[bytes, SeenTimes]]) -> None:
-    """Merge these entries, of different digests, into what a store remembers. Raises the store's errors."""
-    left = dict(entries)
-    while left:
-        stored = dict(zip(left, new.seen(list(left)), strict=True))
+    """Merge these entries, which have different digests, into those of a store. Raises the store's errors."""
+    pending = dict(entries)
+    while pending:
+        stored = dict(zip(pending, new.seen(list(pending)), strict=True))
         changes = [
-            SeenChange(digest, found, after)
-            for digest, found in stored.items()
-            if (after := left[digest] if found is None else merged(found, left[digest])) != found
+            SeenChange(digest, before, after)
+            for digest, before in stored.items()
+            if (after := pending[digest] if before is None else merged(before, pending[digest])) != before
         ]
         done = new.change_seen(changes)
-        left = {
-            change.digest: left[change.digest] for change, is_done in zip(changes, done, strict=True) if not is_done
+        pending = {
+            change.digest: pending[change.digest] for change, is_done in zip(changes, done, strict=True) if not is_done
         }

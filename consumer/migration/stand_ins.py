@@ -1,8 +1,8 @@
-"""Which of many equal texts, kept by a store that could not compare them, are found in the new store for all.
+"""Chooses a few of many equal texts to stand in for all of them in the new store.
 
-A text without keys is matched by nothing, and short texts that differ in their spaces are one text only in newer
-schemes. So the store in force may have kept any number of texts that are equal now. With keys for each, the new store
-would read them all for every other copy. A few are enough: docs/decisions/0049.
+The store in force may have kept any number of texts that are equal now: it compared nothing with texts without keys,
+and only newer schemes ignore the spaces in short texts. If all of them had keys, the new store would read them all for
+every further copy. A few are enough: docs/decisions/0049.
 """
 
 from collections import defaultdict
@@ -18,63 +18,63 @@ from consumer.judge.settings import JudgeSettings
 from storage.records import Record, StoredVersion, Version
 
 STAND_INS_MIN: Final = 2
-"""A version is left out where so many others stand in for it: one of them may be replaced or retracted later."""
+"""How many others must stand in for a version: one of them may be replaced or retracted later."""
 WINDOW_PARTS: Final = 32
-"""They arrived within this part of the window of it: so long before it would, it may be matched no more."""
+"""A stand-in arrived within 1/32 of the window of its version, so it leaves the window at most that much earlier."""
 
 
-def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
-    """Return these versions, of different ids, as they are to be stored: without keys where others stand in for one.
+def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
+    """Return these versions, of different ids, without keys if others stand in for them.
 
-    ``uncompared`` are the references of those that the store in force could not compare with all that are equal now;
-    others keep theirs. Raises the store's errors.
+    Only versions whose references are in ``uncompared`` may lose their keys: the store in force could not compare them
+    with all texts that are equal now. Raises the store's errors.
     """
     equal: defaultdict[tuple[object, ...], list[Record]] = defaultdict(list)
     for version in versions:
         if version.reference in uncompared and version.record.keys:
-            equal[_matched_by(version.record)].append(version.record)
+            equal[_match_key(version.record)].append(version.record)
     if not equal:
         return list(versions)
     groups = [sorted(group, key=lambda record: record.arrival) for group in equal.values()]
     firsts = [group[0] for group in groups]
     near = search.look_up_unstored(firsts)
-    out: set[bytes] = set()
+    spare: set[bytes] = set()
     for first, group in zip(firsts, groups, strict=True):
         neighbours = [near.stored[neighbour.record.reference] for neighbour in near.neighbours[first.reference]]
-        out |= _with_stand_ins(group, [other for other in neighbours if _is_equal(other, first)], search.settings)
-    return [_without_keys(version) if version.reference in out else version for version in versions]
+        spare |= _with_stand_ins(group, [other for other in neighbours if _is_equal(other, first)], search.settings)
+    return [_without_keys(version) if version.reference in spare else version for version in versions]
 
 
 def _with_stand_ins(group: Sequence[Record], stored: Sequence[StoredVersion], settings: JudgeSettings) -> set[bytes]:
-    """Return those of a group of equal texts for which ``stored`` ones, or earlier ones of the group, stand in."""
-    found = sorted((other.record for other in stored), key=lambda record: record.arrival)
-    out: set[bytes] = set()
+    """Return the texts of a group of equal ones that ``stored`` ones, or earlier ones of the group, stand in for."""
+    with_keys = sorted((other.record for other in stored), key=lambda record: record.arrival)
+    spare: set[bytes] = set()
     for record in group:
-        # The latest are the nearest in time, as a rule.
-        standing_in = (other for other in reversed(found) if _stands_in(other, record, settings))
-        if len(list(islice(standing_in, STAND_INS_MIN))) == STAND_INS_MIN:
-            out.add(record.reference)
+        # The latest are usually the nearest in time.
+        stand_ins = (other for other in reversed(with_keys) if _stands_in(other, record, settings))
+        if len(list(islice(stand_ins, STAND_INS_MIN))) == STAND_INS_MIN:
+            spare.add(record.reference)
         else:
-            found.append(record)
-    return out
+            with_keys.append(record)
+    return spare
 
 
 def _is_equal(other: StoredVersion, record: Record) -> bool:
     """Return whether a stored version is kept, still in force, and matched by the same texts as the record."""
     return (
-        _matched_by(other.record) == _matched_by(record)
+        _match_key(other.record) == _match_key(record)
         and other.ends_at is None
         and state_of(other) is VersionState.KEPT
     )
 
 
-def _matched_by(record: Record) -> tuple[object, ...]:
-    """Return what decides which texts match a record; equal texts may differ in kind, words and facts."""
+def _match_key(record: Record) -> tuple[object, ...]:
+    """Return the fields that decide which texts match a record; equal texts may differ in kind, words and facts."""
     return record.text_digest, record.sketch, record.kind, record.fingerprint, record.facts
 
 
 def _stands_in(other: Record, record: Record, settings: JudgeSettings) -> bool:
-    """Return whether articles that would repeat the record would repeat this one of the same text as well."""
+    """Return whether any article that would repeat ``record`` would also repeat ``other``, which has the same text."""
     rule = settings.rule(record.source)
     return (
         other.id_hash != record.id_hash

@@ -1,4 +1,4 @@
-"""The table ``articles``: versions, their verdicts, tombstones and bodies, in one row for each id."""
+"""The table ``articles``: one row for each id, with its versions, verdicts, tombstones and bodies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from storage.hbase.swapping import ROWS_AT_ONCE, Decide, SwapDecision, read_cell
 from storage.records import ID_HASH_BYTES, Release, StoredVersion, Tombstone, Version
 
 _BODIES_AT_ONCE: Final = 16
-"""Rows read with one request. A row of bodies is big, and has those of all versions of an id."""
+"""The number of rows of bodies that one request reads. They are big: each has the bodies of all versions of an id."""
 _SCAN_PAGE: Final = 256
 
 
@@ -27,13 +27,13 @@ class Articles:
         self._pending = CellCache(gateways.options.pending_cells_max)
 
     def create(self, calls: Calls, versions: Sequence[Version]) -> list[StoredVersion | None]:
-        """Write the versions that are not stored, with their bodies.
+        """Write the versions that are missing, with their bodies; return all of them as stored.
 
-        A crash may leave a record without its body. Such a version has no verdict: nobody else finds it before this
-        method has returned. So it will be created again, and its body is written then.
+        A crash may leave a record without its body. Such a version has no verdict, since nobody else finds it before
+        this method has returned. So it will be created again, and its body is written then.
 
-        What this call has written is not read again: the rows as they were read before, with the new versions, are the
-        rows as they are now, but for what others wrote in between. Where another process was first its cell is read.
+        The new cells are not read again: the returned rows are those read before, with the new versions added. They
+        lack only what others wrote in between. Where another process created a version first, its cell is read.
         """
         references = [version.record.reference for version in versions]
         rows = self._rows(calls, references)
@@ -45,19 +45,19 @@ class Articles:
         ]
         written, _ = self._gateways.side_by_side(
             partial(swap_all, calls, self._table, swaps),
-            partial(self._keep_texts, calls, absent, [version for version in versions if _is_pending(version, rows)]),
+            partial(self._write_bodies, calls, absent, [version for version in versions if _is_pending(version, rows)]),
         )
-        lost = [reference for reference, done in zip(new, written, strict=True) if not done]
+        created_elsewhere = [reference for reference, done in zip(new, written, strict=True) if not done]
         for version, done in zip(absent, written, strict=True):
             if done:
                 id_hash = version.record.reference[:ID_HASH_BYTES]
                 rows[id_hash] = rows[id_hash].with_pending(version.record)
                 self._pending.remember(version.record.reference, new[version.record.reference])
-        rows |= self._rows(calls, lost)
+        rows |= self._rows(calls, created_elsewhere)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
     def retract(self, calls: Calls, tombstones: Sequence[Tombstone]) -> list[Tombstone | None]:
-        """Write the tombstones that are not stored, and read all of them."""
+        """Write the tombstones that are missing; return all of them as stored."""
         swaps = [
             Swap(tombstone.id_hash, cells.tombstone_column(tombstone.reference), None, cells.tombstone_cell(tombstone))
             for tombstone in tombstones
@@ -67,7 +67,7 @@ class Articles:
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions; None where there is none. Pending cells that were read are remembered, for ``settle``."""
+        """Read versions, None for a missing one. Pending cells are cached for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
@@ -77,12 +77,10 @@ class Articles:
         return [rows[id_hash].history() for id_hash in id_hashes]
 
     def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
-        """Read the texts; None where there is none."""
+        """Read the texts, None for a missing one."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
-        found = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
-        packed = [
-            found.get(reference[:ID_HASH_BYTES], {}).get(cells.body_column(reference)) for reference in references
-        ]
+        rows = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
+        packed = [rows.get(reference[:ID_HASH_BYTES], {}).get(cells.body_column(reference)) for reference in references]
         return [
             None if cell is None else cells.body_in(cell.value, reference)
             for reference, cell in zip(references, packed, strict=True)
@@ -90,39 +88,37 @@ class Articles:
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """Replace pending cells by settled ones; cells that are not in the cache are read first."""
-        known = {reference: self._pending.take(reference) for reference, _ in verdicts}
-        unknown = [reference for reference, cell in known.items() if cell is None]
-        places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in unknown]
-        known |= zip(unknown, read_cells(calls, self._table, places), strict=True)
-        wanted = dict(verdicts)
+        stored = {reference: self._pending.take(reference) for reference, _ in verdicts}
+        uncached = [reference for reference, cell in stored.items() if cell is None]
+        places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in uncached]
+        stored |= zip(uncached, read_cells(calls, self._table, places), strict=True)
+        verdict_of = dict(verdicts)
         outcomes = {
-            reference: _is_settled_with(reference, cell, wanted[reference])
-            for reference, cell in known.items()
+            reference: _is_settled_with(reference, cell, verdict_of[reference])
+            for reference, cell in stored.items()
             if cell is None or cells.verdict_in(cell, reference) is not None
         }
         swaps = {
-            reference: _verdict_swap(reference, cell, wanted[reference])
-            for reference, cell in known.items()
+            reference: _verdict_swap(reference, cell, verdict_of[reference])
+            for reference, cell in stored.items()
             if reference not in outcomes and cell is not None
         }
-        deciders = [partial(_decide_verdict, reference, wanted[reference]) for reference in swaps]
+        deciders = [partial(_decide_verdict, reference, verdict_of[reference]) for reference in swaps]
         outcomes |= zip(swaps, swap_all(calls, self._table, list(swaps.values()), deciders), strict=True)
         return [outcomes[reference] for reference, _ in verdicts]
 
     def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
-        """Replace settled cells by released ones, and read the effective verdicts."""
+        """Replace settled cells by released ones; return the effective verdicts, None without a release."""
         places = [(release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)) for release in releases]
-        found = dict(zip(releases, read_cells(calls, self._table, places), strict=True))
-        swaps = {
-            release: swap for release, cell in found.items() if isinstance(swap := _decide_release(release, cell), Swap)
-        }
+        before = zip(releases, read_cells(calls, self._table, places), strict=True)
+        swaps = {release: swap for release, cell in before if isinstance(swap := _decide_release(release, cell), Swap)}
         deciders = [_release_decider(release) for release in swaps]
         swap_all(calls, self._table, list(swaps.values()), deciders)
         stored = read_cells(calls, self._table, places)
         return [_release_event(release.reference, cell) for release, cell in zip(releases, stored, strict=True)]
 
     def scan(self) -> Iterator[tuple[bytes, ArticleRow]]:
-        """Iterate over all rows, page by page: no scanner is open while the caller works, however long that takes."""
+        """Iterate over all rows, page by page, so that no scanner is open while the caller works."""
         start = b""
         while True:
             selection = ScanSelection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
@@ -133,13 +129,13 @@ class Articles:
                 return
             start = page[-1][0] + b"\0"
 
-    def _keep_texts(self, calls: Calls, absent: Sequence[Version], pending: Sequence[Version]) -> None:
+    def _write_bodies(self, calls: Calls, absent: Sequence[Version], pending: Sequence[Version]) -> None:
         """Write the bodies of absent versions, and those of pending ones where they are missing."""
         if not self._keep_bodies:
             return
-        without = [version for version in pending if version.body is not None]
-        stored = self.bodies(calls, [version.record.reference for version in without])
-        missing = [version for version, body in zip(without, stored, strict=True) if body is None]
+        with_body = [version for version in pending if version.body is not None]
+        stored = self.bodies(calls, [version.record.reference for version in with_body])
+        missing = [version for version, body in zip(with_body, stored, strict=True) if body is None]
         calls.change(
             self._table,
             (
@@ -150,14 +146,14 @@ class Articles:
         )
 
     def _rows(self, calls: Calls, references: Sequence[bytes]) -> dict[bytes, ArticleRow]:
-        """Read the rows of these references or id hashes, empty ones where nothing is stored."""
+        """Read the rows of these references or id hashes, empty for ids that are not stored."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
-        found = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
+        rows = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
         for reference in references:
-            cell = found.get(reference[:ID_HASH_BYTES], {}).get(cells.version_column(reference))
+            cell = rows.get(reference[:ID_HASH_BYTES], {}).get(cells.version_column(reference))
             if cell is not None and cells.verdict_in(cell.value, reference) is None:
                 self._pending.remember(reference, cell.value)
-        return {id_hash: cells.decode_row(id_hash, found.get(id_hash, {})) for id_hash in ids}
+        return {id_hash: cells.decode_row(id_hash, rows.get(id_hash, {})) for id_hash in ids}
 
 
 def _row_of(version: Version, rows: Mapping[bytes, ArticleRow]) -> ArticleRow:
@@ -174,30 +170,30 @@ def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
     return Swap(reference[:ID_HASH_BYTES], column, pending, cells.settled_cell(pending, verdict))
 
 
-def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> SwapDecision:
-    """Accept the same verdict from any process; try a pending cell again, even if its bytes have changed."""
+def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, cell: bytes | None) -> SwapDecision:
+    """Accept the same verdict from any process; retry with a pending cell, even if its bytes have changed."""
     del swap
-    if found is None or cells.verdict_in(found, reference) is not None:
-        return _is_settled_with(reference, found, verdict)
-    return _verdict_swap(reference, found, verdict)
+    if cell is None or cells.verdict_in(cell, reference) is not None:
+        return _is_settled_with(reference, cell, verdict)
+    return _verdict_swap(reference, cell, verdict)
 
 
 def _release_decider(release: Release) -> Decide:
-    return lambda _, found: _decide_release(release, found)
+    return lambda _, cell: _decide_release(release, cell)
 
 
-def _decide_release(release: Release, found: bytes | None) -> SwapDecision:
+def _decide_release(release: Release, cell: bytes | None) -> SwapDecision:
     """Release a settled cell, even if its bytes have changed; accept one that any process has released."""
-    if found is None or cells.verdict_in(found, release.reference) is None:
+    if cell is None or cells.verdict_in(cell, release.reference) is None:
         return False
-    if cells.is_released(found, release.reference):
+    if cells.is_released(cell, release.reference):
         return True
     row, column = release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)
-    return Swap(row, column, found, cells.released_cell(found, release.event, release.of))
+    return Swap(row, column, cell, cells.released_cell(cell, release.event, release.released_from))
 
 
 def _release_event(reference: bytes, cell: bytes | None) -> bytes | None:
-    """Return the event of a release, None for a cell without one."""
+    """Return the event of a cell's release, None if it has none."""
     return cells.verdict_in(cell, reference) if cell is not None and cells.is_released(cell, reference) else None
 
 

@@ -1,4 +1,4 @@
-"""Requests to HBase, cut into pieces, spread over connections, and repeated until they succeed or a deadline passes."""
+"""Requests to HBase: split into pieces, spread over connections, and repeated until they succeed or time out."""
 
 import random
 import time
@@ -29,19 +29,19 @@ CHANGES_AT_ONCE: Final = 2_000
 CHANGE_BYTES_AT_ONCE: Final = 4 << 20
 """The limits of one request; a gateway reads at most 100 MB, and holds them in memory."""
 SWAPS_APART_MIN: Final = 16
-"""Fewer compare-and-sets are not worth a connection of their own."""
+"""Fewer compare-and-sets are not worth their own connection."""
 ROWS_APART_MIN: Final = 16
-"""Nor are fewer rows."""
+"""Fewer rows are not worth their own connection."""
 _PAUSE_S: Final = 0.025
 _PAUSE_MAX_S: Final = 2.0
 _PAUSE_DOUBLINGS_MAX: Final = 10
 _EXAMINED_S: Final = 2.0
 _EXAMINED_SHARE: Final = 0.25
-"""How long the cause of a failed call may be examined, and at most which share of the call's own time."""
+"""The maximum time to examine the cause of a failed call, in seconds and as a share of the call's deadline."""
 
 
 class Gateways:
-    """All access to one HBase: the pool of connections, and the threads that use several at once."""
+    """The access to one HBase: a pool of connections, and threads that use several of them at a time."""
 
     def __init__(
         self,
@@ -60,27 +60,27 @@ class Gateways:
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
     def calls(self, operation: Operation | None = None) -> "Calls":
-        """Begin a call of the store: all its requests share one deadline, which begins now.
+        """Begin a call of the store, whose requests share one deadline from now on.
 
-        Repetitions of an ``operation`` are reported; without one they are not.
+        Repetitions are reported under ``operation``, or not at all if it is None.
         """
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
-        """Do all pieces of work, several at a time; raise the error of the first piece that failed."""
+        """Run all works, several at a time, and return their results; raise the error of the first one that failed."""
         if len(works) == 1:
             return [works[0]()]
         futures: list[Future[_Answer]] = [self._threads.submit(work) for work in works]
-        # No piece may still run after the caller has got an error.
+        # Nothing may still run when the caller gets an error.
         wait(futures)
         return [future.result() for future in futures]
 
     def side_by_side(
         self, first: Callable[[], _Answer], second: Callable[[], _OtherAnswer]
     ) -> tuple[_Answer, _OtherAnswer]:
-        """Do two pieces of work at the same time, both of which may use ``spread``; raise the error of either.
+        """Run two works at the same time, both of which may use ``spread``; raise the error of either.
 
-        The second has a thread of its own: in the pool, pieces that wait for others could take all threads.
+        The second has its own thread: in the pool, works that wait for others could take all threads.
         """
         answered: Future[_OtherAnswer] = Future()
         thread = Thread(target=_answer, args=(answered, second), name="hbase-beside")
@@ -88,7 +88,7 @@ class Gateways:
         try:
             answer = first()
         finally:
-            # As in spread: nothing may still run after the caller has got an error.
+            # As in spread: nothing may still run when the caller gets an error.
             thread.join()
         return answer, answered.result()
 
@@ -103,8 +103,8 @@ class Gateways:
 class Calls:
     """The requests of one call of the store.
 
-    Every method raises the store's error as soon as HBase reports something that waiting would not change. If the
-    deadline passes it raises ``StoreUnavailable``, or ``StoreRefused`` if a table of the store turns out to be missing.
+    Every method raises the store's error as soon as HBase reports a failure that waiting would not cure. After the
+    deadline it raises ``StoreUnavailable``, or ``StoreRefused`` if a table of the store turns out to be missing.
     """
 
     gateways: Gateways
@@ -116,10 +116,10 @@ class Calls:
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int, bytes_max: int | None = None
     ) -> dict[bytes, Columns]:
-        """Read these columns or families of these rows, at most ``at_once`` rows with one request.
+        """Read these columns or families of these rows, at most ``at_once`` rows per request.
 
-        Even a few rows are spread over the connections: gateways and servers work on one part while another is read
-        here. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max`` bytes.
+        Even a few rows are spread over the connections: while one part is decoded here, gateways and servers work on
+        others. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max`` bytes.
         """
         works = [
             partial(self._rows, table, some, columns, bytes_max)
@@ -136,27 +136,27 @@ class Calls:
         bytes_max: int,
         behind: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
-        """Read families of these rows with one request; most of their cells have this shape.
+        """Read families of these rows with one request; most of their cells should have this shape.
 
-        Also return whether there was a cell ``behind``, after the rows were read. Raises ``AnswerTooBig`` if the answer
-        has more than ``bytes_max`` bytes.
+        Also return whether the cell ``behind`` existed once the rows had been read. Raises ``AnswerTooBig`` if the
+        answer has more than ``bytes_max`` bytes.
         """
         return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max, behind))
 
     def share(self, count: int, at_once: int) -> int:
-        """Return how many of ``count`` rows go into one request, so that all connections have some, but not too few."""
+        """Return how many of ``count`` rows go into one request, so that all connections get some, but not too few."""
         each = -(-count // self.gateways.options.connections_max)
         return min(max(each, ROWS_APART_MIN), at_once)
 
     def change(self, table: bytes, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
-        """Put and delete cells, in any order; repeating that after an error is harmless.
+        """Put and delete cells, in any order. After an error the call may be repeated.
 
-        With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
+        With ``until_ms`` all changes are deletes, which affect only cells written by that time of the server's clock.
         """
         self.gateways.spread([partial(self._change, table, some, until_ms) for some in _affordable(changes)])
 
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
-        """Compare and set each cell once; None where it is unknown whether HBase did it."""
+        """Compare and set each cell once; return None where the outcome is unknown."""
         options = self.gateways.options
         each = -(-len(swaps) // options.connections_max)
         at_once = min(max(each, SWAPS_APART_MIN), options.swaps_under_way_max)
@@ -164,7 +164,7 @@ class Calls:
         return [outcome for part in self.gateways.spread(works) for outcome in part]
 
     def scan(self, selection: ScanSelection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
-        """Let ``work`` walk over the rows of a selection; after an error it starts again."""
+        """Return the result of ``work`` on the rows of a selection; after an error it starts again."""
 
         def walk(connection: GatewayConnection) -> _Answer:
             with closing(connection.scan(selection)) as found:
@@ -173,7 +173,10 @@ class Calls:
         return self.ask(walk)
 
     def ask(self, work: Callable[[GatewayConnection], _Answer]) -> _Answer:
-        """Run ``work`` on a connection, and on another one until it succeeds; running it twice must be harmless."""
+        """Return the result of ``work`` on a connection; repeat it, on any connection, until it succeeds.
+
+        Running ``work`` twice must be harmless.
+        """
         with self.gateways.waits.request():
             while True:
                 try:
@@ -186,10 +189,10 @@ class Calls:
                     self.pause(denied)
 
     def pause(self, why: Exception) -> None:
-        """Wait for a random time that grows with each attempt; raise if the deadline comes first."""
+        """Wait for a random time that grows with each attempt; raise an error if the deadline is earlier."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
-        # An attempt that the deadline interrupts only reports a time-out; the failure before it names the cause.
+        # The last attempt, cut off by the deadline, reports only a time-out; the failure before it names the cause.
         if self.deadline.left_s > 0 or not self._reasons:
             self._reasons[:] = [why]
         if wait_s >= self.deadline.left_s:
@@ -222,7 +225,7 @@ class Calls:
         """Return the error of a call that was repeated until its deadline.
 
         HBase's answer to a batch does not distinguish a missing table from one whose regions move ("Failed 2 actions:
-        feed:postings"). So the master is asked for its tables, and only now: a passing failure had time to pass.
+        feed:postings"). So the master is asked for its tables, but only now, after temporary failures had time to end.
         """
         found = self._out_of_use()
         if found.missing:
@@ -248,12 +251,12 @@ class Calls:
 
 
 def pieces(whole: Sequence[_T], size: int) -> list[Sequence[_T]]:
-    """Cut a sequence into pieces of a size; the last may be shorter."""
+    """Cut a sequence into pieces of this size; the last one may be shorter."""
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
 def _answer(future: "Future[_Answer]", work: Callable[[], _Answer]) -> None:
-    """Do the work, and hand its result or error to whoever waits for the future."""
+    """Run ``work``, and set its result or error on the future."""
     try:
         future.set_result(work())
     except BaseException as error:  # noqa: BLE001  # raised again where the future is read
@@ -261,7 +264,7 @@ def _answer(future: "Future[_Answer]", work: Callable[[], _Answer]) -> None:
 
 
 def _affordable(changes: Iterable[CellChange]) -> Iterator[list[CellChange]]:
-    """Cut changes into pieces for one request each, with the changes of a row next to each other."""
+    """Split changes into pieces of one request each, sorted by row."""
     ordered = iter(sorted(changes, key=lambda change: change.row))
     piece: list[CellChange] = []
     size_bytes = 0

@@ -1,8 +1,8 @@
-"""Every byte of the table ``articles``: its columns and cells, as described in ``docs/operate/row_keys.md``.
+"""The columns and cells of the table ``articles``, byte by byte, as described in ``docs/operate/row_keys.md``.
 
-A version is one cell, so that its verdict cannot exist without its record, both expire together, and a compare-and-set
-of the whole cell decides. The cell is replaced once, from pending to settled, and once more if a person reverses the
-flag, from settled to released.
+A version is one cell. So its verdict cannot exist without its record, both expire together, and a compare-and-set of
+the whole cell decides. The cell is replaced once, from pending to settled, and once more if a person reverses the flag,
+from settled to released.
 """
 
 import struct
@@ -38,13 +38,13 @@ _TOMBSTONE: Final = b"a:t"
 _BODY: Final = b"b:b"
 
 _FORMAT: Final = 1
-"""Incremented whenever a byte of a cell changes its meaning; cells of another format are refused."""
+"""Incremented whenever the meaning of a byte changes; cells of another format are refused."""
 _PENDING: Final = 0
 _SETTLED: Final = 1
 _RELEASED: Final = 2
 _HEAD: Final = struct.Struct(">BBI")
 _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
-"""After the record of a released version: what it was flagged against, and the length of the flag in bytes."""
+"""Follows the record of a released version: what it was flagged against, and the length of the flag in bytes."""
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, UnreadableBodyError)
 
@@ -53,7 +53,7 @@ _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 
 
 class _DamagedCellError(ValueError):
-    """A cell that this layout cannot have written; the message says what is wrong with it."""
+    """A cell that this layout cannot have written; the message says what is wrong."""
 
 
 def version_column(reference: bytes) -> bytes:
@@ -83,15 +83,16 @@ def settled_cell(pending: bytes, verdict: bytes) -> bytes:
     return _HEAD.pack(_FORMAT, _SETTLED, record_bytes) + pending[_HEAD.size :] + verdict
 
 
-def released_cell(settled: bytes, event: bytes, of: bytes) -> bytes:
-    """Encode the same version as released: the flag stays in the cell, and ``event`` is its verdict."""
+def released_cell(settled: bytes, event: bytes, released_from: bytes) -> bytes:
+    """Encode the same version as released: the flag stays in the cell, and ``event`` becomes the verdict."""
     _, _, record_bytes = _HEAD.unpack_from(settled)
     record, flag = settled[_HEAD.size : _HEAD.size + record_bytes], settled[_HEAD.size + record_bytes :]
-    return _HEAD.pack(_FORMAT, _RELEASED, record_bytes) + record + _RELEASE.pack(of, len(flag)) + flag + event
+    release = _RELEASE.pack(released_from, len(flag))
+    return _HEAD.pack(_FORMAT, _RELEASED, record_bytes) + record + release + flag + event
 
 
 def verdict_in(cell: bytes, reference: bytes) -> bytes | None:
-    """Return the effective verdict in a version's cell: that of a release if there is one, None while pending.
+    """Return the effective verdict in a version's cell: a release's event if there is one, None while pending.
 
     Raises ``StoreDamaged`` for any other cell.
     """
@@ -133,23 +134,24 @@ class ArticleRow:
     arrivals: list[Arrival]
 
     def stored(self, reference: bytes) -> StoredVersion | None:
-        """Return a version with its verdict and the arrival that ended it, None where there is none."""
-        found = self.versions.get(reference)
-        if found is None:
+        """Return a version with its verdict and the arrival that ended it, None if it is missing."""
+        cell = self.versions.get(reference)
+        if cell is None:
             return None
-        following = bisect_right(self.arrivals, found.record.arrival)
+        following = bisect_right(self.arrivals, cell.record.arrival)
         ends_at = self.arrivals[following] if following < len(self.arrivals) else None
-        return StoredVersion(found.record, found.verdict, ends_at, found.released_from)
+        return StoredVersion(cell.record, cell.verdict, ends_at, cell.released_from)
 
     def with_pending(self, record: Record) -> "ArticleRow":
-        """Return the row with one more version, which has no verdict yet."""
+        """Return the row with one more version, which is pending."""
         versions = {**self.versions, record.reference: StoredCell(record, None, None)}
         return ArticleRow(versions, self.tombstones, sorted([*self.arrivals, record.arrival]))
 
     def history(self) -> list[StoredVersion | Tombstone]:
         """Return all versions and tombstones in order of arrival."""
-        found = (self.tombstones.get(arrival.reference) or self.stored(arrival.reference) for arrival in self.arrivals)
-        return [article for article in found if article is not None]
+        references = [arrival.reference for arrival in self.arrivals]
+        articles = (self.tombstones.get(reference) or self.stored(reference) for reference in references)
+        return [article for article in articles if article is not None]
 
 
 def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
@@ -215,12 +217,12 @@ def _effective(cell: bytes) -> _EffectiveVerdict:
         return _EffectiveVerdict(None, None, record_bytes)
     if state == _SETTLED:
         return _EffectiveVerdict(cell[tail:], None, record_bytes)
-    of, flag_bytes = _RELEASE.unpack_from(cell, tail)
-    return _EffectiveVerdict(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
+    released_from, flag_bytes = _RELEASE.unpack_from(cell, tail)
+    return _EffectiveVerdict(cell[tail + _RELEASE.size + flag_bytes :], released_from, record_bytes)
 
 
 def _head(cell: bytes) -> tuple[int, int]:
-    """Return the state of a version's cell and the length of its record; the rest is as long as the state requires."""
+    """Return the state of a version's cell and the length of its record; raise an error if the cell is too short."""
     if len(cell) < _HEAD.size:
         raise _DamagedCellError("the cell is too short")
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
@@ -235,7 +237,7 @@ def _head(cell: bytes) -> tuple[int, int]:
 
 
 def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
-    """Return the least number of bytes that must follow the record; ``tail_bytes`` is how many do."""
+    """Return the minimum number of bytes after the record; ``tail_bytes`` is the actual number."""
     if state != _RELEASED:
         return 0
     if tail_bytes < _RELEASE.size:
@@ -245,7 +247,7 @@ def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
 
 
 class CellCache:
-    """The last values seen, by reference; the least recently used goes first. Thread-safe.
+    """A cache of values by reference, which drops the least recently used. Thread-safe.
 
     A pending cell may be out of date; then its compare-and-set fails. A sketch never changes.
     """
@@ -264,15 +266,15 @@ class CellCache:
                 self._cells.popitem(last=False)
 
     def take(self, reference: bytes) -> bytes | None:
-        """Remove a value and return it as last seen, None if it is unknown."""
+        """Remove and return a value, None if it is not cached."""
         with self._lock:
             return self._cells.pop(reference, None)
 
     def known(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return values as last seen, empty where they are unknown; they stay."""
+        """Return the cached values, empty for references without one."""
         with self._lock:
-            found = [self._cells.get(reference, b"") for reference in references]
-            for reference, cell in zip(references, found, strict=True):
+            cells = [self._cells.get(reference, b"") for reference in references]
+            for reference, cell in zip(references, cells, strict=True):
                 if cell:
                     self._cells.move_to_end(reference)
-            return found
+            return cells

@@ -1,4 +1,4 @@
-"""Whether the gateways and all regions of an HBase store answer, and its tables are as the schema defines them."""
+"""Checks of an HBase store: gateways and regions answer, and tables match the schema."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -19,15 +19,15 @@ from storage.hbase.waits import Deadline
 from storage.kind import StoreFinding
 
 GATEWAY_S: Final = 5.0
-"""Deadline of a gateway for listing the tables."""
+"""How long a gateway may take to list the tables."""
 REGIONS_S: Final = 5.0
-"""How long the regions of one server may take for their answer; HBase moves a region within a second or two."""
-_BEHIND: Final = b"\0"
-"""After the first key of a region comes no stored row, but one that is asked for there."""
+"""How long the regions of one server may take to answer; HBase moves a region within a second or two."""
+_PROBE_SUFFIX: Final = b"\0"
+"""Appended to the first key of a region, it makes the key of a row that is in the region but never stored."""
 
 
 class _ServerRegions(NamedTuple):
-    """The regions of one server, those of them that did not answer, and why."""
+    """The regions of one server, those that did not answer, and why."""
 
     places: Sequence[RegionPlace]
     silent: Sequence[RegionPlace] = ()
@@ -35,16 +35,16 @@ class _ServerRegions(NamedTuple):
 
 
 def gateways_s_max(place: StoreAddress) -> float:
-    """Return how long ``gateway_findings`` takes at most, in seconds, unless many servers are silent."""
+    """Return the maximum duration of ``gateway_findings`` in seconds, unless many servers are silent."""
     return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S + 2 * REGIONS_S
 
 
 def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[StoreFinding]:
-    """Ask each gateway for the tables, and check those and their regions.
+    """List the tables through each gateway, and check the tables and their regions.
 
-    Cells have to live ``options.ttl_min_s`` in them.
+    Cells must live at least ``options.ttl_min_s`` in the tables.
     """
-    brief = replace(
+    check_options = replace(
         options,
         deadline_s=min(options.deadline_s, GATEWAY_S),
         call_s=min(options.call_s, GATEWAY_S),
@@ -54,7 +54,7 @@ def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[Sto
     refused: str | None = None
     for address in place.addresses:
         try:
-            HbaseStore.open(StoreAddress((address,), place.namespace), brief).close()
+            HbaseStore.open(StoreAddress((address,), place.namespace), check_options).close()
         except StoreUnavailable as error:
             unavailable[address] = str(error)
             continue
@@ -78,15 +78,15 @@ def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[Sto
         return
     if not none_answers:
         yield StoreFinding("ok", f"The tables of {place.namespace} are correct, as far as a gateway shows.")
-    # Also where no gateway could open the store: a gateway that runs waits for a region server that hangs.
-    with closing(Gateways(place, brief)) as gateways:
+    # Even if no gateway could open the store: a running gateway waits for a region server that hangs.
+    with closing(Gateways(place, check_options)) as gateways:
         yield from findings_through(gateways)
 
 
 def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
-    """Read a row that does not exist from every region, and yield which regions do not answer.
+    """Read a missing row from every region, and yield which regions do not answer.
 
-    Nothing is yielded if no gateway can be reached: those have findings of their own.
+    Yields nothing if no gateway can be reached: unreachable gateways have their own findings.
     """
     schema = schema_of(gateways.place.namespace, FOREVER_S, seen_ttl_s=gateways.options.seen_ttl_s)
     places: list[RegionPlace] = []
@@ -106,38 +106,38 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
         return
     server_of = attrgetter("server")
     by_server = groupby(sorted(places, key=server_of), key=server_of)
-    asked = gateways.spread([partial(_ask, gateways, schema, tuple(some)) for _, some in by_server])
-    for answer in asked:
-        if answer.silent:
-            yield _broken(answer)
-    if not any(answer.silent for answer in asked):
-        yield StoreFinding("ok", f"All {len(places)} regions answer, on {len(asked)} region servers.")
+    servers = gateways.spread([partial(_probe, gateways, schema, tuple(regions)) for _, regions in by_server])
+    for server in servers:
+        if server.silent:
+            yield _broken(server)
+    if not any(server.silent for server in servers):
+        yield StoreFinding("ok", f"All {len(places)} regions answer, on {len(servers)} region servers.")
 
 
-def _ask(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) -> _ServerRegions:
-    """Read from all regions of one server, a table at a time."""
+def _probe(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) -> _ServerRegions:
+    """Read a missing row from every region of one server, one table at a time."""
     families = {table.name.encode(): [family.name.encode() for family in table.families] for table in schema.tables}
     deadline = Deadline.after(REGIONS_S)
     silent: list[RegionPlace] = []
     why = ""
-    for table, some in groupby(places, key=lambda place: place.table):
-        of_table = list(some)
+    for table, regions in groupby(places, key=lambda place: place.table):
+        table_places = list(regions)
         try:
             with gateways.pool.connection(deadline) as connection:
-                connection.rows(table, [place.start + _BEHIND for place in of_table], families[table])
+                connection.rows(table, [place.start + _PROBE_SUFFIX for place in table_places], families[table])
         except (ConnectionLost, RequestDenied) as error:
-            silent += of_table
+            silent += table_places
             why = why or str(error)
     return _ServerRegions(places, silent, why)
 
 
-def _broken(answer: _ServerRegions) -> StoreFinding:
-    tables = ", ".join(sorted({place.table.decode() for place in answer.silent}))
-    server = answer.places[0].server
+def _broken(regions: _ServerRegions) -> StoreFinding:
+    tables = ", ".join(sorted({place.table.decode() for place in regions.silent}))
+    server = regions.places[0].server
     where = f"on {server}" if server else "that are on no server"
     return StoreFinding(
         "broken",
-        f"{len(answer.silent)} regions {where} do not answer ({tables}): {answer.why}",
-        "Wait a minute: HBase moves the regions of a server that it takes for dead. If they stay, look at that server "
-        "and at the master's list of regions in transition.",
+        f"{len(regions.silent)} regions {where} do not answer ({tables}): {regions.why}",
+        "Wait a minute: HBase moves the regions of a server that it considers dead. If they stay silent, check that "
+        "server and the master's list of regions in transition.",
     )

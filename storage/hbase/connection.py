@@ -1,4 +1,4 @@
-"""A connection to a Thrift gateway on which no answer can be mistaken for that to another request.
+"""A connection to a Thrift gateway on which every answer is matched with its request.
 
 An answer with another number than its request, to another call, or with a row that was not requested is a failure of
 the connection.
@@ -44,7 +44,7 @@ class CellChange(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """A compare-and-set: put ``value`` if the cell holds ``expected``, or if there is no cell and that is None."""
+    """A compare-and-set: put ``value`` if the cell holds ``expected``, where None stands for no cell."""
 
     row: bytes
     column: bytes
@@ -53,7 +53,7 @@ class Swap(NamedTuple):
 
 
 class CellAddress(NamedTuple):
-    """Where a cell is: its table, row and column."""
+    """The table, row and column of a cell."""
 
     table: bytes
     row: bytes
@@ -63,8 +63,8 @@ class CellAddress(NamedTuple):
 class ScanSelection(NamedTuple):
     """Rows to scan, from ``start`` up to and excluding ``stop`` (empty: to the end), ``batch`` cells at a time.
 
-    A row with more cells than ``batch`` comes in several pieces; 0 stands for whole rows. ``ahead`` pieces are fetched
-    with one request. ``only`` is a filter in HBase's filter language.
+    A row with more cells than ``batch`` comes in several pieces; 0 stands for whole rows. One request fetches ``ahead``
+    pieces. ``only`` is a filter in HBase's filter language.
     """
 
     table: bytes
@@ -77,7 +77,7 @@ class ScanSelection(NamedTuple):
 
 
 class RegionPlace(NamedTuple):
-    """A region with its first key, and its server as "host:port", which is empty while it is on none."""
+    """A region: its table, its first key, and its server as "host:port", empty while no server has it."""
 
     table: bytes
     start: bytes
@@ -87,9 +87,9 @@ class RegionPlace(NamedTuple):
 class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     """A connection to one gateway, for one thread at a time.
 
-    Every method may raise ``RequestDenied`` or ``ConnectionLost``. After the latter ``is_lost`` is true, and the
-    connection cannot be used any more.
-    The borrower sets ``deadline``; by then, and within ``call_s``, each request must be answered.
+    Every method may raise ``RequestDenied`` or ``ConnectionLost``. After ``ConnectionLost``, ``is_lost`` is true and
+    the connection cannot be used.
+    The pool sets ``deadline``; each request must be answered by then, and within ``call_s``.
     """
 
     def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None, call_s: float) -> None:
@@ -119,15 +119,15 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
     ) -> dict[bytes, Columns]:
-        """Read these columns or whole families of these rows; rows without any are left out.
+        """Read these columns or whole families of these rows; rows without any are omitted.
 
-        Raises ``AnswerTooBig`` as soon as it has received more than ``bytes_max`` bytes; then the connection is lost.
+        Raises ``AnswerTooBig`` once more than ``bytes_max`` bytes were received; then the connection is lost.
         """
         self._send("getRowsWithColumns", tableName=table, rows=rows, columns=columns, attributes={})
-        with self._at_most(bytes_max):
-            found = self._receive("getRowsWithColumns")
-        self._check(rows, (result.row for result in found))
-        return {result.row: result.columns for result in found}
+        with self._limited_to(bytes_max):
+            results = self._receive("getRowsWithColumns")
+        self._check(rows, (result.row for result in results))
+        return {result.row: result.columns for result in results}
 
     def row_cells(
         self,
@@ -140,31 +140,31 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows, most of whose cells have this shape, without an object for each cell.
 
-        Also return whether there was a cell ``behind``, after the rows were read: both requests are sent at once, and a
-        gateway answers the requests of a connection one after the other. Otherwise as ``rows``.
+        Also return whether the cell ``behind`` existed once the rows had been read. Both requests are sent together,
+        and a gateway answers the requests of a connection in order. Otherwise like ``rows``.
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})
         if behind is not None:
             self._send(name, tableName=behind.table, rows=[behind.row], columns=[behind.column], attributes={})
         try:
-            with self._at_most(bytes_max):
-                found = self._receive_cells(name, shape)
+            with self._limited_to(bytes_max):
+                cells = self._receive_cells(name, shape)
         except RequestDenied:
             if behind is not None:
-                # Its answer comes all the same, and must not be taken for that to a later request.
+                # Its answer still comes, and must not be taken for the answer to a later request.
                 with suppress(RequestDenied):
                     self._receive(name)
             raise
-        there = [] if behind is None else self._receive(name)
-        self._check(rows, iter(found))
-        self._check([] if behind is None else [behind.row], (result.row for result in there))
-        return found, bool(there)
+        behind_rows = [] if behind is None else self._receive(name)
+        self._check(rows, iter(cells))
+        self._check([] if behind is None else [behind.row], (result.row for result in behind_rows))
+        return cells, bool(behind_rows)
 
     def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells. After an error some changes may be done.
 
-        With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
+        With ``until_ms`` all changes are deletes, which affect only cells written by that time of the server's clock.
         """
         by_row: dict[bytes, list[Any]] = {}
         for row, column, value in changes:
@@ -172,8 +172,8 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             by_row.setdefault(row, []).append(mutation)
         batches = [BatchMutation(row=row, mutations=mutations) for row, mutations in by_row.items()]
         name = "mutateRows" if until_ms is None else "mutateRowsTs"
-        timed = {} if until_ms is None else {"timestamp": until_ms}
-        self._send(name, tableName=table, rowBatches=batches, attributes={}, **timed)
+        time_limit = {} if until_ms is None else {"timestamp": until_ms}
+        self._send(name, tableName=table, rowBatches=batches, attributes={}, **time_limit)
         self._receive(name)
 
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | RequestDenied | None]:
@@ -201,12 +201,12 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
                 except RequestDenied as denied:
                     outcomes[index] = denied
         except ConnectionLost:
-            # Answers received before that are still valid.
+            # Answers received before the loss are valid.
             return outcomes
         return outcomes
 
     def scan(self, selection: ScanSelection) -> Generator[tuple[bytes, Columns], None, None]:
-        """Iterate over the rows of a selection, or their pieces, in order. Close it before other requests."""
+        """Yield the rows of a selection, or their pieces, in order. Close the generator before other requests."""
         arguments: dict[str, int | bytes] = {"batchSize": selection.batch} if selection.batch else {}
         if selection.stop:
             arguments["stopRow"] = selection.stop
@@ -218,10 +218,10 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         try:
             while True:
                 self._send("scannerGetList", id=scanner, nbRows=selection.ahead)
-                found = self._receive("scannerGetList")
-                if not found:
+                results = self._receive("scannerGetList")
+                if not results:
                     return
-                for result in found:
+                for result in results:
                     self._check_range(selection, result.row)
                     yield result.row, result.columns
         finally:
@@ -238,7 +238,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         return dict(self._ask("getColumnDescriptors", tableName=table))
 
     def regions(self, table: bytes) -> list[RegionPlace]:
-        """Return the regions of a table, in order, and where they are."""
+        """Return the regions of a table, in order, with their servers."""
         return [
             RegionPlace(table, region.startKey, _server(region))
             for region in self._ask("getTableRegions", tableName=table)
@@ -264,24 +264,24 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             return self.client.receive(name)
 
     def _receive_cells(self, name: str, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read an answer past the library, to which anything else but rows is handed back, such as an error."""
+        """Read an answer without the library, which decodes answers that are not rows, such as errors."""
         reader = RowAnswerReader(self._socket.read)
         with self._receiving():
             try:
                 self._protocol.check_answer(reader.message())
-                found = reader.rows(shape)
+                rows = reader.rows(shape)
             except OtherAnswer as other:
                 self._socket.unread = other.received
                 self.client.receive(name)
                 raise MalformedAnswer(f"{name} was answered without rows") from other
-            if reader.rest and not self._protocol.waits:
+            if reader.rest and not self._protocol.has_unanswered:
                 raise MalformedAnswer("bytes after the last row")
             self._socket.unread = reader.rest
-            return found
+            return rows
 
     @contextmanager
     def _receiving(self) -> Iterator[None]:
-        """Translate what receiving an answer raises; after anything but an answer the connection is lost."""
+        """Translate errors of receiving an answer; the connection is lost unless HBase answered with an error."""
         try:
             yield
         except DECLARED_ERRORS as error:
@@ -293,17 +293,17 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             raise self._lost(error) from error
 
     @contextmanager
-    def _at_most(self, bytes_max: int | None) -> Iterator[None]:
-        """Give up an answer that is received inside as soon as it has more bytes than that."""
+    def _limited_to(self, bytes_max: int | None) -> Iterator[None]:
+        """Limit the answer that is received in the ``with`` block to this many bytes."""
         self._socket.left_bytes = bytes_max
         try:
             yield
         finally:
             self._socket.left_bytes = None
 
-    def _check(self, asked: Sequence[bytes], found: Iterator[bytes]) -> None:
+    def _check(self, requested: Sequence[bytes], received: Iterator[bytes]) -> None:
         try:
-            check_rows(asked, found)
+            check_rows(requested, received)
         except MixedUp as error:
             raise self._lost(error) from error
 
@@ -321,8 +321,8 @@ def _server(region: Any) -> str:  # noqa: ANN401  # the library's classes have n
     return f"{region.serverName.decode(errors='replace')}:{region.port}" if region.serverName else ""
 
 
-def check_rows(asked: Sequence[bytes], found: Iterator[bytes]) -> None:
-    """Refuse rows that were not requested."""
-    unexpected = set(found) - set(asked)
+def check_rows(requested: Sequence[bytes], received: Iterator[bytes]) -> None:
+    """Raise ``MixedUp`` for rows that were not requested."""
+    unexpected = set(received) - set(requested)
     if unexpected:
         raise MixedUp(f"received the row {min(unexpected).hex()}, which was not requested")

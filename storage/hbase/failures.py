@@ -19,7 +19,7 @@ class ConnectionLost(Exception):  # noqa: N818  # it is what became of the conne
 
 
 class RequestDenied(Exception):  # noqa: N818  # it is what HBase did
-    """HBase declared that it will not, or currently cannot, carry out a request. ``text`` is its whole message."""
+    """An answer of HBase that it will not, or currently cannot, carry out a request. ``text`` is its whole message."""
 
     def __init__(self, text: str) -> None:
         super().__init__(first_words(text))
@@ -27,11 +27,11 @@ class RequestDenied(Exception):  # noqa: N818  # it is what HBase did
 
 
 class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
-    """HBase does not send a row of that size at once; it can be read in pieces."""
+    """A row that is too big for one answer of HBase; it can be read in pieces."""
 
 
 class AnswerTooBig(Exception):  # noqa: N818  # it is what the answer was
-    """An answer exceeded the caller's limit. The connection, which holds the rest of it, is discarded."""
+    """An answer that exceeds the caller's limit. The connection, on which the rest will come, is discarded."""
 
 
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
@@ -40,13 +40,13 @@ _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
     ("RowTooBigException", RowTooBig, "A row of the store {place} is too big to be read: {why}."),
     ("KeyValue size too large", StoreError, "A cell is too large for the store {place}: {why}."),
 )
-"""What HBase says when repeating a request would not help, and the error that it becomes."""
+"""Words in HBase's answers to requests that need not be repeated, and the error that each becomes."""
 
 
 def permanent_error(denied: RequestDenied, place: object) -> StoreError | None:
     """Return the store's error if repeating the request would not help, else None."""
-    for sign, error, sentence in _PERMANENT:
-        if sign in denied.text:
+    for marker, error, sentence in _PERMANENT:
+        if marker in denied.text:
             return error(sentence.format(place=place, why=str(denied).rstrip(".")))
     return None
 
@@ -59,7 +59,7 @@ def damaged(what: str, why: object) -> StoreDamaged:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an exception of the Thrift library. It may be bytes, and then ``str()`` would fail."""
+    """Return the message of an exception from the Thrift library. It may be bytes, for which ``str()`` fails."""
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
         return message.decode(errors="replace")
@@ -72,6 +72,6 @@ def text_of(error: BaseException) -> str:
 
 
 def first_words(text: str) -> str:
-    """Return the first line, shortened to fit into a sentence; what follows is a trace of the server's code."""
+    """Return the first line, shortened to fit into a sentence; the rest is a trace of the server's code."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= _WORDS_MAX else line[:_WORDS_MAX] + " ..."

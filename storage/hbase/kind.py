@@ -1,4 +1,4 @@
-"""How an HBase store is named and opened."""
+"""The kind of HBase stores: their URLs, how they are opened, and advice about their options."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ def _identity(url: str) -> str:
 
 
 def _same(url: str, other_url: str) -> bool:
-    """Tell whether two URLs share a gateway and the namespace: one HBase may have gateways that neither URL names."""
+    """Return whether two URLs share a gateway and the namespace; one HBase may have more gateways than each names."""
     place, other = parse_place(url), parse_place(other_url)
     return place.namespace == other.namespace and bool(set(place.addresses) & set(other.addresses))
 
@@ -28,15 +28,15 @@ def _same(url: str, other_url: str) -> bool:
 def _open(url: str, opening: StoreArguments) -> "HbaseStore":
     from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
 
-    own = opening.own_options(HbaseOptions)
+    defaults = opening.own_options(HbaseOptions)
     options = replace(
-        own,
+        defaults,
         keep_bodies=opening.keep_bodies,
-        row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX.get(opening.plan, own.row_postings_max),
-        deadline_s=opening.answer_s or own.deadline_s,
-        call_s=opening.answer_s or own.call_s,
+        row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX.get(opening.plan, defaults.row_postings_max),
+        deadline_s=opening.answer_s or defaults.deadline_s,
+        call_s=opening.answer_s or defaults.call_s,
         # A reader writes nothing that could expire too early.
-        ttl_min_s=own.ttl_min_s if opening.readonly else opening.lifetime_s,
+        ttl_min_s=defaults.ttl_min_s if opening.readonly else opening.lifetime_s,
         seen_ttl_s=min(1, opening.seen_s) if opening.readonly else opening.seen_s,
         readonly=opening.readonly,
         parts=opening.parts,

@@ -1,7 +1,7 @@
 """The table ``meta``: values that are written once, and the state of packing.
 
-Look-ups read that state too. Progress may be lost without harm, but the row of the bucket width may not. It is written
-before the first posting is packed and is never deleted, so a store without it has no sets.
+Look-ups read the state of packing too. Its progress may be lost without harm, but not the row of the bucket width. That
+is written before the first posting is packed and never deleted, so a store without it has no sets.
 """
 
 import struct
@@ -45,7 +45,7 @@ class Meta:
         return stored
 
     def replace(self, calls: Calls, row: bytes, before: bytes, value: bytes) -> None:
-        """Write a value by compare-and-set from ``before``; another value that is stored stays."""
+        """Write a value by compare-and-set from ``before``; do nothing if another value is stored."""
         swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)])
 
 
@@ -53,36 +53,36 @@ class PackMeta(Meta):
     """The table with the rows about packing."""
 
     def server_ms(self, calls: Calls) -> int:
-        """Return the time by a server's clock, which sets the time stamps of cells: write a cell and read its own."""
+        """Return the time by a server's clock, which stamps cells: write a cell and read its time stamp."""
         calls.change(self._table, [CellChange(_PROGRESS_ROW, _CLOCK, b"")])
         written: int = calls.rows(self._table, [_PROGRESS_ROW], [_FAMILY], 1)[_PROGRESS_ROW][_CLOCK].timestamp
         return written
 
     @property
     def begun(self) -> CellAddress:
-        """The cell that is there once any packer has begun on this store; from then on there may be sets."""
+        """The cell that exists once any packer has begun on this store; from then on there may be sets."""
         return CellAddress(self._table, _BUCKET_ROW, _COLUMN)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
-        """Return the row where a run up to this time stopped, or the first row if there was no such run."""
+        """Return the row where a run up to this time stopped, or the first row if there was none."""
         stored = self.read(calls, _PROGRESS_ROW)
         if stored is None or stored[: _TIME.size] != _TIME.pack(pack_before_ms):
             return b""
         return stored[_TIME.size :]
 
     def save_next_row(self, calls: Calls, pack_before_ms: int, row: bytes) -> None:
-        """Note that all rows before this one are done; the empty row means that a run is complete."""
+        """Save that all rows before this one are done; the empty row means that the run is complete."""
         calls.change(self._table, [CellChange(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
 
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
-        The width says when a bucket ended: a set of a wider bucket would be expired too early. Called before anything
-        is packed: ``begun`` is there from then on.
+        The width tells when a bucket ended: with another one, sets of wider buckets would be deleted too early. Called
+        before anything is packed; from then on ``begun`` exists.
         """
         bind = Swap(_BUCKET_ROW, _COLUMN, None, b"%d" % bucket_ms)
         stored = self.read(calls, _BUCKET_ROW)
-        if stored == bind.value or swap_all(calls, self._table, [bind], [_bind])[0]:
+        if stored == bind.value or swap_all(calls, self._table, [bind], [_decide_bind])[0]:
             return
         stored = self.read(calls, _BUCKET_ROW) or _UNBOUND
         if not stored.isdigit():
@@ -93,10 +93,10 @@ class PackMeta(Meta):
         )
 
     def unbind_bucket(self, calls: Calls) -> None:
-        """Unbind the store from its width, when no set is left."""
-        # Not deleted: it must stay there, and a delete would hide a put within the same millisecond.
+        """Unbind the store from its width, once no set is left."""
+        # The cell must stay, and deleting it would hide a put within the same millisecond.
         calls.change(self._table, [CellChange(_BUCKET_ROW, _COLUMN, _UNBOUND)])
 
 
-def _bind(swap: Swap, found: bytes | None) -> SwapDecision:
-    return swap._replace(expected=found) if found in (None, _UNBOUND) else found == swap.value
+def _decide_bind(swap: Swap, cell: bytes | None) -> SwapDecision:
+    return swap._replace(expected=cell) if cell in (None, _UNBOUND) else cell == swap.value

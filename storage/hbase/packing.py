@@ -1,10 +1,11 @@
 """Packs the older postings of a row from single cells into posting sets, and unpacks them again.
 
-It is safe beside consumers and other packers, and after a kill at any moment (docs/decisions/0017-posting-sets.md):
+Consumers and other packers may run at the same time, and a kill at any moment is safe
+(docs/decisions/0017-posting-sets.md):
 
 1. a set is written under a new name, and acknowledged;
-2. only then are the cells in it deleted, and of those only what had been written when they were read;
-3. sets are never edited: one is written for several, then exactly those are deleted.
+2. only then are its postings' cells deleted, and only as they were when they were read;
+3. sets are never edited: to merge several, a new one is written, then exactly those are deleted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,15 +28,15 @@ BUCKET_S: Final = 86_400
 ROW_POSTINGS_MIN: Final = 8
 """Fewer postings are read faster as cells than as a set."""
 CLOCKS_DIFFER_MS: Final = 60_000
-"""The maximum difference between the clocks of two servers: HBase rejects a server that is off by half of it."""
+"""The maximum difference between the clocks of two servers: HBase rejects a server whose clock is off by half of it."""
 PAGE_CELLS: Final = 20_000
 PAGE_BYTES: Final = 16 << 20
-"""How much is read before it is packed."""
+"""The cells and bytes of a page, which is read and then packed."""
 UNPACK_BYTES: Final = 2 << 20
-"""How many bytes of sets are read before they are unpacked: some 50,000 postings."""
+"""The bytes of sets, some 50,000 postings, that are read and then unpacked."""
 ROW_CELLS_MAX: Final = 50_000
 ROW_BYTES_MAX: Final = 32 << 20
-"""Larger rows are packed part by part."""
+"""Rows above these limits are packed part by part."""
 _PIECE_CELLS: Final = 512
 _PIECES_AHEAD: Final = 32
 _SETS_AHEAD: Final = 8
@@ -45,9 +46,9 @@ Rows = Mapping[bytes, Columns]
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """What to pack: postings written before ``before_ms`` by the servers' clock, by default now.
+    """Options for packing postings written before ``before_ms`` by the servers' clock, by default now.
 
-    ``pack_before_ms`` rounds that down to whole buckets.
+    The function ``pack_before_ms`` rounds that time down to whole buckets.
     """
 
     before_ms: int | None = None
@@ -56,7 +57,7 @@ class PackOptions:
 
 
 class PackProgress(NamedTuple):
-    """The progress of a run: all rows before ``row`` are done, all of them if it is None."""
+    """The progress of packing: all rows before ``row`` are done, or all rows if it is None."""
 
     tally: PackTally
     row: bytes | None
@@ -71,7 +72,7 @@ class UnpackProgress(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Whole rows; ``wide`` is one that was left out, ``row`` the row to continue with, None at the end."""
+    """Whole rows; ``wide`` is a row that was left out, ``row`` the row to continue with, None at the end."""
 
     rows: Rows
     wide: bytes | None
@@ -86,10 +87,10 @@ class _Part(NamedTuple):
 
 
 def pack_before_ms(before_ms: int, bucket_ms: int) -> int:
-    """Return the time before which postings are packed: the end of the last bucket that ended a minute ago or earlier.
+    """Return the time before which postings are packed: the end of the last bucket that ended at least a minute ago.
 
-    Buckets shorter than a minute must have ended one bucket ago. So the clocks of servers may differ by that much
-    before a posting written after its row was read could look older than that.
+    Buckets shorter than a minute must have ended one bucket ago. The clocks of servers may differ by this delay before
+    a posting that is written after its row was read could look older than the returned time.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -105,10 +106,10 @@ class Packer:
         self._meta = PackMeta(namespace + b":meta")
 
     def pack(self, options: PackOptions) -> Iterator[PackProgress]:
-        """Pack what is old enough, merge the sets of each bucket, and delete sets of expired buckets.
+        """Pack postings that are old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
-        A run that was killed is resumed if it packed up to the same time. Raises ``StoreRefused`` for buckets of
-        another width than those of the store, ``StoreDamaged`` with row and qualifier if a cell is damaged.
+        A killed run is resumed if it packed up to the same time. Raises ``StoreRefused`` if the store's buckets have
+        another width, ``StoreDamaged`` with row and qualifier if a cell is damaged.
         """
         layout = self._layout()
         if layout is None:
@@ -133,12 +134,12 @@ class Packer:
             yield PackProgress(tally, row)
 
     def unpack(self) -> Iterator[UnpackProgress]:
-        """Write the postings of every set as cells again, then delete the set. Repeating it continues."""
+        """Write the postings of every set as cells again, then delete the set. Can be stopped and repeated."""
         layout = self._layout()
         done = UnpackProgress(0, 0, b"")
         while layout is not None and done.row is not None:
-            found, row = self._sets_from(done.row)
-            packed = [(key, column, cell.value) for key, columns in found.items() for column, cell in columns.items()]
+            rows, row = self._sets_from(done.row)
+            packed = [(key, column, cell.value) for key, columns in rows.items() for column, cell in columns.items()]
             postings = [(key, set_postings(key, column, value, layout)) for key, column, value in packed]
             self._change(chain.from_iterable(_fresh_cells(key, unpacked, layout) for key, unpacked in postings))
             self._change(CellChange(key, column, None) for key, column, _ in packed)
@@ -157,7 +158,7 @@ class Packer:
         calls = self._gateways.calls()
         now_ms = self._meta.server_ms(calls)
         before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
-        # A posting in a set lives as long as it would live as a cell, which the table decides, not the configuration.
+        # A posting in a set lives as long as it would as a cell: by the table's time to live, not the configured one.
         family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]
         lifetime_ms = family.timeToLive * MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
         return PackRules(
@@ -169,13 +170,13 @@ class Packer:
         )
 
     def _carry_out(self, plans: Iterable[RowPlan]) -> PackTally:
-        """Write the sets of all these rows; when the last of them is acknowledged, delete what they replace."""
+        """Write the sets of all these rows; once all are acknowledged, delete the cells that they replace."""
         planned = list(plans)
         self._change(chain.from_iterable(plan.puts for plan in planned))
-        # This time is before the cut, and so before anything was read: postings added since are newer, and stay.
+        # This time is before ``pack_before_ms``, and so before any read: postings added since are newer, and stay.
         newest_ms = max((plan.newest_ms for plan in planned), default=0)
-        self._change(chain.from_iterable(plan.fresh for plan in planned), until_ms=newest_ms)
-        self._change(chain.from_iterable(plan.gone for plan in planned))
+        self._change(chain.from_iterable(plan.fresh_deletes for plan in planned), until_ms=newest_ms)
+        self._change(chain.from_iterable(plan.set_deletes for plan in planned))
         return PackTally(*map(sum, zip(PackTally(), *(plan.tally for plan in planned), strict=True)))
 
     def _change(self, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
@@ -206,16 +207,16 @@ class Packer:
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
-        """Read some sets from this row on, and return the row to continue with: the last one if it may have more."""
+        """Read some sets from this row on; return them and the next row, which is the last one if it may have more."""
         selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 
 
-def _whole_rows(found: Iterator[tuple[bytes, Columns]]) -> _Page:
+def _whole_rows(pieces: Iterator[tuple[bytes, Columns]]) -> _Page:
     """Collect rows until the page is full, or a row is too wide."""
     rows: dict[bytes, dict[bytes, Any]] = {}
     page_cells = page_bytes = row_cells = row_bytes = 0
-    for row, piece in found:
+    for row, piece in pieces:
         if row not in rows:
             if page_cells >= PAGE_CELLS or page_bytes >= PAGE_BYTES:
                 return _Page(rows, None, row)
@@ -231,21 +232,21 @@ def _whole_rows(found: Iterator[tuple[bytes, Columns]]) -> _Page:
     return _Page(rows, None, None)
 
 
-def _some_cells(found: Iterator[tuple[bytes, Columns]]) -> _Part:
+def _some_cells(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
     columns: dict[bytes, Any] = {}
-    for _, piece in found:
+    for _, piece in pieces:
         columns.update(piece)
         if len(columns) >= ROW_CELLS_MAX:
             return _Part(columns, is_last=False)
     return _Part(columns, is_last=True)
 
 
-def _sets_of_a_bucket(found: Iterator[tuple[bytes, Columns]]) -> _Part:
-    """Collect sets of one bucket, which are adjacent, as long as they fit into one."""
+def _sets_of_a_bucket(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
+    """Collect sets of one bucket, which are adjacent, while they fit into one set."""
     columns: dict[bytes, Any] = {}
     buckets = set()
     postings = 0
-    for _, piece in found:
+    for _, piece in pieces:
         for column, cell in piece.items():
             buckets.add(column[: len(PACKED) + 8])
             postings += _count(cell.value)
@@ -255,10 +256,10 @@ def _sets_of_a_bucket(found: Iterator[tuple[bytes, Columns]]) -> _Part:
     return _Part(columns, is_last=True)
 
 
-def _some_sets(found: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | None]:
+def _some_sets(pieces: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | None]:
     rows: dict[bytes, dict[bytes, Any]] = {}
     size_bytes = 0
-    for row, piece in found:
+    for row, piece in pieces:
         rows.setdefault(row, {}).update(piece)
         size_bytes += _value_bytes(piece)
         if size_bytes >= UNPACK_BYTES:
@@ -279,10 +280,10 @@ def _count(value: bytes) -> int:
     try:
         return posting_cells.set_count(value)
     except posting_cells.DamagedSetError:
-        # Planning reports it, with its name.
+        # Planning reports the damage, with row and qualifier.
         return 0
 
 
 def _filter_after(qualifier: bytes) -> bytes:
-    """Return a filter, in HBase's filter language, for cells whose qualifier sorts after this one."""
+    """Return a filter, in HBase's filter language, for cells with a greater qualifier."""
     return b"ColumnRangeFilter('" + qualifier.replace(b"'", b"''") + b"', false, '', true)"

@@ -16,7 +16,7 @@ from storage.hbase.waits import Deadline
 from storage.watched import ConnectionChange
 
 _AGE_MAX_S: Final = 300.0
-"""The maximum age of a connection, so that a gateway that comes back gets its share again after a while."""
+"""The maximum age of a connection, so that a gateway that comes back gets its share of connections again."""
 _SHUNNED_S: Final = 1.0
 _SHUNNED_MAX_S: Final = 30.0
 
@@ -47,7 +47,7 @@ class _Gateway:
 
 
 class Pool:
-    """Lends connections. Thread-safe.
+    """A pool that lends connections. Thread-safe.
 
     The gateway with the fewest lent connections comes first; an unreachable one is avoided while another is reachable.
     A lost connection is discarded together with the idle ones to its gateway, which is most likely down.
@@ -73,7 +73,7 @@ class Pool:
     def connection(self, deadline: Deadline) -> Iterator[GatewayConnection]:
         """Lend a connection for requests that must be answered by the deadline.
 
-        Raises ``ConnectionLost`` if no gateway can be reached, or no connection becomes free by then.
+        Raises ``ConnectionLost`` if by then no gateway can be reached or no connection becomes free.
         """
         self._wait_for_turn(deadline)
         try:
@@ -133,15 +133,15 @@ class Pool:
         raise last or ConnectionLost("there are no gateways")
 
     def _in_order(self) -> Iterator[GatewayAddress]:
-        """Yield every gateway once: reachable ones first, the least busy among them before the others.
+        """Yield every gateway once: reachable ones first, and the least busy of them before the others.
 
-        A connection to the gateway counts as lent from then on.
+        From then on a connection to the yielded gateway counts as lent.
         """
         untried = set(self._gateways)
         while untried:
             with self._changed:
                 now_s = time.monotonic()
-                # Ties are broken at random: the order of a set is not.
+                # Ties are broken at random, since the order of a set is not random.
                 address = min(
                     untried,
                     key=lambda candidate: (
@@ -157,7 +157,7 @@ class Pool:
     def _take_idle(self, address: GatewayAddress) -> GatewayConnection | None:
         """Take the last used connection to this gateway, unless the gateway may have dropped it.
 
-        If there is none, a new one will be opened; then an idle one to another gateway is closed if there are too many.
+        If there is none, the caller opens a new one; idle ones to other gateways are closed if there are too many.
         """
         with self._changed:
             now_s = time.monotonic()
@@ -206,7 +206,7 @@ def _connector(options: HbaseOptions) -> Connect:
 
 
 def tls_context(options: TlsOptions) -> ssl.SSLContext:
-    """Return the TLS context for gateways, which checks certificates and names. Raises OSError and ValueError."""
+    """Return a TLS context that checks certificates and host names. Raises ``OSError`` and ``ValueError``."""
     context = ssl.create_default_context(cafile=options.ca)
     if options.certificate is not None:
         context.load_cert_chain(options.certificate, options.key)

@@ -1,8 +1,8 @@
 """The cells of the table ``postings``, as described in ``docs/operate/row_keys.md``.
 
-A fresh posting is a cell of its own, whose qualifier is the posting. A posting set is one cell with many postings; it
-is never edited: each one written has a new qualifier. Readers of a row join its sets with its fresh postings, and
-return each posting once even if it is stored in several places.
+A fresh posting has its own cell, whose qualifier is the posting. A posting set is one cell with many postings. Sets are
+never edited: each new one has a new qualifier. Readers of a row join its sets with its fresh postings, and return each
+posting once even if it is stored in several places.
 """
 
 import struct
@@ -21,7 +21,7 @@ from storage.records import REFERENCE_BYTES
 
 SET_POSTINGS_MAX: Final = 100_000
 SET_BYTES_MAX: Final = 4 << 20
-"""The limits of a set, compressed: HBase accepts cells of up to 10 MB."""
+"""The limits of a set: postings, and compressed bytes. HBase accepts cells of up to 10 MB."""
 
 _MAGIC: Final = b"dwps"
 _FORMAT: Final = 1
@@ -29,7 +29,7 @@ _HEAD: Final = struct.Struct(">4sBBII")
 _QUALIFIER: Final = struct.Struct(">QQ8s")
 _WORD_BYTES: Final = 8
 _CHECKED_BYTES: Final = 4 << 20
-"""Bytes of rows after which no more are checked together for postings that stand in several places."""
+"""Up to about this many bytes of rows are checked together for repeated postings."""
 FRESH_FAMILY: Final = b"p"
 SET_FAMILY: Final = b"s"
 FRESH: Final = FRESH_FAMILY + b":"
@@ -49,7 +49,7 @@ class SetName(NamedTuple):
 
 
 class DamagedSetError(ValueError):
-    """A cell that is not a posting set, or not as it was written; the message says what is wrong."""
+    """A cell that is not a posting set, or a damaged one; the message says what is wrong."""
 
 
 def set_name(qualifier: bytes) -> SetName:
@@ -60,7 +60,7 @@ def set_name(qualifier: bytes) -> SetName:
 
 
 def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
-    """Pack postings, given one after the other in any order; duplicates are packed once."""
+    """Pack joined postings, in any order, without duplicates."""
     ordered = distinct(postings, layout)
     count = len(ordered) // layout.posting_bytes
     if count > SET_POSTINGS_MAX:
@@ -70,12 +70,12 @@ def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
 
 
 def set_count(value: bytes) -> int:
-    """Return the number of postings in the head of a set. Raises ``DamagedSetError``."""
+    """Return the number of postings in a set, as its head says. Raises ``DamagedSetError``."""
     return _head(value)[1]
 
 
 def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
-    """Return the postings of a set, one after the other, in order. Raises ``DamagedSetError``."""
+    """Return the postings of a set, in order and joined, and their layout. Raises ``DamagedSetError``."""
     layout, count, checksum = _head(value)
     packed = memoryview(value)[_HEAD.size :]
     if zlib.crc32(packed) != checksum:
@@ -83,7 +83,7 @@ def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
     try:
         postings: bytes = snappy.decompress(packed)
     except Exception as error:
-        # The library's back ends have no common exception.
+        # The library's backends have no common exception.
         raise DamagedSetError(f"it cannot be decompressed: {error}") from error
     if len(postings) != count * layout.posting_bytes:
         raise DamagedSetError(f"it claims {count} postings but has {len(postings)} bytes")
@@ -97,18 +97,18 @@ def distinct(postings: bytes, layout: PostingLayout) -> bytes:
 
 
 def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
-    """Join the parts of each row, each posting once, in any order; no part has a posting twice."""
+    """Join the parts of each row, in any order and without repeated postings. No part repeats a posting itself."""
     packed = [b"".join(parts) for parts in rows]
-    several = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
-    for some in _in_runs(several, packed):
-        if _may_repeat([packed[number] for number in some], layout):
-            for number in some:
+    in_parts = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
+    for run in _in_runs(in_parts, packed):
+        if _may_repeat([packed[number] for number in run], layout):
+            for number in run:
                 packed[number] = distinct(packed[number], layout)
     return packed
 
 
 def _in_runs(numbers: Sequence[int], packed: Sequence[bytes]) -> Iterator[list[int]]:
-    """Cut the numbers of rows into runs that are checked together, since that copies them."""
+    """Cut the numbers of rows into runs to be checked together; checking copies the rows of a run."""
     run: list[int] = []
     size_bytes = 0
     for number in numbers:
@@ -122,17 +122,17 @@ def _in_runs(numbers: Sequence[int], packed: Sequence[bytes]) -> Iterator[list[i
 
 
 def _may_repeat(rows: Sequence[bytes], layout: PostingLayout) -> bool:
-    """Return whether a row may have a posting twice. Hardly any row does, so rows are checked together.
+    """Return whether any row may repeat a posting. Hardly any row does, so rows are checked together.
 
     Sorting one word of each posting takes a tenth of the time of sorting postings. The word combines both ends of the
     reference, so that neither the versions of an id nor one text under many ids look like one version.
     """
-    every = layout.posting_bytes // _WORD_BYTES
+    stride = layout.posting_bytes // _WORD_BYTES
     first, last = layout.code_bytes // _WORD_BYTES, (layout.code_bytes + REFERENCE_BYTES) // _WORD_BYTES - 1
     words = np.frombuffer(b"".join(rows), np.uint64)
-    # A near article is found in several rows of a look-up, so the row's number is part of the word.
+    # The row's number is part of the word, since a near article has postings in several rows of a look-up.
     numbers = np.arange(1, len(rows) + 1, dtype=np.uint64) * WORD_SPREAD
-    mixed = words[first::every] ^ words[last::every]
+    mixed = words[first::stride] ^ words[last::stride]
     mixed += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
     mixed.sort()
     return bool((mixed[1:] == mixed[:-1]).any())
@@ -148,18 +148,18 @@ def _head(value: bytes) -> tuple[PostingLayout, int, int]:
 
 
 def fresh_cell(key: bytes, posting: bytes) -> CellChange:
-    """Return a posting as a cell. The whole posting is the qualifier, so that adding it again changes nothing."""
+    """Return the cell of a posting. The whole posting is the qualifier, so that adding it again changes nothing."""
     return CellChange(key, FRESH + posting, b"")
 
 
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
-    """Return the postings of a set, in order. Raises ``StoreDamaged``, also for postings of another layout."""
+    """Return the postings of a set, in order and joined. Raises ``StoreDamaged``, also for another layout."""
     try:
-        postings, found = decode_set(value)
+        postings, set_layout = decode_set(value)
     except DamagedSetError as error:
         raise damaged_set(key, column, error) from error
-    if found != layout:
-        why = f"its codes have {found.code_bytes} bytes, those of the store {layout.code_bytes}"
+    if set_layout != layout:
+        why = f"its codes have {set_layout.code_bytes} bytes, those of the store {layout.code_bytes}"
         raise damaged_set(key, column, why)
     return postings
 

@@ -31,16 +31,16 @@ _FAMILIES: Final = (FRESH_FAMILY, SET_FAMILY)
 _ROWS_AT_ONCE: Final = 128
 _CELLS_AT_ONCE: Final = 4_096
 ANSWER_BYTES_MAX: Final = 16 << 20
-"""The maximum size of an answer with several rows; a larger one has wide rows that no process has marked."""
+"""The maximum size of an answer with several rows; a larger answer has wide rows that no process has marked."""
 _WITHOUT_VALUES: Final = b"KeyOnlyFilter()"
 _SETS_SOUGHT_MAX: Final = 2
-"""How many sets of a row are unpacked to find the postings with one code."""
+"""How many sets of a row are searched for postings with one code."""
 
 
 class _RowParts(NamedTuple):
-    """What was read of a row: its fresh postings and those of each set, and the number of its cells.
+    """The postings read from a row, joined for its fresh cells and for each set, and the number of its cells.
 
-    Of a row over the cap only the postings that are returned are kept, and it is ``truncated``.
+    A row over the cap is ``truncated``, and has only the postings to be returned.
     """
 
     postings: list[bytes]
@@ -52,7 +52,7 @@ _NO_CELLS: Final = RowCells(b"", {})
 
 
 class _Budget:
-    """How many bytes of postings the answers of one look-up may have; None for any number. Thread-safe."""
+    """The limit on the bytes of postings in one look-up, None for no limit. Thread-safe."""
 
     def __init__(self, bytes_max: int | None) -> None:
         self._bytes_max = bytes_max
@@ -61,20 +61,20 @@ class _Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Return whether no further rows should be read."""
+        """Whether no further rows should be read."""
         return self._bytes_max is not None and self._spent > self._bytes_max
 
     def spend(self, rows: Iterable[_RowParts]) -> None:
-        """Count the bytes of these rows."""
+        """Add the bytes of these rows."""
         size_bytes = sum(len(part) for row in rows for part in row.postings)
         with self._lock:
             self._spent += size_bytes
 
 
 class _Reading(NamedTuple):
-    """How the rows of one look-up are read.
+    """The parameters and state of one look-up.
 
-    ``packed`` is set where fresh postings were read and a packer had begun by then.
+    ``packed`` is set if only fresh postings were read, but a packer had begun by then.
     """
 
     calls: Calls
@@ -104,7 +104,7 @@ class PostingRows:
     def remove(self, calls: Calls, records: Sequence[Record]) -> None:
         """Delete the fresh postings of these records.
 
-        A posting that was packed into a set stays. It is harmless: without a kept record a posting does not count.
+        Postings in sets stay, which is harmless: without a kept record a posting does not count.
         """
         puts = chain.from_iterable(map(_puts, records))
         calls.change(self._table, [CellChange(row, column, None) for row, column, _ in puts])
@@ -112,25 +112,25 @@ class PostingRows:
     def look_up(
         self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None
     ) -> list[PostingRow]:
-        """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes.
+        """Read the rows of these keys, or only the first ones if they have more than ``bytes_max`` bytes.
 
-        A family costs time even where it has no cells, so sets are read only in a store that was ever packed. Whether
-        it was is asked behind each request for rows: until then no packer had deleted anything
+        A family costs time even if it has no cells, so sets are read only if the store was ever packed. A request for
+        the cell that says so follows each request for rows: if no packer had begun by then, none had deleted anything
         (docs/decisions/0017-posting-sets.md).
         """
         self._wide.refresh(calls)
         reading = _Reading(calls, self._families, layout, _Budget(bytes_max), Event())
-        parts = self._parts_of(reading, keys)
+        parts = self._read_rows(reading, keys)
         if reading.packed.is_set():
             self._families = _FAMILIES
-            parts = self._parts_of(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
+            parts = self._read_rows(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > row_widths.WIDE_CELLS})
-        answered = list(takewhile(parts.__contains__, keys))
-        postings = posting_cells.joined([parts[key].postings for key in answered], layout)
+        read_keys = list(takewhile(parts.__contains__, keys))
+        postings = posting_cells.joined([parts[key].postings for key in read_keys], layout)
         rows = [
-            PostingRow(packed, parts[key].truncated, layout) for key, packed in zip(answered, postings, strict=True)
+            PostingRow(packed, parts[key].truncated, layout) for key, packed in zip(read_keys, postings, strict=True)
         ]
-        self._wide.remember(calls, {key for key, row in zip(answered, rows, strict=True) if row.truncated})
+        self._wide.remember(calls, {key for key, row in zip(read_keys, rows, strict=True) if row.truncated})
         return rows
 
     def seek(
@@ -140,80 +140,85 @@ class PostingRows:
 
         The sets of a row are read once for all of its codes.
         """
-        fresh = [partial(self._fresh_with_code, calls, keyed, postings_max, layout) for keyed in codes]
         by_key = groupby(sorted(codes), key=lambda keyed: keyed.key)
-        packed = [partial(self._in_sets, calls, key, list(some), postings_max, layout) for key, some in by_key]
-        of_cells = self._gateways.spread(fresh)
-        of_sets = {keyed: row for found in self._gateways.spread(packed) for keyed, row in found.items()}
+        fresh = self._gateways.spread(
+            [partial(self._fresh_with_code, calls, keyed, postings_max, layout) for keyed in codes]
+        )
+        packed = self._gateways.spread(
+            [partial(self._sets_with_codes, calls, key, list(group), postings_max, layout) for key, group in by_key]
+        )
+        in_sets = {keyed: row for rows_by_code in packed for keyed, row in rows_by_code.items()}
         bytes_max = postings_max * layout.posting_bytes
         rows: list[PostingRow] = []
-        for keyed, cells in zip(codes, of_cells, strict=True):
-            matching = cells + of_sets[keyed].packed
+        for keyed, fresh_postings in zip(codes, fresh, strict=True):
+            matching = fresh_postings + in_sets[keyed].packed
             matching = posting_cells.distinct(matching, layout) if matching else b""
-            truncated = len(matching) > bytes_max or of_sets[keyed].truncated
+            truncated = len(matching) > bytes_max or in_sets[keyed].truncated
             rows.append(PostingRow(matching[:bytes_max], truncated, layout))
         return rows
 
     def count(self) -> PostingCounts:
-        """Count the postings, each as often as it is stored, and how they are spread over rows."""
+        """Count the postings, each as often as it is stored, and their distribution over rows."""
         return count_postings(self._table, self._gateways)
 
-    def _parts_of(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
+    def _read_rows(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
         narrow = [key for key in keys if key not in self._wide]
         in_order = [
             *pieces(narrow, reading.calls.share(len(narrow), self._rows_at_once)),
             *([key] for key in keys if key in self._wide),
         ]
-        # The first key is answered in any case.
-        in_order.sort(key=lambda some: some[0] != keys[0])
-        works = [partial(self._piece, reading, some, first=number == 0) for number, some in enumerate(in_order)]
-        return {key: part for found in self._gateways.spread(works) for key, part in found.items()}
+        # The group of the first key is read even if the budget is spent.
+        in_order.sort(key=lambda group: group[0] != keys[0])
+        works = [partial(self._read_group, reading, group, first=number == 0) for number, group in enumerate(in_order)]
+        return {key: part for parts in self._gateways.spread(works) for key, part in parts.items()}
 
-    def _piece(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
-        """Read some rows with one request, or one by one where they are wide; none where the budget is spent."""
+    def _read_group(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
+        """Read some rows with one request, or one by one if they are wide; none if the budget is spent."""
         calls, families, layout, budget, packed = reading
         if budget.is_spent and not first:
             return {}
         if keys[0] in self._wide:
-            return self._each_in_pieces(reading, keys)
+            return self._read_one_by_one(reading, keys)
         shape = CellShape(FRESH, layout.posting_bytes)
         behind = self._packing.begun if families == _FRESH_ONLY else None
         try:
-            found, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, behind)
+            rows, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, behind)
         except RowTooBig:
-            # HBase does not say which row it was: all of them are read in pieces, and the wide ones are remembered.
-            return self._each_in_pieces(reading, keys)
+            # HBase does not say which row it is: all are read in pieces, and wide ones are remembered.
+            return self._read_one_by_one(reading, keys)
         except AnswerTooBig:
-            # It may also have been many rows of moderate width.
+            # The cause may also be many rows of moderate width.
             self._rows_at_once = max(self._rows_at_once // 2, 1)
-            return self._each_in_pieces(reading, keys)
+            return self._read_one_by_one(reading, keys)
         if has_begun:
             packed.set()
-        parts = {key: _parts(key, found.get(key, _NO_CELLS), layout, self._postings_max) for key in keys}
+        parts = {key: _parts(key, rows.get(key, _NO_CELLS), layout, self._postings_max) for key in keys}
         budget.spend(parts.values())
         return parts
 
-    def _each_in_pieces(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
-        """Read rows one by one, sets included, whatever families are read otherwise."""
+    def _read_one_by_one(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
+        """Read rows one by one, always with their sets."""
         calls, layout, budget = reading.calls, reading.layout, reading.budget
         parts: dict[bytes, _RowParts] = {}
         for key in keys:
             if parts and budget.is_spent:
                 break
-            parts[key] = self._in_pieces(calls, key, layout)
+            parts[key] = self._read_in_pieces(calls, key, layout)
             budget.spend([parts[key]])
         return parts
 
-    def _in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> _RowParts:
-        """Read the parts of a row of any width, no more than the cap and one set.
+    def _read_in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> _RowParts:
+        """Read a row of any width, with at most the cap and one set in memory.
 
-        One scanner sees the row as it was at one moment: its fresh postings, and the names of its sets, which are then
-        read one by one. Sets are never changed, so all of them together are the row at that moment. If one is missing,
-        a packer was faster, and the row is read again. Postings of sets count as cells: of most rows they are few.
+        One scanner sees the row at one moment: its fresh postings, and the names of its sets, which are then read one
+        by one. Sets never change, so together they are the row at that moment. If one is missing, a packer has replaced
+        it, and the row is read again. Postings in sets count as cells; most rows have few.
         """
         while True:
             fresh, names = calls.scan(self._names(key), self._up_to_cap)
-            row = _cut(_RowParts([_fresh(key, fresh, layout)] if fresh else [], len(fresh)), layout, self._postings_max)
+            row = _capped(
+                _RowParts([_fresh(key, fresh, layout)] if fresh else [], len(fresh)), layout, self._postings_max
+            )
             for name in names:
                 if row.truncated:
                     return row
@@ -225,7 +230,7 @@ class PostingRows:
                     break
                 more = _lowest(key, name, value, layout, self._postings_max)
                 cells = row.cells + len(more) // layout.posting_bytes
-                row = _cut(_RowParts([*row.postings, more], cells), layout, self._postings_max)
+                row = _capped(_RowParts([*row.postings, more], cells), layout, self._postings_max)
             else:
                 return row
 
@@ -233,11 +238,11 @@ class PostingRows:
         batch = min(_CELLS_AT_ONCE, self._postings_max + 1)
         return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
 
-    def _up_to_cap(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
-        """Return the columns of fresh postings, which come first, and of sets unless the former exceed the cap."""
+    def _up_to_cap(self, row_pieces: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
+        """Return the columns of fresh postings, which come first, and of sets unless fresh ones exceed the cap."""
         fresh: list[bytes] = []
         names: list[bytes] = []
-        for _, piece in found:
+        for _, piece in row_pieces:
             for column in piece:
                 (fresh if column.startswith(FRESH) else names).append(column)
             if len(fresh) > self._postings_max:
@@ -252,21 +257,26 @@ class PostingRows:
         key, code = keyed
         only = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
         selection = ScanSelection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
-        columns = calls.scan(selection, lambda found: [column for _, piece in islice(found, 1) for column in piece])
+        columns = calls.scan(selection, lambda rows: [column for _, piece in islice(rows, 1) for column in piece])
         return _fresh(key, columns, layout) if columns else b""
 
-    def _in_sets(
+    def _sets_with_codes(
         self, calls: Calls, key: bytes, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
     ) -> dict[KeyedCode, PostingRow]:
-        """Return the postings in the first sets of a row with each of these codes, no more than show it is over."""
+        """Return the postings with each of these codes in a row's first sets.
+
+        Of each set at most ``postings_max + 1`` are returned; the last one shows that there are too many.
+        """
         _, names = calls.scan(self._names_of_sets(key), self._up_to_cap)
-        found: dict[KeyedCode, bytes] = dict.fromkeys(codes, b"")
+        matching: dict[KeyedCode, bytes] = dict.fromkeys(codes, b"")
         for name in names[:_SETS_SOUGHT_MAX]:
             value = self._set_value(calls, key, name)
             postings = b"" if value is None else set_postings(key, name, value, layout)
             for keyed in codes:
-                found[keyed] += layout.with_code(postings, keyed.code)[: (postings_max + 1) * layout.posting_bytes]
-        return {keyed: PostingRow(postings, len(names) > _SETS_SOUGHT_MAX, layout) for keyed, postings in found.items()}
+                matching[keyed] += layout.with_code(postings, keyed.code)[: (postings_max + 1) * layout.posting_bytes]
+        return {
+            keyed: PostingRow(postings, len(names) > _SETS_SOUGHT_MAX, layout) for keyed, postings in matching.items()
+        }
 
     def _names_of_sets(self, key: bytes) -> ScanSelection:
         return ScanSelection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
@@ -278,26 +288,26 @@ def _puts(record: Record) -> Iterator[CellChange]:
 
 
 def _parts(key: bytes, cells: RowCells, layout: PostingLayout, postings_max: int) -> _RowParts:
-    """Return the fresh postings of a row, and those of each of its sets, as far as they are kept."""
-    others = [column for column in cells.values if column.startswith(FRESH)]
-    # A cell of another width than the store's is damage; those behind it came one by one.
-    fresh = cells.qualifiers + (_fresh(key, others, layout) if others else b"")
+    """Return the fresh postings of a row and those of each of its sets, up to the cap."""
+    # Fresh cells after one of another width, which is damage, were not joined with the others.
+    unjoined = [column for column in cells.values if column.startswith(FRESH)]
+    fresh = cells.qualifiers + (_fresh(key, unjoined, layout) if unjoined else b"")
     parts = [
         _lowest(key, column, value, layout, postings_max)
         for column, value in cells.values.items()
         if column.startswith(PACKED)
     ]
     count = len(cells.qualifiers) // layout.posting_bytes + len(cells.values)
-    return _cut(_RowParts([*parts, fresh] if fresh else parts, count), layout, postings_max)
+    return _capped(_RowParts([*parts, fresh] if fresh else parts, count), layout, postings_max)
 
 
 def _lowest(key: bytes, column: bytes, value: bytes, layout: PostingLayout, postings_max: int) -> bytes:
-    """Return the postings of a set, which are in order, as far as they show that it is over the cap."""
+    """Return the postings of a set in order, up to one more than the cap, which shows that the row is over it."""
     return set_postings(key, column, value, layout)[: (postings_max + 1) * layout.posting_bytes]
 
 
-def _cut(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
-    """Leave of a row over the cap only its lowest codes: in a crowd wide rows are many, and all are in memory."""
+def _capped(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
+    """Reduce a row over the cap to its lowest codes; there may be many wide rows, which are all in memory."""
     if sum(map(len, row.postings)) <= postings_max * layout.posting_bytes:
         return row
     postings = posting_cells.distinct(b"".join(row.postings), layout)

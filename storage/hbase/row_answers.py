@@ -1,8 +1,8 @@
 """Decodes the answer to ``getRowsWithColumns`` without an object for each cell.
 
-The Thrift library makes two objects of every cell, which took a third of the time of a look-up. Cells of one table
-differ in few bytes: those with a column of the expected length and no value all have one shape, so that numpy cuts
-their qualifiers out of the received bytes. Other cells are read one by one.
+The Thrift library makes two objects of every cell, which took a third of the time of a look-up. Cells with a column of
+the expected length and no value all have one shape, so numpy cuts their qualifiers out of the received bytes. Other
+cells are read one by one.
 
 The bytes are those of Thrift's binary protocol (``thrift/protocol`` of Apache Thrift, THRIFT-110), with the field
 numbers of ``Hbase.thrift``: an answer is a list of ``TRowResult``, each a row (field 1) and a map of columns to
@@ -37,16 +37,16 @@ _END: Final = bytes([_STOP])
 _NO_VALUE: Final = _TEXT_FIELD.pack(_BINARY, 1, 0) + _TIME
 _TIME_BYTES: Final = 8
 _CELL_BYTES_MIN: Final = _LENGTH.size + len(_NO_VALUE) + _TIME_BYTES + 1
-"""Bytes of a cell without a value, in a column without a name."""
+"""The size of the smallest cell: no value, in a column without a name."""
 _READ_BYTES: Final = 1 << 16
 
 
 class MalformedAnswer(Exception):  # noqa: N818  # it is what was received
-    """Bytes that are not an answer of the expected kind; the connection is of no use afterwards."""
+    """Bytes that are not an answer of the expected kind; the connection cannot be used afterwards."""
 
 
 class OtherAnswer(Exception):  # noqa: N818  # as above
-    """An answer that is not a list of rows, such as an error. ``received`` has its bytes, as far as they were read."""
+    """An answer that is not a list of rows, such as an error; ``received`` has its bytes read so far."""
 
     def __init__(self, received: bytes) -> None:
         super().__init__("the answer is not a list of rows")
@@ -54,7 +54,7 @@ class OtherAnswer(Exception):  # noqa: N818  # as above
 
 
 class RowCells(NamedTuple):
-    """The cells of a row: the qualifiers of those without a value, joined, and the values of the others by column."""
+    """The cells of a row: the joined qualifiers of cells without a value, and the values of others by column."""
 
     qualifiers: bytes
     values: Mapping[bytes, bytes]
@@ -78,10 +78,10 @@ class CellShape:
         return data.startswith(self._prefix, at)
 
     def leading(self, data: bytes, at: int, count: int) -> int:
-        """Return how many of ``count`` cells from ``at`` on have this shape, up to the first that has another.
+        """Return how many of ``count`` cells from ``at`` on have this shape, before the first with another shape.
 
-        ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. The end of a cell is the beginning of the
-        next only where all its bytes but qualifier and time are as they have to be.
+        ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. All bytes of a cell except its qualifier
+        and time are compared, since only then does the next cell begin where this one ends.
         """
         end = at + count * self.size
         if all(data[at + place : end : self.size] == value * count for place, value in self._fixed):
@@ -98,10 +98,10 @@ class CellShape:
         return table[:, self._start : self._end].tobytes()
 
 
-def _whole_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, bytes]], int]:
-    """Return column and value of the cells from ``at`` on, and where they end: at most ``count``.
+def _complete_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, bytes]], int]:
+    """Return column and value of up to ``count`` cells from ``at`` on, and the offset of their end.
 
-    It ends where not all bytes of a cell are there, and at one that has other fields than a value and then a time.
+    Stops at a cell that is not complete yet, or that has other fields than a value and then a time.
     """
     cells: list[tuple[bytes, bytes]] = []
     while len(cells) < count:
@@ -120,9 +120,9 @@ def _whole_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, by
 
 
 class RowAnswerReader:
-    """Reads one answer; ``receive`` returns at most as many bytes as it is asked for, none at the end.
+    """A reader of one answer. ``receive`` returns up to the given number of bytes, none at the end of the stream.
 
-    Every method raises what ``receive`` raises, and ``MalformedAnswer``.
+    Every method raises ``MalformedAnswer`` and the errors of ``receive``.
     """
 
     def __init__(self, receive: Callable[[int], bytes]) -> None:
@@ -133,7 +133,7 @@ class RowAnswerReader:
     def message(self) -> tuple[str, int]:
         """Read the head of the answer; return the name of the call and the number of the request.
 
-        Raises ``OtherAnswer`` for an error, or anything else but a list of rows.
+        Raises ``OtherAnswer`` for an error, or any other answer that is not a list of rows.
         """
         self._need(_MESSAGE.size)
         kind, name_bytes = _MESSAGE.unpack_from(self._data)
@@ -149,18 +149,18 @@ class RowAnswerReader:
 
     @property
     def rest(self) -> bytes:
-        """What was received behind what was read: the beginning of the next answer."""
+        """The bytes received after this answer: the beginning of the next one."""
         return self._data[self._at :]
 
     def rows(self, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read the rows and the end of the answer; cells of this shape come as joined qualifiers."""
+        """Read the rows and the end of the answer; cells of this shape are returned as joined qualifiers."""
         _, _, kind, count = self._unpack(_LIST_FIELD)
         if kind != _STRUCT or count < 0:
             raise MalformedAnswer(f"a list of {count} values of type {kind} instead of rows")
         rows = [self._row(shape) for _ in range(count)]
         if self._take(1)[0] != _STOP:
             raise MalformedAnswer("a field after the last row")
-        # One cut for all cells of the answer: most rows have a few cells.
+        # Cut once for the whole answer, since most rows have only a few cells.
         qualifiers = shape.qualifiers(b"".join(alike for _, alike, _ in rows))
         found: dict[bytes, RowCells] = {}
         start = 0
@@ -171,7 +171,7 @@ class RowAnswerReader:
         return found
 
     def _row(self, shape: CellShape) -> tuple[bytes, bytes, dict[bytes, bytes]]:
-        """Read a row: its key, its cells of this shape as they were received, and the values of the others."""
+        """Read a row; return its key, the received bytes of its cells of this shape, and the values of the others."""
         self._need(_TEXT_FIELD.size)
         kind, number, key_bytes = _TEXT_FIELD.unpack_from(self._data, self._at)
         if (kind, number) != (_BINARY, 1) or key_bytes < 0:
@@ -182,38 +182,38 @@ class RowAnswerReader:
         row = self._data[key : key + key_bytes]
         count = _LENGTH.unpack_from(self._data, start - _LENGTH.size)[0]
         if not self._data.startswith(_COLUMNS, key + key_bytes) or count < 0:
-            raise MalformedAnswer("no columns behind a row's key")
+            raise MalformedAnswer("no columns after a row's key")
         self._at = start
         alike, values = self._cells(count, shape)
         if self._data[self._at] != _STOP:
-            raise MalformedAnswer("a field behind a row's columns")
+            raise MalformedAnswer("a field after a row's columns")
         self._at += 1
         return row, alike, values
 
     def _cells(self, count: int, shape: CellShape) -> tuple[bytes, dict[bytes, bytes]]:
-        """Read so many cells, and receive one byte more."""
+        """Read this many cells, and receive one more byte."""
         left = count
         alike: list[bytes] = []
         while left:
-            # No more is awaited than was sent in any case: cells without a qualifier, or one of this shape.
+            # Wait only for bytes that must come: the smallest cells, then one cell of this shape.
             self._need(left * _CELL_BYTES_MIN)
             if not shape.begins(self._data, self._at):
                 break
             self._need(shape.size)
-            there = min(left, (len(self._data) - self._at) // shape.size)
-            leading = shape.leading(self._data, self._at, there)
+            available = min(left, (len(self._data) - self._at) // shape.size)
+            leading = shape.leading(self._data, self._at, available)
             alike.append(self._take(leading * shape.size))
             left -= leading
-            if leading < there:
+            if leading < available:
                 break
-        # Others follow: posting sets, of which a row has one for each day.
+        # Cells of other shapes follow: posting sets, of which a row has one for each day.
         values: dict[bytes, bytes] = {}
         while left:
-            whole, self._at = _whole_cells(self._data, self._at, left)
-            values.update(whole)
-            left -= len(whole)
+            complete, self._at = _complete_cells(self._data, self._at, left)
+            values.update(complete)
+            left -= len(complete)
             if left:
-                # One of another form, or one of which bytes are still to come.
+                # A cell with other fields, or one whose bytes have not all been received.
                 column = self._text()
                 values[column] = self._value()
                 left -= 1
@@ -221,7 +221,7 @@ class RowAnswerReader:
         return b"".join(alike), values
 
     def _value(self) -> bytes:
-        """Read a cell; return its value."""
+        """Read the rest of a cell; return its value."""
         value = b""
         while True:
             kind = self._take(1)[0]
@@ -254,7 +254,7 @@ class RowAnswerReader:
         return taken
 
     def _need(self, count: int) -> None:
-        """Receive until this many bytes are there that were not read yet."""
+        """Receive until at least this many unread bytes are available."""
         missing = self._at + count - len(self._data)
         if missing <= 0:
             return

@@ -1,7 +1,7 @@
-"""How wide the rows of postings are: which are too wide to be read together with others, and counts for ``stats``.
+"""The widths of posting rows: which rows are too wide to be read together with others, and counts for ``stats``.
 
-A gateway answers with whole rows, so it must be known that a row is wide before it is read. A process remembers what it
-has read from a row or written into it, and marks wide rows in ``meta`` for all others. A missing mark costs one big
+A gateway answers with whole rows, so wide rows must be known before they are read. A process remembers how much it has
+read from a row or written into it, and marks wide rows in ``meta`` for other processes. A missing mark costs one big
 answer, which ``GatewayConnection.rows`` aborts; a needless one costs a scanner.
 """
 
@@ -20,7 +20,7 @@ from storage.postings import all_keys
 from storage.records import Record
 
 WIDE_CELLS: Final = 4_096
-"""Rows with more cells than this are read in pieces, so that no answer is larger than a few such rows."""
+"""Rows with more cells than this are read in pieces, so that no answer is larger than a few of them."""
 MARKS_ROW: Final = b"wide"
 _FAMILY: Final = b"m"
 _KEYS_MAX: Final = 10_000
@@ -28,7 +28,7 @@ _REFRESH_S: Final = 30.0
 _BATCH: Final = 500
 _AHEAD: Final = 200
 _CELLS: Final = 200_000
-"""Cells in a piece, pieces fetched at once, and cells after which progress is kept."""
+"""Cells in a piece, pieces per request, and cells after which the counting of rows starts a new scan."""
 
 
 class WideRows:
@@ -65,20 +65,20 @@ class WideRows:
             calls.change(self._meta, [CellChange(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
 
     def count(self, calls: Calls, records: Sequence[Record]) -> None:
-        """Count what is written into rows, so that a process that only writes a row learns that it is wide."""
-        grown: list[bytes] = []
+        """Count the postings written into rows, so that a process that only writes a row learns that it is wide."""
+        wide: list[bytes] = []
         with self._lock:
             for key in (key for record in records for key in all_keys(record)):
                 count = self._added[key] = self._added.get(key, 0) + 1
                 self._added.move_to_end(key)
                 if count == WIDE_CELLS:
-                    grown.append(key)
+                    wide.append(key)
             while len(self._added) > _KEYS_MAX:
                 self._added.popitem(last=False)
-        self.remember(calls, grown)
+        self.remember(calls, wide)
 
     def remember_here(self, keys: Iterable[bytes]) -> None:
-        """Remember that these rows are wide, in this process only."""
+        """Remember that these rows are wide, without marking them for other processes."""
         with self._lock:
             for key in keys:
                 self._keys[key] = None
@@ -106,8 +106,8 @@ class PostingCounts(NamedTuple):
 
 
 def count_postings(table: bytes, gateways: Gateways) -> PostingCounts:
-    """Count the postings in this table, each as often as it is stored, and how they are spread over rows."""
-    count = partial(_count_some, postings_max=gateways.options.row_postings_max)
+    """Count the postings of this table, each as often as it is stored, and their distribution over rows."""
+    count = partial(_count_rows, postings_max=gateways.options.row_postings_max)
     counts = PostingCounts()
     start: bytes | None = b""
     while start is not None:
@@ -117,11 +117,11 @@ def count_postings(table: bytes, gateways: Gateways) -> PostingCounts:
     return counts
 
 
-def _count_some(found: Iterator[tuple[bytes, Columns]], postings_max: int) -> tuple[PostingCounts, bytes | None]:
-    """Count whole rows until enough was read; return the row to continue with, None at the end."""
+def _count_rows(row_pieces: Iterator[tuple[bytes, Columns]], postings_max: int) -> tuple[PostingCounts, bytes | None]:
+    """Count whole rows until enough cells are read; return the counts and the next row, None at the end."""
     widths: dict[bytes, int] = {}
     cells = 0
-    for row, columns in found:
+    for row, columns in row_pieces:
         if row not in widths and cells >= _CELLS:
             return _counts(widths, postings_max), row
         cells += len(columns)

@@ -1,4 +1,4 @@
-r"""The definition of the tables, from which come the script that creates them and the checks of an opened store.
+r"""The definition of the tables, used by the script that creates them and by the checks of an opened store.
 
 ::
 
@@ -7,13 +7,13 @@ r"""The definition of the tables, from which come the script that creates them a
     NAMESPACE:seen       t  texts beyond the window; only where judge.seen_days is set
     NAMESPACE:meta       m  what the store is bound to; never expires
 
-docs/operate/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
-encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks what
-Thrift shows.
+docs/operate/row_keys.md describes the contents of cells. Thrift cannot create these tables, since it supports neither
+block encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks
+what Thrift shows.
 
-Tables are split into regions when they are created, so that all servers share the writes from the first hour on. Keys
-of postings begin with ``lane << 4 | number`` and the value, which is practically uniform, so each region gets a share
-of the postings that an article has under each first byte. Nothing here does I/O.
+Tables are split into regions when they are created, so that all servers share the writes from the first hour on. A key
+of postings is ``lane << 4 | number`` and a value, which is practically uniform. So each region gets a share of the
+postings that an article has under each first byte. Nothing here does I/O.
 """
 
 import re
@@ -31,14 +31,14 @@ REGIONS_MAX: Final = 4096
 BLOCK_BYTES: Final = 65_536
 """HBase's size of a block, before compression: the least that is read and decoded for a row."""
 POSTINGS_BLOCK_BYTES: Final = 16_384
-"""The same for fresh postings, of which a row has a few: a quarter of the cells to decode before they are reached."""
+"""The block size for fresh postings: rows have few, and in smaller blocks fewer cells are decoded to reach them."""
 SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
 """Larger bodies are MOB cells."""
 SETTINGS_ROW: Final = b"settings"
 PLAN_ROW: Final = b"plan"
-"""Rows of ``meta``: what the store is bound to, by its first consumer, and what ``store init`` says it is made for."""
+"""Rows of ``meta``: the settings that the first consumer stored, and the capacity plan that ``store init`` stored."""
 SEEN_FAMILY: Final = "t"
 APPLY: Final = "dupwatch store init --apply"
 """The command that fixes all differences; with ``--print`` instead it shows what it would do."""
@@ -48,15 +48,15 @@ _RESERVED: Final = "hbase"
 _PREFIX_VALUES: Final = 1 << 16
 _PREFIX_BYTES: Final = 2
 REGION_BYTES: Final = 5_000_000_000
-"""The size of a region to aim for: half of that at which HBase splits one."""
+"""The intended size of a region: half of the size at which HBase splits one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """A column family and its attributes; one version of each cell is kept.
 
-    Cells larger than ``mob_bytes`` are stored apart, none if that is None. With ``new_version_behaviour`` a put counts
-    even if a delete has the same time stamp: a posting may be removed and added again within a millisecond.
+    Cells larger than ``mob_bytes`` are stored apart; none if it is None. With ``new_version_behaviour`` a put after a
+    delete counts even if both have the same time stamp: a posting may be removed and added again within a millisecond.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The namespace and its tables; ``seen`` is None where texts are not remembered beyond the window."""
+    """The namespace and its tables; ``seen`` is None if texts are not remembered beyond the window."""
 
     namespace: str
     postings: Table
@@ -112,14 +112,14 @@ class Schema:
 
 
 class Share(NamedTuple):
-    """The number of postings that an article has under keys that begin with this byte."""
+    """The number of postings of an article under keys that begin with ``first_byte``."""
 
     first_byte: int
     postings: int
 
 
 class DescribedFamily(NamedTuple):
-    """What Thrift's ``ColumnDescriptor`` shows of a family; ``name`` may end with a colon."""
+    """The attributes of a family that Thrift's ``ColumnDescriptor`` shows; ``name`` may end with a colon."""
 
     name: str
     max_versions: int
@@ -138,11 +138,11 @@ def schema_of(
     article_regions: int | None = None,
     seen_ttl_s: int = 0,
 ) -> Schema:
-    """Return the tables of a store whose versions live for ``ttl_s``: the window and the slack.
+    """Return the tables of a store whose versions live for ``ttl_s``, the window and the slack.
 
     ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
-    region, which is enough for a check. Articles start with as many ``regions``, unless ``article_regions`` is given.
-    With ``seen_ttl_s`` texts are remembered so long beyond the window, in a table with as many regions as articles.
+    region, which is enough for a check. The table of articles starts with ``article_regions``, by default ``regions``.
+    With ``seen_ttl_s`` texts are remembered for that time, in a table with as many regions as articles.
     Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
     article_regions = regions if article_regions is None else article_regions
@@ -185,7 +185,7 @@ def posting_splits(shares: Sequence[Share], regions: int) -> tuple[bytes, ...]:
 
 
 def _key_at(shares: Sequence[Share], cut: int) -> bytes:
-    """Return the first bytes of the key with this many postings before it, each counted once per prefix value."""
+    """Return the prefix of the key with this many postings before it, each counted once per prefix value."""
     for share in shares:
         width = share.postings * _PREFIX_VALUES
         if cut < width:
@@ -199,7 +199,7 @@ def _prefix(first_byte: int, value: int) -> bytes:
 
 
 def _seen_table(namespace: str, ttl_s: int, regions: int) -> Table:
-    """Return the table of texts. Its keys are digests, as even as those of articles, and hardly compress."""
+    """Return the table of texts. Its keys are digests, as uniform as those of articles, which hardly compress."""
     family = Family(SEEN_FAMILY, ttl_s, encoding="NONE", block_bytes=POSTINGS_BLOCK_BYTES)
     return Table(f"{namespace}:seen", (family,), _article_splits(regions))
 
@@ -216,10 +216,10 @@ def check(
 ) -> list[str]:
     """Return all differences between the schema and what Thrift shows, as sentences for a person.
 
-    Missing tables are named first, in one sentence; ``place`` is part of the command that fixes them. ``described`` has
-    the families of each existing table, by its full name; ``disabled`` names disabled tables. Cells that live longer
-    than necessary only take space, and HBase itself decides on the number of regions of an existing table: both are no
-    differences. Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
+    Missing tables come first, in one sentence; ``place`` is part of the command that fixes them. ``described`` has the
+    families of each existing table, by its full name; ``disabled`` names disabled tables. A longer time to live is not
+    a difference, since it only takes space; nor is another number of regions, which HBase decides for existing tables.
+    Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
     """
     missing = [table.name for table in schema.tables if table.name not in described]
     misfits = [missing_tables(missing, place)] if missing else []
@@ -229,10 +229,10 @@ def check(
             continue
         if table.name in off:
             misfits.append(disabled_table(table.name))
-        found = {family.name.rstrip(":"): family for family in described[table.name]}
+        described_families = {family.name.rstrip(":"): family for family in described[table.name]}
         for family in table.families:
-            if family.name in found:
-                misfits += _family_misfits(place, table, family, found[family.name])
+            if family.name in described_families:
+                misfits += _family_misfits(place, table, family, described_families[family.name])
             else:
                 misfits.append(f"The table {table.name} has no family {family.name}; {_fix(place)}.")
     return misfits
@@ -250,21 +250,21 @@ def disabled_table(name: str) -> str:
     return f"The table {name} is disabled; enable it in the HBase shell: enable '{name}'."
 
 
-def _family_misfits(place: StoreAddress, table: Table, family: Family, found: DescribedFamily) -> list[str]:
-    wanted = family.attributes()
+def _family_misfits(place: StoreAddress, table: Table, family: Family, described: DescribedFamily) -> list[str]:
+    required = family.attributes()
     shown = {
-        "VERSIONS": str(found.max_versions),
-        "COMPRESSION": found.compression.upper(),
-        "BLOOMFILTER": found.bloom_filter.upper(),
-        "BLOCKCACHE": str(found.block_cache).lower(),
-        "IN_MEMORY": str(found.in_memory).lower(),
+        "VERSIONS": str(described.max_versions),
+        "COMPRESSION": described.compression.upper(),
+        "BLOOMFILTER": described.bloom_filter.upper(),
+        "BLOCKCACHE": str(described.block_cache).lower(),
+        "IN_MEMORY": str(described.in_memory).lower(),
     }
-    wrong = [(name, value, wanted[name]) for name, value in shown.items() if value != wanted[name]]
-    if found.ttl_s < family.ttl_s:
-        wrong.append(("TTL", _lifetime(found.ttl_s), f"at least {_lifetime(family.ttl_s)}"))
+    wrong = [(name, value, required[name]) for name, value in shown.items() if value != required[name]]
+    if described.ttl_s < family.ttl_s:
+        wrong.append(("TTL", _lifetime(described.ttl_s), f"at least {_lifetime(family.ttl_s)}"))
     return [
-        f"The table {table.name}, family {family.name}: {name} is {value}, but must be {want}; {_fix(place)}."
-        for name, value, want in wrong
+        f"The table {table.name}, family {family.name}: {name} is {value}, but must be {right}; {_fix(place)}."
+        for name, value, right in wrong
     ]
 
 
@@ -279,6 +279,6 @@ def _fix(place: StoreAddress) -> str:
 def regions_for(size_bytes: int, servers: int = 1) -> int:
     """Return how many regions a table of this size starts with.
 
-    At least ``REGIONS``, since a gateway does not say how many servers there are, and one for each of ``servers``.
+    At least one for each of ``servers``, and at least ``REGIONS``, since a gateway does not tell the number of servers.
     """
     return min(max(REGIONS, servers, -(-size_bytes // REGION_BYTES)), REGIONS_MAX)

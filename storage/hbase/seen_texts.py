@@ -1,6 +1,6 @@
-"""The table ``seen``: what is remembered of texts beyond the window, a row of one cell for each digest.
+"""The table ``seen``, the memory of texts beyond the window: one row with one cell for each digest.
 
-The cell is written anew whenever its text is seen, so HBase's time to live counts from then.
+The cell is rewritten whenever its text is seen, so HBase's time to live counts from then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,17 +26,17 @@ class SeenTexts:
     def __init__(self, table: bytes) -> None:
         self._table = table
 
-    def exist(self, calls: Calls) -> bool:
-        """Return whether there is a table: a store whose consumers never remembered texts has none."""
+    def table_exists(self, calls: Calls) -> bool:
+        """Return whether the table exists; a store whose consumers never remembered texts has none."""
         return calls.ask(lambda connection: self._table in connection.table_names())
 
     def read(self, calls: Calls, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Read what is remembered of these texts. Raises ``StoreDamaged``."""
+        """Read the entries of these texts. Raises ``StoreDamaged``."""
         cells = read_cells(calls, self._table, [(digest, _COLUMN) for digest in digests])
-        return [None if cell is None else _seen_in(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
+        return [None if cell is None else _decode(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
 
     def change(self, calls: Calls, changes: Sequence[SeenChange]) -> list[bool]:
-        """Carry out each compare-and-set; return where ``after`` is stored now."""
+        """Carry out each compare-and-set; return True where ``after`` is stored now."""
         return swap_all(calls, self._table, [_swap(change) for change in changes])
 
     def scan(self, calls: Calls) -> Iterator[tuple[bytes, SeenTimes]]:
@@ -48,7 +48,7 @@ class SeenTexts:
             for digest, columns in page:
                 if _COLUMN not in columns:
                     raise _damaged(digest, f"it has no cell {_COLUMN.decode()}")
-                yield digest, _seen_in(digest, columns[_COLUMN].value)
+                yield digest, _decode(digest, columns[_COLUMN].value)
             if len(page) < _SCAN_PAGE:
                 return
             start = page[-1][0] + b"\0"
@@ -59,7 +59,7 @@ def _swap(change: SeenChange) -> Swap:
     return Swap(change.digest, _COLUMN, before, encode_seen(change.after))
 
 
-def _seen_in(digest: bytes, value: bytes) -> SeenTimes:
+def _decode(digest: bytes, value: bytes) -> SeenTimes:
     try:
         return decode_seen(value)
     except ValueError as error:

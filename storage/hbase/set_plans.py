@@ -1,4 +1,4 @@
-"""Plans the packing of a row from its cells: which sets it gets, and which cells they replace. Pure."""
+"""Plans the packing of a row from its cells: which sets to write, and which cells they replace. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ _RANDOM_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class PackRules:
-    """Which postings are packed together, by the servers' clock.
+    """The rules for packing postings; all times are by the servers' clock.
 
     Postings written before ``pack_before_ms`` are packed into one or more sets per bucket, if the row has at least
-    ``row_postings_min`` of them in that bucket, or has a set of it already. Sets of buckets that ended before
+    ``row_postings_min`` of them in that bucket or already has a set of it. Sets of buckets that ended before
     ``expired_ms`` are deleted. ``now_ms`` is the time of packing.
     """
 
@@ -32,15 +32,15 @@ class PackRules:
     row_postings_min: int = 1
 
     def bucket_of(self, written_ms: int) -> int:
-        """Return the start of the bucket of this time."""
+        """Return the start of the bucket that contains this time."""
         return written_ms - written_ms % self.bucket_ms
 
 
 class PackTally(NamedTuple):
-    """What was done: rows read, fresh postings packed, and sets written, merged and expired.
+    """Counts of packing: rows read, fresh postings packed, and sets written, merged and expired.
 
-    ``bytes_before`` and ``bytes_after`` are the sizes of what was replaced and of what replaced it: keys, columns and
-    values, without HBase's own compression.
+    ``bytes_before`` and ``bytes_after`` are the sizes of the replaced and of the new cells: keys, columns and values,
+    without HBase's compression.
     """
 
     rows: int = 0
@@ -57,16 +57,16 @@ class PackTally(NamedTuple):
 
 
 class RowPlan(NamedTuple):
-    """What is written to a row, and what is deleted once that is acknowledged.
+    """The cells to write to a row, and those to delete once the writes are acknowledged.
 
-    ``fresh`` deletes the cells that went into sets, the newest of which was written at ``newest_ms``; ``gone`` deletes
-    sets that were merged or have expired.
+    ``fresh_deletes`` are for the fresh postings in the new sets, the newest of which was written at ``newest_ms``,
+    ``set_deletes`` for sets that were merged or have expired.
     """
 
     puts: list[CellChange]
-    fresh: list[CellChange]
+    fresh_deletes: list[CellChange]
     newest_ms: int
-    gone: list[CellChange]
+    set_deletes: list[CellChange]
     tally: PackTally
 
 
@@ -101,16 +101,16 @@ def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRul
 
 
 def split_evenly(postings: bytes, layout: PostingLayout) -> list[bytes]:
-    """Encode postings, in any order, as the least possible number of sets of about equal size."""
+    """Encode postings, in any order, as the smallest possible number of sets of about equal size."""
     ordered = posting_cells.distinct(postings, layout)
     width = layout.posting_bytes
     count = len(ordered) // width
     pieces = -(-count // posting_cells.SET_POSTINGS_MAX)
     while True:
         bounds = [count * number // pieces * width for number in range(pieces + 1)]
-        cut = [posting_cells.encode_set(ordered[start:end], layout) for start, end in pairwise(bounds)]
-        if pieces == count or max(map(len, cut)) <= posting_cells.SET_BYTES_MAX:
-            return cut
+        sets = [posting_cells.encode_set(ordered[start:end], layout) for start, end in pairwise(bounds)]
+        if pieces == count or max(map(len, sets)) <= posting_cells.SET_BYTES_MAX:
+            return sets
         pieces += 1
 
 
@@ -149,9 +149,9 @@ def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) 
 
 def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
     """Add the deletion of expired sets to a plan."""
-    gone = [CellChange(key, old.column, None) for old in expired]
+    deletes = [CellChange(key, old.column, None) for old in expired]
     tally = PackTally(expired=len(expired), bytes_before=sum(old.size_bytes for old in expired))
-    return plan._replace(gone=plan.gone + gone, tally=plan.tally.plus(tally))
+    return plan._replace(set_deletes=plan.set_deletes + deletes, tally=plan.tally.plus(tally))
 
 
 def _plan_bucket(
@@ -171,7 +171,7 @@ def _plan_bucket(
     values = split_evenly(postings, layout)
     if not fresh and len(values) >= len(packed):
         return plan
-    puts = [*_named(key, values, fresh, packed, rules)]
+    puts = [*_named_sets(key, values, fresh, packed, rules)]
     tally = PackTally(
         postings=len(fresh),
         written=len(puts),
@@ -182,19 +182,19 @@ def _plan_bucket(
     )
     return RowPlan(
         plan.puts + puts,
-        plan.fresh + [CellChange(key, cell.column, None) for cell in fresh],
+        plan.fresh_deletes + [CellChange(key, cell.column, None) for cell in fresh],
         max([plan.newest_ms] + [cell.written_ms for cell in fresh]),
-        plan.gone + [CellChange(key, old.column, None) for old in packed],
+        plan.set_deletes + [CellChange(key, old.column, None) for old in packed],
         plan.tally.plus(tally),
     )
 
 
-def _named(
+def _named_sets(
     key: bytes, values: Sequence[bytes], fresh: Sequence[_FreshPosting], packed: Sequence[_Set], rules: PackRules
 ) -> Iterator[CellChange]:
-    """Give each set a name that no other set has ever had.
+    """Yield the cells of these sets, each under a name that no set has ever had.
 
-    It sorts after those of the sets that it replaces, so that a reader of the row in pieces, in order, meets either the
+    The names sort after those of the replaced sets, so that a reader of the row in pieces, in order, finds either the
     old sets or the new ones.
     """
     bucket_ms = packed[0].name.bucket_ms if packed else rules.bucket_of(fresh[0].written_ms)

@@ -43,7 +43,7 @@ class HbaseStore(Store):
         self._meta = Meta(namespace + b":meta")
         self._seen_texts = SeenTexts(namespace + b":seen")
         self._sketches = CellCache(gateways.options.sketches_max)
-        # None until this process has seen the width of a posting in the store, which never changes then.
+        # None until this process has read the store's width of postings, which never changes.
         self._layout: PostingLayout | None = None
 
     @classmethod
@@ -59,7 +59,7 @@ class HbaseStore(Store):
         ``report`` is called with changes of connections and with repeated requests of a run's calls; ``tell_wait`` is
         called when an answer takes more than two seconds.
 
-        Raises ``StoreRefused`` if the tables are missing or not as the schema says, ``StoreUnavailable`` if no gateway
+        Raises ``StoreRefused`` if the tables are missing or differ from the schema, ``StoreUnavailable`` if no gateway
         answers.
         """
         try:
@@ -78,7 +78,7 @@ class HbaseStore(Store):
 
     @override
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
-        """Write bodies before versions, each of which is one cell."""
+        """Write versions and their bodies at the same time; each version is one cell."""
         created = self._articles.create(self._writing("create"), versions)
         return [_present(stored, version.record) for stored, version in zip(created, versions, strict=True)]
 
@@ -89,16 +89,16 @@ class HbaseStore(Store):
 
     @override
     def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read whole rows: all versions of an id come with each of them."""
-        read = self._articles.read(self._gateways.calls("read"), references)
-        for stored in read:
-            if stored is not None and stored.record.sketch:
-                self._sketches.remember(stored.record.reference, stored.record.sketch)
-        return read
+        """Read whole rows, with all versions of each id; remember the sketches of the requested ones."""
+        versions = self._articles.read(self._gateways.calls("read"), references)
+        for version in versions:
+            if version is not None and version.record.sketch:
+                self._sketches.remember(version.record.reference, version.record.sketch)
+        return versions
 
     @override
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return those of versions that this process has read: a row costs HBase as much with one cell as with all."""
+        """Return the sketches of versions that this process has read: to HBase, part of a row costs as much as all."""
         return self._sketches.known(references)
 
     @override
@@ -132,13 +132,13 @@ class HbaseStore(Store):
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
-        """Search the fresh postings of each row, but only its first posting sets."""
+        """Search all fresh postings of each row, but only its first posting sets."""
         calls = self._gateways.calls("seek")
         return self._postings.seek(calls, codes, postings_max, self._stored_layout(calls) or DEFAULT_LAYOUT)
 
     @override
     def remove(self, records: Sequence[Record]) -> None:
-        """Delete fresh postings; a posting in a set stays there until the set expires."""
+        """Delete fresh postings; a posting in a set stays until the set expires."""
         self._postings.remove(self._writing("remove"), records)
 
     @override
@@ -165,14 +165,14 @@ class HbaseStore(Store):
 
     @override
     def forget_seen(self, before_ms: int, texts_max: int) -> int:
-        """Do nothing, as ``sweep``."""
+        """Do nothing: HBase expires cells."""
         del before_ms, texts_max
         return _SWEPT_BY_HBASE
 
     @override
     def scan_seen(self) -> Iterator[tuple[bytes, SeenTimes]]:
         calls = self._gateways.calls()
-        if self._seen_texts.exist(calls):
+        if self._seen_texts.table_exists(calls):
             yield from self._seen_texts.scan(calls)
 
     @override
@@ -193,13 +193,13 @@ class HbaseStore(Store):
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """Do nothing: HBase expires cells by itself."""
+        """Do nothing: HBase expires cells."""
         del before_ms, versions_max
         return _SWEPT_BY_HBASE
 
     @override
     def newest_ms(self, before_ms: int) -> int | None:
-        """Return nothing: no run has to decide what expires."""
+        """Return None: HBase, not a run, decides what expires."""
         del before_ms
         return None
 
@@ -210,7 +210,7 @@ class HbaseStore(Store):
 
     @override
     def stats(self) -> Stats:
-        """Read everything to count it. The size on disk is unknown to a gateway."""
+        """Count everything by reading it. The size on disk is unknown, since gateways do not tell it."""
         versions = verdicts = tombstones = 0
         for _, row in self._articles.scan():
             versions += len(row.versions)
@@ -251,7 +251,7 @@ class HbaseStore(Store):
 
 
 def _layout(width: bytes) -> PostingLayout:
-    """Return the layout of postings whose codes have this width, which ``meta`` states in digits."""
+    """Return the layout of postings whose codes have this width, in the digits of ``meta``."""
     try:
         return POSTING_LAYOUTS[int(width)]
     except (ValueError, KeyError) as error:
@@ -268,7 +268,7 @@ def _present(stored: _Article | None, written: Record | Tombstone) -> _Article:
 
 
 def check_tables(calls: Calls) -> None:
-    """Raise ``StoreRefused`` for tables that are missing or differ from the schema, as far as a gateway shows that."""
+    """Raise ``StoreRefused`` if tables are missing or differ from the schema, as far as a gateway shows."""
     gateways = calls.gateways
     try:
         options = gateways.options
@@ -281,13 +281,13 @@ def check_tables(calls: Calls) -> None:
 
 
 def check_layout(calls: Calls, meta: Meta) -> None:
-    """Raise ``StoreRefused`` for a store with another layout; a store without one gets the layout of this program."""
+    """Raise ``StoreRefused`` for a store with an unknown layout; set or raise the layout as the options need."""
     options = calls.gateways.options
     layout = meta.read(calls, LAYOUT_ROW)
     needed = layout_needed(parts=options.parts, banks=options.banks)
     if layout is None and not options.readonly:
         layout = meta.agree(calls, LAYOUT_ROW, needed)
-    # Another process may raise it in the meantime, and never lowers it.
+    # Another process may raise the layout in the meantime; none lowers it.
     while layout is not None:
         if layout not in LAYOUTS:
             raise other_layout(calls.gateways.place, layout, LAYOUTS)

@@ -1,8 +1,7 @@
 """Repeats compare-and-sets until the outcome of each is known.
 
-A compare-and-set that failed, or whose answer was lost, is resolved by reading the cell again: what is stored is the
-truth. One whose answer was lost may still be carried out later; it then finds another cell than it expects, and changes
-nothing.
+A compare-and-set that failed, or whose answer was lost, is resolved by reading the cell: what is stored is the truth.
+If the answer was lost, HBase may still carry it out later; by then the cell has another value, and it changes nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,22 +12,25 @@ from storage.hbase.connection import Swap
 from storage.hbase.failures import ConnectionLost
 
 SwapDecision = bool | Swap
-"""Whether the wanted state holds, or the swap to try next."""
+"""Whether the cell is in the desired state, or the swap to try next."""
 Decide = Callable[[Swap, bytes | None], SwapDecision]
-"""Decides what the cell read after a failed swap means, None for no cell."""
+"""Decides, from the cell (or None) that was read after a failed swap, how to go on."""
 
 ROWS_AT_ONCE: Final = 128
-"""Rows of a few cells read with one request."""
+"""The number of rows with few cells that one request reads."""
 
 
-def unless_changed(swap: Swap, found: bytes | None) -> SwapDecision:
-    """Try again where nothing has changed, as after a lost answer; else what is stored decides."""
-    return swap if found == swap.expected else found == swap.value
+def retry_if_unchanged(swap: Swap, cell: bytes | None) -> SwapDecision:
+    """Try again if the cell has not changed, as after a lost answer; otherwise compare it with the new value."""
+    return swap if cell == swap.expected else cell == swap.value
 
 
-def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequence[Decide] | None = None) -> list[bool]:
-    """Carry out each swap; its decider says what a failure means. The cells of one call differ."""
-    decides = [unless_changed] * len(swaps) if decides is None else decides
+def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], deciders: Sequence[Decide] | None = None) -> list[bool]:
+    """Carry out each swap, and return which cells are in the desired state.
+
+    After a failure the swap's decider says how to go on. The cells of one call differ.
+    """
+    deciders = [retry_if_unchanged] * len(swaps) if deciders is None else deciders
     outcomes = [False] * len(swaps)
     under_way = dict(enumerate(swaps))
     while under_way:
@@ -38,8 +40,8 @@ def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequenc
             outcomes[index] = True
         under_way = {}
         places = [(swap.row, swap.column) for swap in failed.values()]
-        for index, found in zip(failed, read_cells(calls, table, places), strict=True):
-            decision = decides[index](failed[index], found)
+        for index, cell in zip(failed, read_cells(calls, table, places), strict=True):
+            decision = deciders[index](failed[index], cell)
             if isinstance(decision, bool):
                 outcomes[index] = decision
             else:
@@ -55,6 +57,6 @@ def read_cells(calls: Calls, table: bytes, places: Sequence[tuple[bytes, bytes]]
     """Return the value at each (row, column), None where there is no cell."""
     rows = list(dict.fromkeys(row for row, _ in places))
     families = sorted({column.partition(b":")[0] for _, column in places})
-    found = calls.rows(table, rows, families, ROWS_AT_ONCE)
-    cells = [found.get(row, {}).get(column) for row, column in places]
+    columns_by_row = calls.rows(table, rows, families, ROWS_AT_ONCE)
+    cells = [columns_by_row.get(row, {}).get(column) for row, column in places]
     return [None if cell is None else cell.value for cell in cells]

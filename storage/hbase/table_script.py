@@ -3,8 +3,8 @@ r"""The script for the HBase shell (``hbase shell -n``) that creates the tables 
 It can be repeated: existing tables are altered only where an attribute differs, and are not split again. Splits are in
 the notation of HBase's ``toBytesBinary``, so HBase interprets the ``\x``.
 
-A script that also says what the store is made for changes nothing if the store has another plan. Otherwise it records
-the plan before it creates the tables without which no consumer starts: there is no consumer that has not seen it.
+A script with a capacity plan changes nothing if the store has another plan. Otherwise it records the plan before it
+creates the other tables, without which no consumer starts, so that every consumer sees the plan.
 """
 
 import re
@@ -106,7 +106,7 @@ puts 'The tables are correct.'
 
 
 def render_script(schema: Schema, planned: CapacityPlan | None = None, comments: Sequence[str] = ()) -> str:
-    """Render the script. With ``planned`` it records what the store is made for; ``comments`` are lines about that."""
+    """Return the script. With ``planned`` it records the capacity plan; ``comments`` are lines about that."""
     described = "".join(f"# {line}".rstrip() + "\n" for line in comments)
     head = _HEAD.format(namespace=schema.namespace, quoted=_ruby(schema.namespace), comments=described)
     postings, articles, meta = map(_table_script, (schema.postings, schema.articles, schema.meta))

@@ -15,23 +15,23 @@ class UnusableTables(NamedTuple):
 
 
 class TableStates(NamedTuple):
-    """The names of tables of a schema that exist, and of those among them that are disabled."""
+    """The names of a schema's existing tables, and of the disabled ones among them."""
 
     existing: tuple[str, ...]
     disabled: tuple[str, ...]
 
 
 def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
-    """Return which tables of the schema exist, and which of these are disabled. Raises ``Denied`` and ``Lost``."""
+    """Return the existing and the disabled tables of a schema. Raises ``RequestDenied`` and ``ConnectionLost``."""
     names = set(connection.table_names())
     existing = tuple(table.name for table in schema.tables if table.name.encode() in names)
     return TableStates(existing, tuple(name for name in existing if not connection.is_enabled(name.encode())))
 
 
 def out_of_use(connection: GatewayConnection, place: StoreAddress, seen_ttl_s: int) -> UnusableTables:
-    """Return which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
+    """Return the missing and the disabled tables of the store. Raises ``RequestDenied`` and ``ConnectionLost``.
 
-    The master answers with an error until it knows all tables, so one that has just started reports none as missing.
+    The master answers with an error until it knows all tables, so a master that has just started reports none missing.
     """
     schema = schema_of(place.namespace, FOREVER_S, seen_ttl_s=seen_ttl_s)
     states = table_states(connection, schema)

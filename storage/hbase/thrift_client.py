@@ -1,7 +1,7 @@
-"""A Thrift client that never reads past a deadline, and never takes one answer for another.
+"""A Thrift client that never waits past a deadline, and never confuses answers.
 
-The library neither numbers requests nor checks numbers, so that after a time-out the next request could get the answer
-to the previous one. Here every request has a number, counting from a random one, that the gateway sends back.
+The library neither numbers requests nor checks the numbers of answers, so after a time-out the next request could get
+the answer to the previous one. Here requests are numbered from a random start, and the gateway returns the number.
 """
 
 import socket
@@ -31,7 +31,7 @@ TScan: Final = _API.TScan
 TRowResult: Final = _API.TRowResult
 TCell: Final = _API.TCell
 DECLARED_ERRORS: Final[tuple[type[Exception], ...]] = (_API.IOError, _API.IllegalArgument, _API.AlreadyExists)
-"""The exceptions that the interface declares. After any other one a connection is in an unknown state."""
+"""The exceptions that the interface declares. Any other one leaves the connection in an unknown state."""
 _NUMBER_BITS: Final = 31
 
 
@@ -46,9 +46,9 @@ class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types 
         super().__init__(host=address.host, port=address.port)
         self._tls = tls
         self.deadline = Deadline(0.0)
-        # How many more bytes of the current answer may be read, None for any number.
+        # How many more bytes of the current answer may be read, None for no limit.
         self.left_bytes: int | None = None
-        # Bytes of an answer that were read already, and are read again first.
+        # Bytes that were read already and will be returned again, before new ones.
         self.unread = b""
 
     @override
@@ -64,8 +64,8 @@ class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types 
     @override
     def read(self, sz: int) -> bytes:
         if self.unread:
-            again, self.unread = self.unread[:sz], self.unread[sz:]
-            return again
+            data, self.unread = self.unread[:sz], self.unread[sz:]
+            return data
         self._arm()
         received: bytes = super().read(sz)
         if self.left_bytes is not None:
@@ -93,18 +93,18 @@ class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types 
 
 
 class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
-    """Thrift's binary protocol with numbered requests; each answer must repeat the number."""
+    """Thrift's binary protocol with numbered requests; each answer must have the number of its request."""
 
     def __init__(self, transport: Any) -> None:  # noqa: ANN401  # the library's classes have no common type
         super().__init__(transport, decode_response=False)
         self._number = randbits(_NUMBER_BITS)
-        self._asked: deque[tuple[str, int]] = deque()
+        self._unanswered: deque[tuple[str, int]] = deque()
 
     @override
     def write_message_begin(self, name: str, ttype: int, seqid: int) -> None:
         del seqid
         self._number = (self._number + 1) % (1 << _NUMBER_BITS)
-        self._asked.append((name, self._number))
+        self._unanswered.append((name, self._number))
         super().write_message_begin(name, ttype, self._number)
 
     @override
@@ -114,28 +114,28 @@ class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
         return name, ttype, number
 
     def check_answer(self, answered: tuple[str, int]) -> None:
-        """Refuse an answer that is not to the earliest request without one."""
-        check_number(self._asked.popleft(), answered)
+        """Raise ``MixedUp`` unless this answers the earliest unanswered request."""
+        check_number(self._unanswered.popleft(), answered)
 
     @property
-    def waits(self) -> bool:
-        """Whether there are requests without an answer."""
-        return bool(self._asked)
+    def has_unanswered(self) -> bool:
+        """Whether there are unanswered requests."""
+        return bool(self._unanswered)
 
 
 class PipeliningClient(TClient):  # type: ignore[misc]  # as above
-    """The library's client with sending and receiving apart, so that several requests can be in flight."""
+    """The library's client with separate sending and receiving, so that several requests can be in flight."""
 
     def send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # whatever the call takes
-        """Send a request, and wait for nothing."""
+        """Send a request without waiting for its answer."""
         self._send(name, **arguments)
 
     def receive(self, name: str) -> Any:  # noqa: ANN401  # whatever the call returns
-        """Return the answer to the earliest request without one, or raise the error that it is."""
+        """Return the answer to the earliest unanswered request, or raise it if it is an error."""
         return self._recv(name)
 
 
-def check_number(asked: tuple[str, int], answered: tuple[str, int]) -> None:
-    """Refuse an answer with another number than its request, or to another call."""
-    if asked != answered:
-        raise MixedUp(f"received the answer to {answered} instead of that to {asked}")
+def check_number(requested: tuple[str, int], answered: tuple[str, int]) -> None:
+    """Raise ``MixedUp`` for an answer with another number than its request, or to another call."""
+    if requested != answered:
+        raise MixedUp(f"received the answer to {answered} instead of that to {requested}")

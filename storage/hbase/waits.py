@@ -1,4 +1,4 @@
-"""Deadlines, and announcing when a thread has been waiting long for an answer of HBase, and why."""
+"""Deadlines, and messages about threads that wait long for an answer of HBase."""
 
 import threading
 import time
@@ -11,10 +11,10 @@ from storage.clock import NOTICE_S
 
 _T = TypeVar("_T")
 
-_LOOK_S: Final = 0.25
+_CHECK_EVERY_S: Final = 0.25
 
 Tell = Callable[[str | None], None]
-"""Called with what is waited for and why, and with None when there is an answer again."""
+"""Called with a text that says what a thread waits for and why, and with None once there is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """Return the deadline that many seconds from now."""
+        """Return the deadline this many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     def at_most(self, seconds: float) -> "Deadline":
-        """Return the earlier one of this deadline and the one that many seconds from now."""
+        """Return this deadline, or the one this many seconds from now if that is earlier."""
         return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at_s)
 
     @property
@@ -39,10 +39,10 @@ class Deadline:
 
 
 class Waits:
-    """Watches the requests to one HBase and announces the first one that waits for long.
+    """Watches the requests to one HBase and announces the first long wait of an outage.
 
-    A request that is repeated after an error counts from its first attempt. ``tell`` is called once for each outage:
-    again only after there was an answer. Without ``tell`` nothing is watched. ``clock`` returns monotonic seconds.
+    A repeated request counts from its first attempt. ``tell`` is called once for each outage, which ends with an
+    answer. Without ``tell`` nothing is watched. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, place: object, tell: Tell | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,13 +56,13 @@ class Waits:
         self._closed = threading.Event()
 
     def watch(self) -> None:
-        """Start a thread that looks until this is closed."""
+        """Start a thread that watches until ``close``."""
         if self._tell is not None:
             threading.Thread(target=self._watch, name="hbase-waits", daemon=True).start()
 
     def look(self) -> None:
-        """Announce a wait that has become too long, unless that was done."""
-        # Copied in one step, since other threads change it.
+        """Announce a wait that has become too long, once."""
+        # Other threads change the dictionary, so it is copied in one step.
         since_s = min(list(self._since_s.values()), default=None)
         if self._tell is None or since_s is None or self._clock() - since_s < NOTICE_S:
             return
@@ -73,7 +73,7 @@ class Waits:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Watch a request that is sent within, with all its repetitions."""
+        """Watch a request that is sent in the ``with`` block, including its repetitions."""
         if self._tell is None:
             yield
             return
@@ -85,12 +85,12 @@ class Waits:
             self._since_s.pop(threading.get_ident(), None)
 
     def failed(self, why: Exception) -> None:
-        """Note why the request is about to be repeated."""
+        """Save the reason for repeating the request, to be announced."""
         self._why = str(why)
 
-    def pieces(self, found: Iterable[_T]) -> Iterator[_T]:
-        """Pass on an answer that comes in pieces, without counting the time between them as waiting."""
-        for piece in found:
+    def pieces(self, answer: Iterable[_T]) -> Iterator[_T]:
+        """Yield an answer in pieces; the time that the caller spends on each does not count as waiting."""
+        for piece in answer:
             if self._tell is not None:
                 self._end()
             yield piece
@@ -113,5 +113,5 @@ class Waits:
             self._tell(None)
 
     def _watch(self) -> None:
-        while not self._closed.wait(_LOOK_S):
+        while not self._closed.wait(_CHECK_EVERY_S):
             self.look()

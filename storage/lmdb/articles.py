@@ -1,4 +1,4 @@
-"""Versions and tombstones: their records, bodies, verdicts, timelines and expiries; and what is remembered of texts.
+"""Versions and tombstones (records, bodies, verdicts, timelines, expiries), and the memory of texts.
 
 Every call works within the caller's transaction.
 """
@@ -32,7 +32,7 @@ class EncodedVersion(NamedTuple):
 
 
 class Articles:
-    """Reads and writes everything about versions and tombstones but their postings."""
+    """Reads and writes everything about versions and tombstones except their postings."""
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
@@ -40,9 +40,9 @@ class Articles:
     def create(
         self, transaction: Transaction, versions: Sequence[EncodedVersion], now_ms: int
     ) -> dict[bytes, StoredVersion]:
-        """Write the versions that are not stored, each with its place in timeline and expiry; read all of them.
+        """Write the versions that are missing, with their entries in timeline and expiry; return all of them as stored.
 
-        A body that is missing is added to a version without a verdict.
+        A version without a verdict gets its missing body.
         """
         new = set()
         for record, value, body in versions:
@@ -62,7 +62,7 @@ class Articles:
         }
 
     def retract(self, transaction: Transaction, tombstones: Sequence[Tombstone], now_ms: int) -> list[Tombstone]:
-        """Write the tombstones that are not stored, and read all of them."""
+        """Write the tombstones that are missing; return all of them as stored."""
         for tombstone in tombstones:
             value = encode_tombstone(tombstone)
             if transaction.put(tombstone.reference, value, overwrite=False, db=self._databases["tombstones"]):
@@ -70,44 +70,45 @@ class Articles:
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
 
     def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[StoredVersion | None]:
-        """Read versions; None where there is none."""
+        """Read versions, None for a missing one."""
         timeline = transaction.cursor(self._databases["timeline"])
         return [self._find(transaction, timeline, reference) for reference in references]
 
     def sketches(self, transaction: Transaction, references: Sequence[bytes]) -> list[bytes]:
-        """Read the sketches of versions, empty where there is none, or no version."""
-        found = dict(transaction.cursor(self._databases["records"]).getmulti(references))
+        """Read the sketches of versions, empty for a version that has none or is missing."""
+        values = dict(transaction.cursor(self._databases["records"]).getmulti(references))
         return [
-            layout.decode_sketch(reference, found[reference]) if reference in found else b"" for reference in references
+            layout.decode_sketch(reference, values[reference]) if reference in values else b""
+            for reference in references
         ]
 
     def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[StoredVersion | Tombstone | None]:
-        """Read what arrived last of each id; None where there is nothing."""
+        """Read the latest version or tombstone of each id, None for an id without any."""
         timeline = transaction.cursor(self._databases["timeline"])
-        found = []
+        entries = []
         for id_hash in id_hashes:
-            is_there = _seek_before(timeline, layout.timeline_end(id_hash)) and timeline.key().startswith(id_hash)
-            found.append((layout.decode_arrival(timeline.key()).reference, timeline.value()) if is_there else None)
-        return [None if each is None else self._whole(transaction, *each) for each in found]
+            has_any = _seek_before(timeline, layout.timeline_end(id_hash)) and timeline.key().startswith(id_hash)
+            entries.append((layout.decode_arrival(timeline.key()).reference, timeline.value()) if has_any else None)
+        return [None if entry is None else self._article(transaction, *entry) for entry in entries]
 
     def history(self, transaction: Transaction, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival."""
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(id_hash):
             return []
-        found = []
+        entries = []
         for key, kind in timeline.iternext():
             if key[:ID_HASH_BYTES] != id_hash:
                 break
-            found.append((layout.decode_arrival(key).reference, kind))
-        return [self._whole(transaction, reference, kind) for reference, kind in found]
+            entries.append((layout.decode_arrival(key).reference, kind))
+        return [self._article(transaction, reference, kind) for reference, kind in entries]
 
     def bodies(self, transaction: Transaction, references: Iterable[bytes]) -> list[bytes | None]:
-        """Read the packed texts; None where there is none."""
+        """Read the packed texts, None for a missing one."""
         return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
     def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
-        """Write each verdict where there is a record and no verdict yet; return whether it is the effective one."""
+        """Write each verdict if its version has none yet; return where it is the effective one now."""
         records = transaction.cursor(self._databases["records"])
         database = self._databases["verdicts"]
         return [
@@ -120,7 +121,7 @@ class Articles:
         ]
 
     def release(self, transaction: Transaction, releases: Iterable[Release]) -> list[bytes | None]:
-        """Write each release where there is a verdict and no release yet; return the effective verdicts."""
+        """Write each release if its version has a verdict and no release yet; return the effective verdicts."""
         verdicts = transaction.cursor(self._databases["verdicts"])
         events: list[bytes | None] = []
         for release in releases:
@@ -132,7 +133,10 @@ class Articles:
         return events
 
     def sweep(self, transaction: Transaction, before_ms: int, count_max: int) -> tuple[int, list[Record]]:
-        """Delete what may go, the oldest first; return how many went, and the records whose postings have to go too."""
+        """Delete expired versions and tombstones, oldest first; return how many, and the records of the versions.
+
+        The caller deletes the postings of these records.
+        """
         due = []
         for key, kind in islice(transaction.cursor(self._databases["expiry"]).iternext(), max(count_max, 0)):
             if layout.decode_expiry(key)[0] >= before_ms:
@@ -140,14 +144,14 @@ class Articles:
             due.append((key, kind))
         records = []
         for key, kind in due:
-            gone = self._forget(transaction, layout.decode_expiry(key)[1], kind)
-            if isinstance(gone, Record):
-                records.append(gone)
+            article = self._forget(transaction, layout.decode_expiry(key)[1], kind)
+            if isinstance(article, Record):
+                records.append(article)
             transaction.delete(key, db=self._databases["expiry"])
         return len(due), records
 
     def newest_ms(self, transaction: Transaction, before_ms: int) -> int | None:
-        """Return when the latest one came that came before that, as ``expiry`` has it."""
+        """Return the latest time in ``expiry`` before ``before_ms``, None if there is none."""
         cursor = transaction.cursor(self._databases["expiry"])
         bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
         return layout.decode_expiry(cursor.key())[0] if _seek_before(cursor, bound) else None
@@ -155,15 +159,15 @@ class Articles:
     def page(
         self, transaction: Transaction, after: bytes, count_max: int
     ) -> list[tuple[bytes, StoredVersion | Tombstone]]:
-        """Read versions and tombstones behind this timeline key, each with its own key."""
+        """Read versions and tombstones after this timeline key, each with its own key."""
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(after + b"\0" if after else b""):
             return []
-        found = list(islice(timeline.iternext(), count_max))
-        return [(key, self._whole(transaction, layout.decode_arrival(key).reference, kind)) for key, kind in found]
+        entries = list(islice(timeline.iternext(), count_max))
+        return [(key, self._article(transaction, layout.decode_arrival(key).reference, kind)) for key, kind in entries]
 
     def _note_arrival(self, transaction: Transaction, article: Record | Tombstone, kind: bytes, now_ms: int) -> None:
-        """Note when a version or tombstone arrived, and from when on it may be swept."""
+        """Write the arrival of a version or tombstone, and the time after which it may be swept."""
         transaction.put(layout.timeline_key(article.arrival), kind, db=self._databases["timeline"])
         expiry = layout.expiry_key(max(article.time_ms, now_ms), article.reference)
         transaction.put(expiry, kind, db=self._databases["expiry"])
@@ -183,81 +187,81 @@ class Articles:
         return stored
 
     def _effective_verdict(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
-        """Return the effective verdict and, if a release wrote it, what the version was flagged against."""
+        """Return the effective verdict and, if it is a release, what the version was flagged against."""
         database = self._databases.get("releases")
         value = None if database is None else transaction.get(reference, db=database)
         if value is None:
             return transaction.get(reference, db=self._databases["verdicts"]), None
         release = layout.decode_release(reference, value)
-        return release.event, release.of
+        return release.event, release.released_from
 
     def _tombstone(self, transaction: Transaction, reference: bytes) -> Tombstone:
         return layout.decode_tombstone(reference, transaction.get(reference, db=self._databases["tombstones"]))
 
-    def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> StoredVersion | Tombstone:
+    def _article(self, transaction: Transaction, reference: bytes, kind: bytes) -> StoredVersion | Tombstone:
         if kind == TOMBSTONE_KIND:
             return self._tombstone(transaction, reference)
         return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
 
     def _forget(self, transaction: Transaction, reference: bytes, kind: bytes) -> Record | Tombstone:
-        gone: Record | Tombstone
+        article: Record | Tombstone
         if kind == TOMBSTONE_KIND:
-            gone = layout.decode_tombstone(reference, transaction.pop(reference, db=self._databases["tombstones"]))
+            article = layout.decode_tombstone(reference, transaction.pop(reference, db=self._databases["tombstones"]))
         else:
-            gone = layout.decode_record(reference, transaction.pop(reference, db=self._databases["records"]) or b"")
+            article = layout.decode_record(reference, transaction.pop(reference, db=self._databases["records"]) or b"")
             transaction.delete(reference, db=self._databases["verdicts"])
             transaction.delete(reference, db=self._databases["releases"])
             transaction.delete(reference, db=self._databases["bodies"])
-        transaction.delete(layout.timeline_key(gone.arrival), db=self._databases["timeline"])
-        return gone
+        transaction.delete(layout.timeline_key(article.arrival), db=self._databases["timeline"])
+        return article
 
 
 def _seek_before(cursor: Cursor, bound: bytes) -> bool:
-    """Move a cursor to the last key before this one; return whether there is any."""
+    """Move a cursor to the last key before ``bound``; return whether there is one."""
     return bool(cursor.prev() if cursor.set_range(bound) else cursor.last())
 
 
 def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
-    """Return the arrival of the id's next version or tombstone, None while there is none."""
+    """Return the arrival of the id's next version or tombstone, None if there is none."""
     timeline.set_key(layout.timeline_key(record.arrival))
     is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
     return layout.decode_arrival(timeline.key()) if is_followed else None
 
 
 class SeenTexts:
-    """Reads, changes and forgets entries of ``seen``: what is remembered of texts beyond the window, by their digests.
+    """Reads, changes and deletes entries of ``seen``, the memory of texts beyond the window, by digest.
 
-    A store that an earlier version created, opened for reading only, has no such database; it remembers nothing.
+    A store that an earlier version created and that is opened for reading only has no such database, so no entries.
     """
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
 
     def read(self, transaction: Transaction, digests: Iterable[bytes]) -> list[SeenTimes | None]:
-        """Read what is remembered of these texts; None where that is nothing."""
+        """Read the entries of these texts, None for a text without one."""
         database = self._databases.get("seen")
         if database is None:
             return [None for _ in digests]
-        return [_seen_in(digest, transaction.get(digest, db=database)) for digest in digests]
+        return [_decode_seen(digest, transaction.get(digest, db=database)) for digest in digests]
 
     def change(self, transaction: Transaction, changes: Sequence[SeenChange], now_ms: int) -> list[bool]:
-        """Carry out each compare-and-set; return where ``after`` is stored now."""
+        """Carry out each compare-and-set; return True where ``after`` is stored now."""
         database = self._databases["seen"]
         stored = self.read(transaction, [change.digest for change in changes])
-        for change, found in zip(changes, stored, strict=True):
-            if found == change.before:
+        for change, current in zip(changes, stored, strict=True):
+            if current == change.before:
                 entry = layout.encode_seen_entry(now_ms, change.after)
                 transaction.put(change.digest, entry, db=database)
-        return [found in (change.before, change.after) for change, found in zip(changes, stored, strict=True)]
+        return [current in (change.before, change.after) for change, current in zip(changes, stored, strict=True)]
 
     def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, int, SeenTimes]]:
-        """Read entries behind this digest: each with its digest and the time of its writing."""
+        """Read entries after this digest, each with its digest and the time of writing."""
         database = self._databases.get("seen")
         cursor = None if database is None else transaction.cursor(database)
         if cursor is None or not cursor.set_range(after + b"\0" if after else b""):
             return []
-        found = list(islice(cursor.iternext(), max(count_max, 0)))
-        return [(digest, *layout.decode_seen_entry(digest, value)) for digest, value in found]
+        entries = list(islice(cursor.iternext(), max(count_max, 0)))
+        return [(digest, *layout.decode_seen_entry(digest, value)) for digest, value in entries]
 
     def forget(self, transaction: Transaction, digests: Iterable[bytes]) -> None:
         """Delete these entries."""
@@ -265,5 +269,5 @@ class SeenTexts:
             transaction.delete(digest, db=self._databases["seen"])
 
 
-def _seen_in(digest: bytes, value: bytes | None) -> SeenTimes | None:
+def _decode_seen(digest: bytes, value: bytes | None) -> SeenTimes | None:
     return None if value is None else layout.decode_seen_entry(digest, value)[1]

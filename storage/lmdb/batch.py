@@ -1,4 +1,4 @@
-"""The transaction that all calls of a thread share while it is in ``Store.together``, and how long its commit takes."""
+"""The transaction that a thread's calls share within ``Store.together``, and reports of its commits."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 
 class WorkFailed(BaseException):
-    """Carries what the work of a batch raised past all that handles errors of LMDB."""
+    """Carries an error of a batch's work past the handlers of LMDB's errors."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -23,7 +23,7 @@ class WorkFailed(BaseException):
 
 
 class Batch(local):
-    """What each thread has: ``transaction`` is None unless it is in a batch."""
+    """The batch of each thread; its ``transaction`` is None unless the thread is in a batch."""
 
     def __init__(self) -> None:
         self.transaction: Any = None
@@ -31,17 +31,17 @@ class Batch(local):
         self._is_full = False
 
     def run(self, transaction: Any, work: Callable[[], _Answer]) -> _Answer:  # noqa: ANN401  # LMDB hides its type
-        """Run ``work`` while ``transaction`` is that of all calls of this thread.
+        """Run ``work`` while all calls of this thread use ``transaction``.
 
-        Raises ``MapFullError`` where the map was too small for one of the calls, and otherwise ``WorkFailed`` with the
-        error of ``work``, or with that of a call although ``work`` went on: nothing of the transaction may stay.
+        Raises ``MapFullError`` if the map was too small for a call, otherwise ``WorkFailed`` with the error of ``work``
+        or of a call. That of a call is raised even if ``work`` has caught it: nothing may be committed then.
         """
         self.transaction = transaction
         try:
             answer = work()
             self._check()
         except BaseException as error:
-            # Not asked of the error: it may come from another store, whose batch this one is within.
+            # The error's type does not show this: it may come from another store, whose batch contains this one.
             if self._is_full:
                 raise lmdb.MapFullError(str(self._failure)) from error
             raise WorkFailed(error) from error
@@ -56,7 +56,7 @@ class Batch(local):
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Make a call of the batch within; one that fails ends the batch, whatever the caller does about it."""
+        """Guard a call of the batch: if it fails, the batch fails, even if the caller handles the error."""
         try:
             yield
         except lmdb.MapFullError as full:
@@ -69,23 +69,23 @@ class Batch(local):
 
 
 class CommitReports:
-    """Reports the commit of each batch, but not batches whose own work failed: its calls are reported already."""
+    """Reports the commit of each batch, unless its work failed: then its calls have been reported already."""
 
     def __init__(self, report: StoreReport) -> None:
         self._report = report
 
     def timed(self, together: Callable[[Callable[[], _Answer]], _Answer], work: Callable[[], _Answer]) -> _Answer:
-        """Return ``together(work)``, and report how long it took without the time within ``work``."""
+        """Return ``together(work)``, and report how long it took, excluding the time in ``work``."""
         work_s = 0.0
-        raised: BaseException | None = None
+        work_error: BaseException | None = None
 
         def timed_work() -> _Answer:
-            nonlocal work_s, raised
+            nonlocal work_s, work_error
             began_s = time.perf_counter()
             try:
                 return work()
             except BaseException as error:
-                raised = error
+                work_error = error
                 raise
             finally:
                 work_s += time.perf_counter() - began_s
@@ -94,7 +94,7 @@ class CommitReports:
         try:
             answer = together(timed_work)
         except BaseException as error:
-            if error is not raised:
+            if error is not work_error:
                 self._report(StoreCalled("commit", ending_of(error), time.perf_counter() - began_s - work_s))
             raise
         self._report(StoreCalled("commit", "ok", time.perf_counter() - began_s - work_s))

@@ -1,4 +1,4 @@
-"""Reads everything that the databases hold, also what no other call leads to, to find what cannot be read."""
+"""Reads every entry of the databases, even those that no other call reaches, to find damage."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -16,7 +16,7 @@ _Check = Callable[[Transaction, bytes, bytes], object]
 
 
 class Contents:
-    """Checks the entries of the databases, each with what must be there for it to be of use.
+    """Checks the entries of the databases, and that the entries they refer to exist.
 
     Every call works within the caller's transaction, and raises ``UnreadableError``.
     """
@@ -29,10 +29,12 @@ class Contents:
             "records": self._check_record,
             "tombstones": self._check_tombstone,
             "releases": lambda _, key, value: layout.decode_release(key, value),
-            "timeline": lambda transaction, key, kind: self._article(
+            "timeline": lambda transaction, key, kind: self._check_article(
                 transaction, layout.decode_arrival(key).reference, kind
             ),
-            "expiry": lambda transaction, key, kind: self._article(transaction, layout.decode_expiry(key)[1], kind),
+            "expiry": lambda transaction, key, kind: self._check_article(
+                transaction, layout.decode_expiry(key)[1], kind
+            ),
             "bodies": lambda _, key, value: layout.decode_body(key, value),
             "seen": lambda _, key, value: _check_seen(key, value),
             "meta": lambda _, key, value: layout.read_planned(value) if key == PLAN_KEY else None,
@@ -41,25 +43,25 @@ class Contents:
 
     @property
     def names(self) -> tuple[DatabaseName, ...]:
-        """Return the databases whose entries can be checked. Verdicts are known to those who write them."""
+        """Return the databases whose entries can be checked. Verdicts cannot: a store does not know their format."""
         return tuple(self._checks)
 
     def check(self, transaction: Transaction, name: DatabaseName, after: bytes | None, count_max: int) -> bytes | None:
-        """Check entries of a database behind this key; return the last key that was read, None at the end."""
+        """Check entries of a database after this key; return the last key read, None at the end."""
         cursor = transaction.cursor(self._databases[name])
         if not (cursor.first() if after is None else cursor.set_range(after + b"\0")):
             return None
         last = None
-        for key, value in islice(_distinct(cursor, name), count_max):
+        for key, value in islice(_entries(cursor, name), count_max):
             self._checks[name](transaction, key, value)
             last = key
         return last
 
     def _check_row(self, transaction: Transaction, key: bytes, posting: bytes) -> None:
-        found = self._postings.layout(transaction) or DEFAULT_LAYOUT
-        if len(posting) != found.posting_bytes:
+        expected_bytes = (self._postings.layout(transaction) or DEFAULT_LAYOUT).posting_bytes
+        if len(posting) != expected_bytes:
             raise UnreadableError(
-                f"the postings under {key.hex()} have {len(posting)} bytes instead of {found.posting_bytes}"
+                f"the postings under {key.hex()} have {len(posting)} bytes instead of {expected_bytes}"
             )
 
     def _check_record(self, transaction: Transaction, reference: bytes, value: bytes) -> None:
@@ -73,8 +75,8 @@ class Contents:
         if transaction.get(key, db=self._databases["timeline"]) != kind:
             raise UnreadableError(f"{article.reference.hex()} has no arrival")
 
-    def _article(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
-        """Raise ``UnreadableError`` unless a version or tombstone is stored, as this kind says."""
+    def _check_article(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
+        """Raise ``UnreadableError`` unless a version or tombstone of this kind is stored."""
         if kind not in (VERSION_KIND, TOMBSTONE_KIND):
             raise UnreadableError(f"{reference.hex()} is neither a version nor a retraction")
         name: DatabaseName = "records" if kind == VERSION_KIND else "tombstones"
@@ -88,8 +90,8 @@ def _check_seen(digest: bytes, value: bytes) -> None:
     layout.decode_seen_entry(digest, value)
 
 
-def _distinct(cursor: Any, name: DatabaseName) -> Iterator[tuple[bytes, bytes]]:  # noqa: ANN401  # a cursor
-    """Iterate over the entries, or over the rows with the first posting of each."""
+def _entries(cursor: Any, name: DatabaseName) -> Iterator[tuple[bytes, bytes]]:  # noqa: ANN401  # a cursor
+    """Iterate over the entries; of a row of postings, only the first one."""
     entries: Iterator[tuple[bytes, bytes]] = (
         cursor.iternext_nodup(values=True) if name == "postings" else cursor.iternext()
     )

@@ -34,8 +34,8 @@ BIG_DATA: Final = 0x01
 NO_PAGE: Final = (1 << 64) - 1
 _PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
 """Up to LMDB's ``MAX_PAGESIZE``."""
-_LOOKS_MAX: Final = 16
-"""How often the free list is read again when another process changes it in the meantime."""
+_READS_MAX: Final = 16
+"""How often the free list is read while another process keeps changing it."""
 
 
 class _Meta(NamedTuple):
@@ -52,36 +52,36 @@ class _OutOfFileError(Exception):
 def check_data_file(path: Path) -> None:
     """Raise ``StoreDamaged`` if the file is empty or truncated.
 
-    Other files than those of LMDB 0.9 are left to LMDB, which refuses them.
+    Files that are not from LMDB 0.9 are left to LMDB, which refuses them.
     """
     with (path / DATA_FILE).open("rb", buffering=0) as file:
         if not _size(file):
-            raise StoreDamaged(_sentence(path, f"{DATA_FILE} is empty"))
+            raise StoreDamaged(_damage(path, f"{DATA_FILE} is empty"))
         meta = _newest_meta(file, path)
-        for _ in range(_LOOKS_MAX):
-            # The size is read after the page that states it: a file that grows is never too short for that.
+        for _ in range(_READS_MAX):
+            # The size is read after the meta page: a growing file is never shorter than an older page says.
             if meta is None or _has_all_pages(file, meta):
                 return
             before, meta = meta, _newest_meta(file, path)
             if meta == before:
                 break
         size = _size(file)
-    raise StoreDamaged(_sentence(path, f"{DATA_FILE} was truncated to {size:,} bytes, but pages after them are in use"))
+    raise StoreDamaged(_damage(path, f"{DATA_FILE} was truncated to {size:,} bytes, but pages after them are in use"))
 
 
-def _sentence(path: Path, what: str) -> str:
-    return DAMAGED.format(path=path, why=what)
+def _damage(path: Path, why: str) -> str:
+    return DAMAGED.format(path=path, why=why)
 
 
 def _newest_meta(file: BinaryIO, path: Path) -> _Meta | None:
-    """Return the meta page of the last transaction; None where LMDB itself reports what is wrong with the file."""
+    """Return the meta page of the last transaction, None for a file whose fault LMDB itself reports."""
     first = _meta_at(file, 0)
     if first is None or first.page_bytes not in _PAGE_BYTES:
         return None
     second = _meta_at(file, first.page_bytes)
     if second is None:
         if _size(file) < 2 * first.page_bytes:
-            raise StoreDamaged(_sentence(path, f"{DATA_FILE} was truncated within its first two pages"))
+            raise StoreDamaged(_damage(path, f"{DATA_FILE} was truncated within its first two pages"))
         return None
     return max(first, second, key=lambda meta: meta.transaction)
 

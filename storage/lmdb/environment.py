@@ -1,8 +1,8 @@
 """Opens an LMDB environment and runs transactions on it while its file grows.
 
-LMDB maps its file into memory at a size that is set when it is opened. A transaction that needs more fails and is
-repeated after the map has been doubled; one that finds that another process has grown the file adopts the new size
-first. Both replace the map while no transaction of this process may be open; the gate ensures that.
+LMDB maps its file into memory at a size that is set when it is opened. A transaction that needs more fails, and is
+repeated after the map has been doubled. If another process has grown the file, the new size is adopted first. Either
+way the map is replaced, and no transaction of this process may be open then, which the gate ensures.
 
 In a batch, all calls of its thread work within one write transaction, and are repeated together.
 """
@@ -43,7 +43,7 @@ Cursor = Any
 
 _NOT_OURS: Final = "{path} holds a database that is not a dupwatch store. Name another store."
 _FIRST_TRANSACTION: Final = 1
-"""The number of a transaction on a file to which none was ever committed."""
+"""The number of the first transaction on a new file."""
 _TOO_FAST: Final = "The store {path} grew faster than this process could follow; try again."
 _ATTEMPTS_MAX: Final = 64
 """More than the number of times that a map can be doubled from a page to 64 bits."""
@@ -66,11 +66,10 @@ class Environment:
 
     @classmethod
     def open(cls, path: Path, options: LmdbOptions) -> Self:
-        """Open the store at ``path``, or create one where there is nothing.
+        """Open the store at ``path``, or create one if there is nothing.
 
-        Raises ``StoreRefused`` if something else is there, or this process has the store open already, and
-        ``StoreDamaged`` if bytes are missing. For reading only, a store is opened without its lock file if this user
-        may not write that.
+        Raises ``StoreRefused`` if something else is there, or this process already has the store open, and
+        ``StoreDamaged`` if bytes are missing. A reader that may not write the lock file opens the store without it.
         """
         try:
             refuse_other_things(path, readonly=options.readonly)
@@ -125,15 +124,15 @@ class Environment:
         return self._run(work, write=False)
 
     def write(self, work: Callable[[Transaction], _Answer]) -> _Answer:
-        """Run ``work`` in a write transaction, again from the start if the map has to grow; all of it or nothing."""
+        """Run ``work`` in a write transaction, all or nothing; start over if the map has to grow."""
         if self._options.readonly:
             raise read_only(self.path)
         return self._run(work, write=True)
 
     def together(self, work: Callable[[], _Answer]) -> _Answer:
-        """Run ``work``, whose calls of this environment share one write transaction; again if the map has to grow.
+        """Run ``work``, whose calls share one write transaction; start over if the map has to grow.
 
-        Raises what ``work`` raises, and then nothing is written.
+        Writes nothing if ``work`` raises, and raises the same error.
         """
         if self.in_batch:
             with self._batch.call():
@@ -153,20 +152,20 @@ class Environment:
     def check_pages(self) -> None:
         """Check all pages of the data file that are in use. Raises ``StoreDamaged``."""
         for _ in range(_ATTEMPTS_MAX):
-            # The transaction keeps its pages from being used again.
+            # While the transaction is open, its pages are not reused.
             if self.read(lambda transaction: check_pages(self.path, transaction.id())):
                 return
         raise StoreUnavailable(f"The store {self.path} changes faster than it can be checked; try again.")
 
     def size_bytes(self) -> int:
-        """Return the size of the data file. It never shrinks: freed space is used again."""
+        """Return the size of the data file. It never shrinks: freed space is reused."""
         return (self.path / DATA_FILE).stat().st_size
 
     def close(self) -> None:
         """Wait for the transactions of other threads, write everything to the disk, and close the files."""
         with self._gate.alone():
             if not self._options.readonly and self._options.durability == "process":
-                # This durability does not promise a flush, so one that fails breaks nothing.
+                # This durability does not promise a flush, so a failed one breaks no promise.
                 with suppress(lmdb.Error):
                     self._env.sync(force=True)
             self._close_files()
@@ -178,7 +177,7 @@ class Environment:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Decode bytes of the store within: raises ``StoreDamaged`` for those that cannot be decoded."""
+        """Turn ``UnreadableError`` from decoding bytes of the store into ``StoreDamaged``."""
         try:
             yield
         except UnreadableError as error:
@@ -197,7 +196,7 @@ class Environment:
             raise store_error(error, self.path) from error
 
     def _run_in_batch(self, work: Callable[[Transaction], _Answer]) -> _Answer:
-        # The batch has passed the gate, and would wait for itself there.
+        # The batch holds the gate already, and would wait for itself.
         try:
             with self.reading():
                 return work(self._batch.transaction)
@@ -231,12 +230,12 @@ class Environment:
                 "some space. Acknowledged writes are safe."
             )
         with self._gate.alone():
-            # Another thread may have grown it first.
+            # Unless another thread has grown it.
             if self._env.info()["map_size"] == full_bytes:
                 self._env.set_mapsize(min(2 * full_bytes, limit))
 
     def _forget_dead_readers(self) -> None:
-        """Free the slots of killed readers; otherwise the pages that they were reading could never be reused."""
+        """Free the slots of killed readers; otherwise the pages that they read could never be reused."""
         with self._gate:
             self._env.reader_check()
 
@@ -276,14 +275,14 @@ class Environment:
             try:
                 databases[name] = self._env.open_db(name.encode(), transaction, create=create, **flags)
             except lmdb.NotFoundError as error:
-                # A reader cannot create what an older store lacks, and does without it.
+                # An older store lacks it, and a reader cannot create it.
                 if name not in ADDED:
                     raise UnreadableError(f"its database {name} is missing") from error
         return databases
 
 
 class _Gate:
-    """Admits any number of transactions together, each in a ``with`` block, and a replacement of the map alone."""
+    """Admits any number of transactions at a time, each in a ``with`` block, or one replacement of the map."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -299,7 +298,7 @@ class _Gate:
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside -= 1
-            # Nothing else waits for those inside to leave.
+            # Only a replacement waits for transactions to end.
             if self._is_shut:
                 self._changed.notify_all()
 

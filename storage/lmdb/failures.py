@@ -1,7 +1,7 @@
 """Translates py-lmdb's exceptions into those of ``storage.errors``; nothing else does.
 
-They are grouped by what a caller can do: free space, check what is in the directory, or wait. Where none of these
-helps, the store was used incorrectly: a plain ``StoreError``.
+They are grouped by what a caller can do: free space, check the directory, or wait. If none of these helps, the store
+was used incorrectly, and the error is a plain ``StoreError``.
 """
 
 import errno
@@ -15,15 +15,15 @@ import lmdb
 from storage.errors import StoreDamaged, StoreError, StoreFull, StoreRefused, StoreUnavailable
 from storage.lmdb.data_file import DAMAGED, DATA_FILE
 
-_LITTLE_BYTES: Final = 1 << 16
+_FREE_BYTES_MIN: Final = 1 << 16
 
 
 class _Meaning(NamedTuple):
-    """What some failures mean; ``sentence`` has the fields ``{path}`` and ``{why}``."""
+    """The store's error for some failures; ``sentence`` has the fields ``{path}`` and ``{why}``."""
 
     exceptions: tuple[type[lmdb.Error], ...]
     codes: frozenset[int]
-    becomes: type[StoreError]
+    error_type: type[StoreError]
     sentence: str
 
 
@@ -96,17 +96,17 @@ def store_error(error: lmdb.Error | OSError, path: Path) -> StoreError:
     """Return the store's error for a failure of LMDB, or of the files that it uses, at ``path``."""
     code = code_of(error)
     if code == errno.EIO and not _has_space(path):
-        # LMDB reports an incomplete write like this, and that is the first sign of a full disk.
+        # LMDB reports an incomplete write as EIO, which is the first sign of a full disk.
         code = errno.ENOSPC
     why = str(error).rstrip(".")
     for meaning in _MEANINGS:
         if isinstance(error, meaning.exceptions) or code in meaning.codes:
-            return meaning.becomes(meaning.sentence.format(path=path, why=why))
+            return meaning.error_type(meaning.sentence.format(path=path, why=why))
     return StoreUnavailable(f"The store {path} does not answer: {why}.")
 
 
 def code_of(error: lmdb.Error | OSError) -> int:
-    """Return the system's or LMDB's code; 0 where the binding itself raised the error, which then has none."""
+    """Return the error code of the system or of LMDB, 0 for an error that the binding itself raised."""
     code: int | None = getattr(error, "code", 0) if isinstance(error, lmdb.Error) else error.errno
     return code or 0
 
@@ -115,5 +115,5 @@ def _has_space(path: Path) -> bool:
     """Return whether the data file could grow a little, on its disk and within this process's limit of file sizes."""
     disk = os.statvfs(path)
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    is_within_limit = limit == resource.RLIM_INFINITY or (path / DATA_FILE).stat().st_size + _LITTLE_BYTES < limit
-    return is_within_limit and disk.f_bavail * disk.f_frsize > _LITTLE_BYTES
+    is_within_limit = limit == resource.RLIM_INFINITY or (path / DATA_FILE).stat().st_size + _FREE_BYTES_MIN < limit
+    return is_within_limit and disk.f_bavail * disk.f_frsize > _FREE_BYTES_MIN

@@ -1,4 +1,4 @@
-"""How an embedded store is named and opened, and whether it can be kept where it is."""
+"""The kind of embedded stores: their URLs, how they are opened, and checks of their directories."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from storage.records import CapacityPlan
 
 _SCHEME: Final = "lmdb:"
 MAP_SHARE_MAX: Final = 0.8
-"""The share of the largest map from which the store is nearly full."""
+"""The share of the largest map above which the store counts as nearly full."""
 _MIB: Final = 1 << 20
 FREE_BYTES_MIN: Final = 64 << 20
 FREE_BYTES_LITTLE: Final = 1 << 30
@@ -25,7 +25,7 @@ _REMOTE: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "virtiofs"}
 )
 _REMOTE_FUSE: Final = "fuse."
-_PASSING: Final = {
+_VOLATILE: Final = {
     "tmpfs": "in memory, lost at the next restart of the machine",
     "ramfs": "in memory, lost at the next restart of the machine",
     "overlay": "the layer of a container, lost with the container",
@@ -48,7 +48,7 @@ class Directory(NamedTuple):
 
 
 def directory_at(path: Path, data_file: Path) -> Directory:
-    """Describe a store's directory, or its nearest parent that exists where the store is yet to be created."""
+    """Describe the directory of a store or, if it does not exist yet, its nearest existing parent."""
     existing = path.resolve()
     while not existing.exists():
         existing = existing.parent
@@ -91,12 +91,12 @@ def _same(url: str, other_url: str) -> bool:
 
 
 def _open(url: str, opening: StoreArguments) -> LmdbStore:
-    own = opening.own_options(LmdbOptions)
+    defaults = opening.own_options(LmdbOptions)
     options = replace(
-        own,
+        defaults,
         durability=opening.durability,
         keep_bodies=opening.keep_bodies,
-        row_postings_max=opening.row_postings_max or own.row_postings_max,
+        row_postings_max=opening.row_postings_max or defaults.row_postings_max,
         readonly=opening.readonly,
         file_mode=opening.file_mode,
         parts=opening.parts,
@@ -120,34 +120,38 @@ def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
     return (StoreCheck("room", run),)
 
 
-def directory_findings(found: Directory, map_bytes_max: int) -> Iterator[StoreFinding]:
-    """Check permissions, the file system, free space, and the size of the map."""
-    if not found.writable:
-        yield StoreFinding("refused", f"No permission to write in {found.path}.", "Give this user write permission.")
-    kind = found.file_system
-    if found.is_remote:
+def directory_findings(directory: Directory, map_bytes_max: int) -> Iterator[StoreFinding]:
+    """Check the permissions of a directory, its file system, its free space, and the size of the store."""
+    if not directory.writable:
+        yield StoreFinding(
+            "refused", f"No permission to write in {directory.path}.", "Give this user write permission."
+        )
+    file_system = directory.file_system
+    if directory.is_remote:
         yield StoreFinding(
             "misconfigured",
-            f"{found.path} is on {kind}, but LMDB's locks and memory map work only within one machine.",
+            f"{directory.path} is on {file_system}, but LMDB's locks and memory map work only within one machine.",
             "Use a local disk, or an HBase store.",
         )
-    if kind in _PASSING:
+    if file_system in _VOLATILE:
         yield StoreFinding(
-            "warning", f"{found.path} is on {kind}: {_PASSING[kind]}.", "Name a directory on a disk or a volume."
+            "warning",
+            f"{directory.path} is on {file_system}: {_VOLATILE[file_system]}.",
+            "Name a directory on a disk or a volume.",
         )
-    free = f"{found.free_bytes / _MIB:,.0f} MiB are free for {found.path}"
-    if found.free_bytes < FREE_BYTES_MIN:
+    free = f"{directory.free_bytes / _MIB:,.0f} MiB are free for {directory.path}"
+    if directory.free_bytes < FREE_BYTES_MIN:
         yield StoreFinding("broken", f"{free}.", "Free some space: a full disk stops the run.")
-    elif found.free_bytes < FREE_BYTES_LITTLE:
+    elif directory.free_bytes < FREE_BYTES_LITTLE:
         yield StoreFinding("warning", f"{free}.", "Free some space before the disk is full: a full disk stops the run.")
-    if found.size_bytes is None:
-        yield StoreFinding("ok", f"No store at {found.path} yet; {free}, on {kind}.")
+    if directory.size_bytes is None:
+        yield StoreFinding("ok", f"No store at {directory.path} yet; {free}, on {file_system}.")
         return
-    size = f"The store has {found.size_bytes / _MIB:,.0f} MiB of at most {map_bytes_max / _MIB:,.0f}"
-    if found.size_bytes > MAP_SHARE_MAX * map_bytes_max:
+    size = f"The store has {directory.size_bytes / _MIB:,.0f} MiB of at most {map_bytes_max / _MIB:,.0f}"
+    if directory.size_bytes > MAP_SHARE_MAX * map_bytes_max:
         yield StoreFinding("warning", f"{size}.", "Raise store.map_bytes_max: at the limit the run stops.")
     else:
-        yield StoreFinding("ok", f"{size}; {free}, on {kind}.")
+        yield StoreFinding("ok", f"{size}; {free}, on {file_system}.")
 
 
 LMDB: Final = StoreKind(

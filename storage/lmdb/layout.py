@@ -1,6 +1,6 @@
-"""Every byte of the embedded store: the keys and values of its databases, as described in ``docs/operate/row_keys.md``.
+"""The keys and values of the embedded store's databases, byte by byte, as described in ``docs/operate/row_keys.md``.
 
-All numbers are unsigned and big-endian, so that LMDB's byte order is their order.
+All numbers are unsigned and big-endian, so that LMDB sorts them by value.
 """
 
 import struct
@@ -47,7 +47,7 @@ ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases", "seen"})
 LAYOUT_KEY: Final = b"layout"
 SETTINGS_KEY: Final = b"settings"
 PLAN_KEY: Final = b"plan"
-"""What the store is made for; absent unless ``dupwatch store init --articles`` was used."""
+"""The capacity plan; absent unless ``dupwatch store init --articles`` was used."""
 CODE_BYTES_KEY: Final = b"code_bytes"
 """The width of the codes of postings, written with the first one: LMDB packs values of one width only."""
 
@@ -59,8 +59,8 @@ _WRITTEN: Final = struct.Struct(">Q")
 _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
 
-class _Sketched(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a record up to its sketch, in their order; those between are skipped."""
+class _RecordHead(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The fields of a record up to its sketch, in order; all but the first and the last are skipped."""
 
     reference: bytes
     id: msgspec.Raw
@@ -74,33 +74,33 @@ class _Sketched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sketch: bytes
 
 
-_Decoded = TypeVar("_Decoded", Record, _Sketched)
+_Decoded = TypeVar("_Decoded", Record, _RecordHead)
 
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
-_decode_sketched: Final = msgspec.msgpack.Decoder(_Sketched).decode
+_decode_record_head: Final = msgspec.msgpack.Decoder(_RecordHead).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class UnreadableError(Exception):
-    """Bytes of the store that this layout cannot have written; the message says what is wrong with them."""
+    """Bytes of the store that this layout cannot have written; the message says what is wrong."""
 
 
 def decode_record(reference: bytes, value: bytes) -> Record:
     """Decode the record stored under this reference. Raises ``UnreadableError``."""
     record = _record(reference, value, _decode_record)
     if len(record.fingerprint) not in POSTING_LAYOUTS:
-        raise _another_record(reference)
+        raise _misplaced_record(reference)
     return record
 
 
 def decode_sketch(reference: bytes, value: bytes) -> bytes:
-    """Decode nothing but the sketch of the record stored under this reference. Raises ``UnreadableError``."""
-    return _record(reference, value, _decode_sketched).sketch
+    """Decode only the sketch of the record stored under this reference. Raises ``UnreadableError``."""
+    return _record(reference, value, _decode_record_head).sketch
 
 
 def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
-    """Decode the tombstone stored under this reference. Raises ``UnreadableError``, also if there is none."""
+    """Decode the tombstone stored under this reference. Raises ``UnreadableError``, also if it is missing."""
     try:
         tombstone = _decode_tombstone(value or b"")
     except _MALFORMED as error:
@@ -127,7 +127,7 @@ def decode_code_bytes(value: bytes) -> PostingLayout:
 
 
 def read_planned(value: bytes) -> CapacityPlan:
-    """Decode what the store is made for. Raises ``UnreadableError``."""
+    """Decode the capacity plan of the store. Raises ``UnreadableError``."""
     try:
         return decode_planned(value)
     except ValueError as error:
@@ -135,13 +135,13 @@ def read_planned(value: bytes) -> CapacityPlan:
 
 
 def timeline_key(arrival: Arrival) -> bytes:
-    """Return id hash, time, sequence and digest: an id's versions and tombstones are adjacent, in order of arrival."""
+    """Encode id hash, time, sequence and digest, so that an id's versions and tombstones sort by arrival."""
     reference = arrival.reference
     return _TIMELINE.pack(reference, arrival.time_ms, arrival.sequence, reference[ID_HASH_BYTES:])
 
 
 def timeline_end(id_hash: bytes) -> bytes:
-    """Return a key behind the timeline of an id, and before that of any other."""
+    """Return a key after the timeline of an id and before that of the next one."""
     return id_hash + b"\xff" * (_TIMELINE.size - ID_HASH_BYTES + 1)
 
 
@@ -152,8 +152,8 @@ def decode_arrival(key: bytes) -> Arrival:
 
 
 def encode_release(release: Release) -> bytes:
-    """Encode the version that a release was flagged against, then the event."""
-    return release.of + release.event
+    """Encode the version that the released one was flagged against, then the event."""
+    return release.released_from + release.event
 
 
 def decode_release(reference: bytes, value: bytes) -> Release:
@@ -164,20 +164,20 @@ def decode_release(reference: bytes, value: bytes) -> Release:
 
 
 def encode_seen_entry(written_ms: int, seen: SeenTimes) -> bytes:
-    """Encode the time of writing, by which entries expire, then what is remembered of a text."""
+    """Encode the time of writing, by which entries expire, then the entry of a text."""
     return _WRITTEN.pack(written_ms) + encode_seen(seen)
 
 
 def decode_seen_entry(digest: bytes, value: bytes) -> tuple[int, SeenTimes]:
-    """Decode what is remembered of the text with this digest. Raises ``UnreadableError``."""
+    """Decode the time of writing and the entry of the text with this digest. Raises ``UnreadableError``."""
     try:
         return _WRITTEN.unpack_from(value)[0], decode_seen(value[_WRITTEN.size :])
     except (ValueError, struct.error) as error:
-        raise UnreadableError(f"what is remembered of the text {digest.hex()} cannot be read ({error})") from error
+        raise UnreadableError(f"the entry of the text {digest.hex()} cannot be read ({error})") from error
 
 
 def expiry_key(at_ms: int, reference: bytes) -> bytes:
-    """Return the time from which on something may be swept, then what: the oldest keys sort first."""
+    """Encode the time after which an article may be swept, then its reference, so that the oldest sort first."""
     return _EXPIRY.pack(at_ms, reference)
 
 
@@ -193,11 +193,11 @@ def _record(reference: bytes, value: bytes, decode: Callable[[bytes], _Decoded])
     except _MALFORMED as error:
         raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
     if record.reference != reference:
-        raise _another_record(reference)
+        raise _misplaced_record(reference)
     return record
 
 
-def _another_record(reference: bytes) -> UnreadableError:
+def _misplaced_record(reference: bytes) -> UnreadableError:
     return UnreadableError(f"the record stored under {reference.hex()} is another one")
 
 

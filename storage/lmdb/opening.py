@@ -1,7 +1,7 @@
-"""The files of a store: what may be opened as one, and how new ones are created.
+"""The files of a store: which may be opened, and how new ones are created.
 
-A store appears under its file names only when it is complete: the data file contains its layout before it is called
-``data.mdb``. So an empty data file, or a missing one beside a used lock file, is damage and is never replaced.
+Files get their names only once they are complete: the data file contains its layout before it is named ``data.mdb``.
+So an empty data file, or a missing one next to a used lock file, is damage and is never replaced.
 """
 
 import errno
@@ -28,7 +28,7 @@ _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, er
 _READER_SLOT_BYTES: Final = 64
 _LOCK_HEADER_BYTES: Final = 128
 _UNLOCKED_READERS_S: Final = 10.0
-"""How long a new writer waits for the current transactions of processes that read without a lock."""
+"""How long a new writer waits for the open transactions of processes that read without a lock."""
 
 
 def refuse_other_things(path: Path, *, readonly: bool) -> None:
@@ -57,14 +57,14 @@ def refuse_other_things(path: Path, *, readonly: bool) -> None:
 def prepare(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Environment], None]) -> None:
     """Create the directory, the data file and the lock file if missing; ``fill`` creates the databases.
 
-    Processes that start at the same time create one store: each has the directory to itself in turn.
+    Processes that start at the same time create one store: they lock the directory one after the other.
     """
     make_folders(path, options.file_mode)
     if not os.access(path, os.W_OK | os.X_OK):
         raise StoreRefused(f"This user may not write to the directory {path}.")
     if (path / DATA_FILE).exists() and (path / LOCK_FILE).exists():
         return
-    with _alone_in(path):
+    with _locked_directory(path):
         if not (path / DATA_FILE).exists():
             _make_data_file(path, options, fill)
         if not (path / LOCK_FILE).exists():
@@ -89,9 +89,9 @@ def open_files(path: Path, options: LmdbOptions, *, lock: bool) -> lmdb.Environm
 
 
 def await_unlocked_readers(path: Path) -> None:
-    """Wait until no reader is in a transaction that began before it could see that this process has the store open.
+    """Wait for transactions of readers without a lock that began before they could see this process.
 
-    See ``unlocked``. The wait is bounded: a reader that takes that long is suspended, and does not read either.
+    See ``unlocked``. The wait is bounded: a reader that takes that long is suspended, so it does not read either.
     """
     descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:
@@ -102,7 +102,7 @@ def await_unlocked_readers(path: Path) -> None:
 
 
 @contextmanager
-def _alone_in(path: Path) -> Iterator[None]:
+def _locked_directory(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -112,9 +112,9 @@ def _alone_in(path: Path) -> Iterator[None]:
 
 
 def _make_data_file(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Environment], None]) -> None:
-    """Create a complete file under another name, then rename it: a kill at any moment leaves no half store."""
+    """Create a complete file under another name, then rename it: a kill at any moment leaves no partial store."""
     unfinished = path / _NEW_DATA_FILE
-    # Left behind by a killed process, since this one has the directory to itself.
+    # Left behind by a killed process, since this one holds the lock of the directory.
     unfinished.unlink(missing_ok=True)
     try:
         os.close(make_file(unfinished, os.O_WRONLY, options.file_mode))
@@ -133,9 +133,9 @@ def _make_data_file(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Envir
 
 
 def _make_lock_file(path: Path, options: LmdbOptions) -> None:
-    """Create a lock file with all its blocks. LMDB maps a sparse one, and on a full disk SIGBUS would end the process.
+    """Create a lock file with all its blocks. LMDB would map a sparse one, and a full disk end the process with SIGBUS.
 
-    The file appears under its name only with its blocks, and is never removed: two processes with different lock files
+    The file gets its name only once it has its blocks, and is never removed: two processes with different lock files
     would both write.
     """
     unfinished = path / _NEW_LOCK_FILE
@@ -153,6 +153,6 @@ def _reserve(descriptor: int, size: int) -> None:
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
-        # The file system does not support this; LMDB accepts an empty file too.
+        # If the file system does not support this, the file stays empty, which LMDB accepts too.
         if error.errno not in _UNSUPPORTED:
             raise

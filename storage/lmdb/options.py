@@ -9,15 +9,15 @@ from storage.files import FILE_MODE
 
 @dataclass(frozen=True, slots=True)
 class LmdbOptions:
-    """How a store is opened.
+    """Options for opening a store.
 
     ``durability``: with ``"power"`` every commit is on the disk before the call returns. With ``"process"`` (LMDB's
     ``MDB_NOSYNC``) it is in the system's page cache: a killed process loses nothing, but a crash of the machine may
     lose the last calls, and may damage the file unless the file system keeps writes in order.
     ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
     is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
-    of the files of a new store; users who may read them may also enter its folder. With ``parts`` or ``banks``
-    its layout is raised.
+    of the files of a new store; users who may read them may also enter its folder. ``parts`` and ``banks`` raise the
+    store's layout.
     """
 
     durability: Literal["power", "process"] = "power"

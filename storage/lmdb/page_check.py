@@ -1,8 +1,8 @@
-"""Checks every page in use of a data file: that it can be read, is what its tree says, and is used only once.
+"""Checks that every page in use of a data file can be read, fits into its tree, and is used only once.
 
-LMDB checks a page when it comes across it, and little of it: a command that reads may pass by what stops a run that
-writes. This goes through all trees as one transaction has them, with the free list, whose pages only writers read. The
-layout is that of ``data_file``.
+LMDB checks little of a page, and only when it reaches it, so reading may succeed in a store where a write fails. This
+check walks all trees of one transaction, including the free list, whose pages only writers read. The layout is that of
+``data_file``.
 """
 
 import os
@@ -19,21 +19,21 @@ from storage.lmdb.layout import UnreadableError
 _LEAF: Final = 0x02
 _OVERFLOW: Final = 0x04
 _LEAF_OF_VALUES: Final = 0x22
-"""Of a page without nodes: values of one width, side by side."""
+"""A page without nodes: values of one width, one after the other."""
 _SUB_PAGE: Final = 0x40
 _KIND: Final = BRANCH | _LEAF_OF_VALUES | _OVERFLOW | _SUB_PAGE
 _SUB_TREE: Final = 0x02
 _DUPLICATES: Final = 0x04
 _TREE: Final = struct.Struct("=IHHQQQQQ")
 _TREES: Final = PAGE.size + 24
-"""Where a meta page has its two trees, of the free list and of the databases."""
+"""The offset of a meta page's two trees: the free list and the databases."""
 _META_BYTES: Final = _TREES + 2 * _TREE.size + 2 * WORD.size
 _META_PAGES: Final = 2
-_PAGES_OF_OVERFLOW: Final = struct.Struct("=12xI")
+_OVERFLOW_PAGES: Final = struct.Struct("=12xI")
 
 
 class _Tree(NamedTuple):
-    """An ``MDB_db``: in that of the free list ``pad`` is the size of a page."""
+    """An ``MDB_db``; for the free list, ``pad`` is the size of a page."""
 
     pad: int
     flags: int
@@ -46,7 +46,7 @@ class _Tree(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A node of a leaf: its flags and key, and its data, or only the number of the page where a long one begins."""
+    """A node of a leaf: its flags, key and data; for long data, ``data`` is the number of its first page."""
 
     flags: int
     key: bytes
@@ -55,7 +55,7 @@ class _Node(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A page that a branch leads to, and the keys between which its own must lie."""
+    """A page to check, its level in the tree, and the bounds of its keys: ``first``, and ``end``, which is excluded."""
 
     page: int
     level: int
@@ -67,9 +67,9 @@ _Order = Callable[[bytes], bytes]
 
 
 def check_pages(path: Path, transaction: int) -> bool:
-    """Check all pages as this transaction, which is open, has them. Raises ``UnreadableError``.
+    """Check all pages as seen by this open transaction. Raises ``UnreadableError``.
 
-    Returns False, and checks nothing, if later transactions have replaced the page at which it begins.
+    Returns False, and checks nothing, if later transactions have replaced the meta page of this one.
     """
     with (path / DATA_FILE).open("rb", buffering=0) as file:
         head = os.pread(file.fileno(), _META_BYTES, 0)
@@ -93,7 +93,7 @@ def _check(pages: "_Pages", free: _Tree, main: _Tree) -> None:
             elif node.flags & _DUPLICATES:
                 pages.check_sub_page(node.data)
     for node in pages.nodes(free, _as_number):
-        pages.check_free(pages.whole(node))
+        pages.check_free(pages.node_data(node))
 
 
 def _sub_tree(node: _Node) -> _Tree:
@@ -122,7 +122,7 @@ class _Pages:
             _check_order(number, keys, step)
 
     def check_values(self, tree: _Tree) -> None:
-        """Check a tree whose leaves have nothing but values of one width."""
+        """Check a tree whose leaves contain only values of one width."""
         for number, page, step in self._leaves(tree, _as_bytes, _LEAF_OF_VALUES):
             _check_order(number, _values_of(number, page, tree.pad), step)
 
@@ -143,8 +143,8 @@ class _Pages:
         for (number,) in WORD.iter_unpack(listed[WORD.size : (count + 1) * WORD.size]):
             self._use(number)
 
-    def whole(self, node: _Node) -> bytes:
-        """Return the data of a node, wherever they are."""
+    def node_data(self, node: _Node) -> bytes:
+        """Return the data of a node, from its overflow pages if it has any."""
         if not node.flags & BIG_DATA:
             return node.data
         (first,) = WORD.unpack(node.data)
@@ -159,15 +159,17 @@ class _Pages:
             number, _, flags, _, _ = PAGE.unpack_from(page)
             expected = kind if step.level == tree.depth else BRANCH
             if number != step.page or flags & _KIND != expected:
-                raise UnreadableError(f"page {step.page:,} of {DATA_FILE} is not the one that its tree leads to")
+                raise UnreadableError(
+                    f"page {step.page:,} of {DATA_FILE} does not belong to the tree that refers to it"
+                )
             if expected == kind:
                 yield number, page, step
             else:
-                waiting += self._below(step, page, order)
+                waiting += self._child_steps(step, page, order)
 
-    def _below(self, step: _Step, page: bytes, order: _Order) -> list[_Step]:
+    def _child_steps(self, step: _Step, page: bytes, order: _Order) -> list[_Step]:
         nodes = list(self._nodes_of(step.page, page))
-        # The first key of a branch stands for all that are lower, whatever it is.
+        # The first key of a branch is not checked: it counts as lower than all others.
         keys = [order(node.key) for node in nodes[1:]]
         _check_order(step.page, keys, step)
         firsts, ends = [step.first, *keys], [*keys, step.end]
@@ -177,13 +179,13 @@ class _Pages:
         ]
 
     def _nodes_of(self, number: int, page: bytes) -> Iterator[_Node]:
-        """Yield the nodes of a page; of a branch, with the number of the page below in place of data and its size."""
+        """Yield the nodes of a page; a node of a branch has the number of its child page as ``data_bytes``."""
         _, _, kind, lower, upper = PAGE.unpack_from(page)
         if not PAGE.size < lower <= upper <= len(page) or lower % 2:
             raise UnreadableError(f"page {number:,} of {DATA_FILE} has impossible bounds")
         for (place,) in struct.iter_unpack("=H", page[PAGE.size : lower]):
             if not upper <= place <= len(page) - NODE.size:
-                raise _outside(number)
+                raise _out_of_page(number)
             low, high, flags, key_bytes = NODE.unpack_from(page, place)
             start = place + NODE.size + key_bytes
             if kind & BRANCH:
@@ -192,7 +194,7 @@ class _Pages:
                 data_bytes = low | high << 16
                 size = WORD.size if flags & BIG_DATA else data_bytes
             if start + size > len(page):
-                raise _outside(number)
+                raise _out_of_page(number)
             yield _Node(flags, page[start - key_bytes : start], data_bytes, page[start : start + size])
 
     def _use_overflow(self, node: _Node) -> None:
@@ -202,12 +204,12 @@ class _Pages:
             self._use(number)
         page = self._read(first * self._page_bytes, PAGE.size)
         number, _, flags, _, _ = PAGE.unpack(page)
-        if number != first or flags & _KIND != _OVERFLOW or _PAGES_OF_OVERFLOW.unpack(page)[0] != count:
+        if number != first or flags & _KIND != _OVERFLOW or _OVERFLOW_PAGES.unpack(page)[0] != count:
             raise UnreadableError(f"page {first:,} of {DATA_FILE} does not begin a value of {node.data_bytes:,} bytes")
 
     def _use(self, number: int) -> None:
         if not _META_PAGES <= number < len(self._used):
-            raise UnreadableError(f"something leads to page {number:,} of {DATA_FILE}, which there is not")
+            raise UnreadableError(f"page {number:,} of {DATA_FILE} is referred to, but does not exist")
         if self._used[number]:
             raise UnreadableError(f"page {number:,} of {DATA_FILE} is used twice")
         self._used[number] = 1
@@ -224,29 +226,29 @@ def _child(node: _Node) -> int:
 
 
 def _values_of(number: int | None, page: bytes, width: int) -> list[bytes]:
-    """Return the values of one width behind the head of a page."""
+    """Return the values of one width after the head of a page."""
     _, own_width, _, lower, _ = PAGE.unpack_from(page)
     end = PAGE.size + (lower - PAGE.size) // 2 * width
     if lower <= PAGE.size or lower % 2 or not width or own_width != width or end > len(page):
-        raise UnreadableError(f"{_name(number)} has impossible bounds")
+        raise UnreadableError(f"{_page_name(number)} has impossible bounds")
     return [page[start : start + width] for start in range(PAGE.size, end, width)]
 
 
 def _check_order(number: int | None, keys: list[bytes], step: _Step) -> None:
-    """Raise ``UnreadableError`` unless the keys ascend, and lie where the branches above say."""
+    """Raise ``UnreadableError`` unless the keys ascend within the bounds of the step."""
     is_within = not keys or (
         (step.first is None or step.first <= keys[0]) and (step.end is None or keys[-1] < step.end)
     )
     if not is_within or any(before >= key for before, key in pairwise(keys)):
-        raise UnreadableError(f"the keys of {_name(number)} are not in order")
+        raise UnreadableError(f"the keys of {_page_name(number)} are not in order")
 
 
-def _name(number: int | None) -> str:
+def _page_name(number: int | None) -> str:
     return "a row" if number is None else f"page {number:,} of {DATA_FILE}"
 
 
-def _outside(number: int) -> UnreadableError:
-    return UnreadableError(f"page {number:,} of {DATA_FILE} has something outside of it")
+def _out_of_page(number: int) -> UnreadableError:
+    return UnreadableError(f"page {number:,} of {DATA_FILE} has a node beyond its end")
 
 
 def _as_bytes(key: bytes) -> bytes:
@@ -254,5 +256,5 @@ def _as_bytes(key: bytes) -> bytes:
 
 
 def _as_number(key: bytes) -> bytes:
-    """Return a number of the machine's byte order so that bytes compare as numbers do."""
+    """Return a number in the machine's byte order as bytes that sort like the number."""
     return key[::-1] if sys.byteorder == "little" else key

@@ -1,4 +1,4 @@
-"""The ``Store`` port on LMDB: each call is one transaction, and so are all calls of a batch together."""
+"""The ``Store`` port on LMDB: each call is one transaction, and all calls of a batch share one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ from storage.seen import TEXT_DIGEST_BYTES, SeenChange, SeenTimes
 from storage.watched import StoreReport
 
 _SCAN_PAGE: Final = 256
-"""How many are read in one transaction of a scan: enough to pay for it, few enough not to hold it for long."""
+"""Entries read in one transaction of a scan: enough to pay for it, few enough not to hold it for long."""
 
 
 class LmdbStore(Store):
@@ -47,23 +47,23 @@ class LmdbStore(Store):
         self._articles = Articles(environment.databases)
         self._postings = PostingRows(environment.databases, options.row_postings_max)
         self._seen_texts = SeenTexts(environment.databases)
-        # Where a process begins to forget: not all at the same place, and none always at the first entries.
+        # A random start: processes that run only briefly would otherwise all look at the same first entries.
         self._forgotten_to = token_bytes(TEXT_DIGEST_BYTES)
 
     @classmethod
     def open(cls, path: Path | str, options: LmdbOptions | None = None, report: StoreReport | None = None) -> Self:
-        """Open the store in the directory ``path``; create it where there is nothing. Commits go to ``report``.
+        """Open the store in the directory ``path``, or create it there. Commits are reported to ``report``.
 
-        Raises ``StoreRefused`` where something else is in the directory, or this process has the store open already.
+        Raises ``StoreRefused`` if something else is in the directory, or this process already has the store open.
         """
-        chosen = options or LmdbOptions()
-        return cls(Environment.open(Path(path), chosen), chosen, report)
+        options = options or LmdbOptions()
+        return cls(Environment.open(Path(path), options), options, report)
 
     @override
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         now_ms = self._options.clock()
         encoded = [
-            EncodedVersion(version.record, encode_record(version.record), self._packed(version.body))
+            EncodedVersion(version.record, encode_record(version.record), self._pack(version.body))
             for version in versions
         ]
         # In the order of the references, so that each page is found once.
@@ -95,7 +95,7 @@ class LmdbStore(Store):
     @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
         packed = self._environment.read(lambda transaction: self._articles.bodies(transaction, references))
-        # Texts are unpacked outside the transaction, so as not to hold it for that long.
+        # Unpacked outside the transaction, to keep that short.
         with self._environment.reading():
             return [
                 None if body is None else layout.decode_body(reference, body)
@@ -120,7 +120,7 @@ class LmdbStore(Store):
     @override
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         def work(transaction: Transaction) -> list[PostingRow]:
-            # Read each time: what a batch has written may not stay, and another process may write another layout then.
+            # Not cached: a batch may be rolled back, and then another process may store another layout.
             layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
             return self._postings.look_up(transaction, keys, layout, bytes_max)
 
@@ -168,17 +168,18 @@ class LmdbStore(Store):
 
     @override
     def forget_seen(self, before_ms: int, texts_max: int) -> int:
-        """Look for what may go without the write lock, which is taken only where there is any."""
-        look = partial(self._seen_texts.page, after=self._forgotten_to, count_max=texts_max)
-        page = self._environment.read(look)
-        # Behind the last entry the next call begins with the first one.
+        """Look for expired entries without the write lock, which is taken only if there are any."""
+        read_page = partial(self._seen_texts.page, after=self._forgotten_to, count_max=texts_max)
+        page = self._environment.read(read_page)
+        # After the last entry, the next call begins with the first one.
         self._forgotten_to = page[-1][0] if page and len(page) == texts_max else b""
-        if not any(_may_go(written_ms, seen, before_ms) for _, written_ms, seen in page):
+        if not any(_is_due(written_ms, seen, before_ms) for _, written_ms, seen in page):
             return 0
 
         def work(transaction: Transaction) -> int:
-            # Read again: another process may have seen a text in between.
-            due = [digest for digest, written_ms, seen in look(transaction) if _may_go(written_ms, seen, before_ms)]
+            # Read again: another process may have changed an entry in between.
+            entries = read_page(transaction)
+            due = [digest for digest, written_ms, seen in entries if _is_due(written_ms, seen, before_ms)]
             self._seen_texts.forget(transaction, due)
             return len(due)
 
@@ -215,7 +216,7 @@ class LmdbStore(Store):
         return self._environment.read(self._planned)
 
     def plan_for(self, planned: CapacityPlan) -> CapacityPlan:
-        """Store what the store is made for, and return what is stored now: a plan stays, the articles may change."""
+        """Store the capacity plan and return the stored one: its articles may change, its block plan may not."""
 
         def work(transaction: Transaction) -> CapacityPlan:
             stored = self._planned(transaction)
@@ -228,14 +229,14 @@ class LmdbStore(Store):
 
     @override
     def together(self, work: Callable[[], Answer]) -> Answer:
-        """Hold the write lock from the first call to the last: other processes write before the batch, or after it."""
+        """Hold the write lock from the first call to the last: other processes write before or after the batch."""
         if self._commits is None or self._environment.in_batch:
             return self._environment.together(work)
         return self._commits.timed(self._environment.together, work)
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """Sweep within one transaction: ``versions_max`` bounds how long other writers wait for it."""
+        """Sweep in one transaction: ``versions_max`` bounds how long other writers wait."""
 
         def work(transaction: Transaction) -> int:
             count, records = self._articles.sweep(transaction, before_ms, versions_max)
@@ -251,18 +252,18 @@ class LmdbStore(Store):
 
     @override
     def scan(self) -> Iterator[StoredVersion | Tombstone]:
-        """Read page by page: no transaction is open while the caller works, however long that takes."""
+        """Read page by page, so that no transaction is open while the caller works."""
         after = b""
         while True:
             page = self._environment.read(partial(self._articles.page, after=after, count_max=_SCAN_PAGE))
             if not page:
                 return
-            for after, whole in page:  # noqa: B007  # the next page begins behind the last key of this one
-                yield whole
+            for after, article in page:  # noqa: B007  # the next page begins after the last key of this one
+                yield article
 
     @override
     def check(self) -> None:
-        """Check the pages first, since LMDB may crash at damaged ones; then read all entries, some at once."""
+        """Check the pages first, since LMDB may crash on damaged ones; then all entries, some per transaction."""
         self._environment.check_pages()
         contents = Contents(self._environment.databases, self._postings)
         for name in contents.names:
@@ -274,7 +275,7 @@ class LmdbStore(Store):
 
     @override
     def stats(self) -> Stats:
-        """Count the rows one by one: that takes a second for some millions of them."""
+        """Count the rows one by one, which takes about a second for some million rows."""
 
         def work(transaction: Transaction) -> Stats:
             databases = self._environment.databases
@@ -302,16 +303,16 @@ class LmdbStore(Store):
         stored: bytes | None = transaction.get(layout.PLAN_KEY, db=self._environment.databases["meta"])
         return None if stored is None else layout.read_planned(stored)
 
-    def _packed(self, body: str | None) -> bytes | None:
+    def _pack(self, body: str | None) -> bytes | None:
         return pack_body(body) if self._options.keep_bodies and body is not None else None
 
 
-def _may_go(written_ms: int, seen: SeenTimes, before_ms: int) -> bool:
+def _is_due(written_ms: int, seen: SeenTimes, before_ms: int) -> bool:
     return max(written_ms, seen.last_ms) < before_ms
 
 
 def _sorted_postings(records: Sequence[Record]) -> list[tuple[bytes, bytes]]:
-    """Return the postings of these records in the order of their keys, so that LMDB finds each page once."""
+    """Return the postings of these records, sorted by key, so that LMDB finds each page once."""
     postings = [posting for record in records for posting in postings_of(record)]
     postings.sort(key=itemgetter(0))
     return postings

@@ -7,11 +7,10 @@ open. It can see that: every process that opens the store with its lock file hol
 byte (LMDB's ``mdb_env_excl_lock`` and ``mdb_env_share_locks``). This is checked before each transaction.
 
 A writer could still open the store between this check and the end of the transaction. So the transaction holds a shared
-``flock`` on the data file, which needs only permission to read, and every process of this program that opens the store
-for writing waits, once it is visible, until it has held that ``flock`` exclusively for a moment
-(``opening.await_unlocked_readers``).
+``flock`` on the data file, which needs only permission to read. Every process of this program that opens the store for
+writing takes that ``flock`` exclusively for a moment, once readers can see it (``opening.await_unlocked_readers``).
 
-Only processes that have not opened the lock file through LMDB may open it here: closing it would release LMDB's lock.
+A process that has opened the lock file through LMDB must not open it here: closing it would release LMDB's lock.
 """
 
 import fcntl
@@ -30,41 +29,41 @@ _FLOCK: Final = struct.Struct("@hhqqi4x")
 
 
 def may_lock(path: Path) -> bool:
-    """Return whether this user may open the store's lock file as LMDB does. It is not opened here: see above."""
+    """Return whether this user may open the store's lock file as LMDB does, without opening it (see above)."""
     return os.access(path / LOCK_FILE, os.R_OK | os.W_OK, effective_ids=True)
 
 
 class UnlockedReading:
-    """Guards the transactions of a reader without a lock, each in a ``with`` block; several may overlap."""
+    """A guard for transactions of a reader without a lock, each in a ``with`` block; they may overlap."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._data = os.open(path / DATA_FILE, os.O_RDONLY)
         self._counting = Lock()
-        self._inside = 0
+        self._transactions = 0
 
     def __enter__(self) -> None:
-        """Raise ``StoreUnavailable`` if another process has the store open, ``StoreRefused`` if that cannot be seen."""
+        """Raise ``StoreUnavailable`` if another process has the store open, ``StoreRefused`` if that cannot be told."""
         with self._counting:
             fcntl.flock(self._data, fcntl.LOCK_SH)
-            self._inside += 1
+            self._transactions += 1
         try:
-            self._refuse_others()
+            self._check_unused()
         except BaseException:
             self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
         with self._counting:
-            self._inside -= 1
-            if not self._inside:
+            self._transactions -= 1
+            if not self._transactions:
                 fcntl.flock(self._data, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the data file."""
         os.close(self._data)
 
-    def _refuse_others(self) -> None:
+    def _check_unused(self) -> None:
         lock_file = self._path / LOCK_FILE
         try:
             descriptor = os.open(lock_file, os.O_RDONLY)
@@ -77,8 +76,8 @@ class UnlockedReading:
                 "whether another process writes to the store. Grant permission to read that file."
             ) from error
         try:
-            asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-            kind, *_ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+            query = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+            kind, *_ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, query))
         finally:
             os.close(descriptor)
         if kind != fcntl.F_UNLCK:

@@ -52,7 +52,8 @@ class Model:
         later: list[Arrival] = [what.arrival for what in self.of_id(record.id_hash) if what.arrival > record.arrival]
         release = self.releases.get(reference)
         verdict = self.verdicts.get(reference) if release is None else release.event
-        return StoredVersion(record, verdict, min(later, default=None), None if release is None else release.of)
+        released_from = None if release is None else release.released_from
+        return StoredVersion(record, verdict, min(later, default=None), released_from)
 
     def whole(self, what: Record | Tombstone) -> StoredVersion | Tombstone:
         """Return it as a store does."""

@@ -203,7 +203,7 @@ class Moving:
             "copy_texts": lambda: 0,
         }
         self.migration = Migration(
-            moves=MigrationPlan("old", None, allow_gap),
+            plan=MigrationPlan("old", None, allow_gap),
             into="lmdb:new",
             hooks=Hooks(self.reports),
             stopping=self.stopping,

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from consumer.judge.detector import Detector
 from consumer.migration.adopting import AdoptingJudge
-from consumer.migration.seen_copy import copy_seen, seen_as
+from consumer.migration.seen_copy import copy_seen, seen_by_new_digest
 from consumer.model.verdict import SeenBefore
 from storage.clock import MS_PER_DAY
 from storage.memory import MemoryStore
@@ -74,8 +74,10 @@ def test_what_is_remembered_is_found_by_another_digest() -> None:
     """Of two texts that are one now the earlier beginning counts, and the larger number of times; none is added up."""
     one, other, unknown, now = (bytes([number]) * 16 for number in range(4))
     old = remembering({one: SeenTimes(5, 50, 3, 20), other: SeenTimes(1, 40, 9, 2), now: SeenTimes(0, 99, 0, 7)})
-    assert seen_as(old, [(one, now), (other, now), (unknown, now), (now, now)]) == {now: SeenTimes(1, 50, 3, 20)}
-    assert seen_as(old, []) == {}
+    assert seen_by_new_digest(old, [(one, now), (other, now), (unknown, now), (now, now)]) == {
+        now: SeenTimes(1, 50, 3, 20)
+    }
+    assert seen_by_new_digest(old, []) == {}
 
 
 def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now() -> None:

@@ -140,7 +140,7 @@ def _meta(key: bytes, value: bytes) -> Callable[[Path], None]:
         (_first(b"records", lambda key, value: (key, value[:-3])), "the record of .* cannot be read"),
         (_first(b"tombstones", lambda key, _: (key, b"\xff")), "the tombstone .* cannot be read"),
         (_first(b"bodies", lambda key, _: (key, b"\xff\xff")), "the text of .* cannot be read"),
-        (_first(b"seen", lambda key, _: (key, b"\xff")), "what is remembered of the text .* cannot be read"),
+        (_first(b"seen", lambda key, _: (key, b"\xff")), "the entry of the text .* cannot be read"),
         (_first(b"seen", lambda key, value: (key[:5], value)), "the digest of a text has 5 bytes"),
         (_meta(b"code_bytes", b"16"), "the postings under .* have 56 bytes instead of 64"),
         (_meta(b"code_bytes", b"x"), "the width of the postings' codes"),

@@ -68,12 +68,12 @@ def test_fresh_postings_are_packed_by_bucket() -> None:
     cells = fresh(some[:3], 20_000), fresh(some[3:6], 20_999), fresh(some[6:8], 49_999), fresh(some[8:], 50_000)
     planned = plan(*cells, fresh(postings(3, seed=2), 21_000))
     assert written(planned) == {20_000: set(some[:6]), 21_000: set(postings(3, seed=2))}
-    assert {change.column for change in planned.fresh} == {
+    assert {change.column for change in planned.fresh_deletes} == {
         FRESH + posting for posting in some[:6] + postings(3, seed=2)
     }
-    assert all(change.value is None for change in planned.fresh)
+    assert all(change.value is None for change in planned.fresh_deletes)
     assert planned.newest_ms == 21_000
-    assert planned.gone == []
+    assert planned.set_deletes == []
     assert planned.tally[1:5] == (9, 2, 0, 0)
 
 
@@ -89,7 +89,7 @@ def test_sets_of_one_bucket_are_merged() -> None:
     old, late = packed(some[:3], 20_000, 7), packed(some[2:5], 20_000, 99_000)
     planned = plan(old, late, fresh(some[4:], 20_100), packed(some[:2], 30_000))
     assert written(planned) == {20_000: set(some)}
-    assert {change.column for change in planned.gone} == {*old, *late}
+    assert {change.column for change in planned.set_deletes} == {*old, *late}
     assert planned.puts[0].column > max([*old, *late])
     assert planned.tally.merged == 2
 
@@ -109,7 +109,7 @@ def test_expired_buckets() -> None:
     """Sets go when their bucket ended before the bound, and not in the moment before."""
     gone, stays = packed(postings(3), 8_999), packed(postings(3), 9_000)
     planned = plan(gone, stays)
-    assert [change.column for change in planned.gone] == list(gone)
+    assert [change.column for change in planned.set_deletes] == list(gone)
     assert planned.puts == []
     assert planned.tally.expired == 1
 
@@ -145,7 +145,7 @@ def test_wide_codes(layout: PostingLayout) -> None:
     joined = set_postings(put.row, put.column, put.value, layout)
     width = layout.posting_bytes
     back = [fresh_cell(KEY, joined[place : place + width]) for place in range(0, len(joined), width)]
-    assert {change.column for change in back} == {change.column for change in planned.fresh}
+    assert {change.column for change in back} == {change.column for change in planned.fresh_deletes}
 
 
 @pytest.mark.parametrize(
