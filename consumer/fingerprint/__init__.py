@@ -1,12 +1,12 @@
 """Computes fingerprints of texts, their sketches, and their index keys. Pure: no I/O, no clock, no settings.
 
-How a text becomes a fingerprint and keys::
+The steps from a text to its fingerprint and keys::
 
     text ──▶ normalise ──▶ words ──▶ weights ──▶ sums ──▶ fingerprint ──▶ block keys  (lane 0)
                       ├──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
-                      │             ├──▶ known shingles, if a set of them is given
+                      │             ├──▶ known shingles, if a set is given
                       │             └──▶ sample ─┐
-                      ├──▶ stretches ──▶ anchors ┴──▶ parts, if they are asked for
+                      ├──▶ stretches ──▶ anchors ┴──▶ parts, if requested
                       └──▶ numbers, names ──▶ facts, if the scheme has them
 """
 

@@ -1,6 +1,6 @@
-"""The compiled engine, dupwatch-core, where it is installed: the bytes of ``Fingerprinter`` in less time.
+"""The optional compiled engine, dupwatch-core, which returns the bytes of ``Fingerprinter`` in less time.
 
-It works without the interpreter lock, so that threads may share it. What it consists of is in ``core/``.
+It works without the interpreter lock, so threads may share it. Its sources are in ``core/``.
 """
 
 import math
@@ -17,13 +17,13 @@ from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine
 from consumer.fingerprint.fingerprints import Fingerprints
 from consumer.fingerprint.known_shingles import KnownShingles
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.own_words import words_known
+from consumer.fingerprint.own_words import scheme_lexicon
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.tokenizers import with_frequencies
 
 REVISION: Final = 7
-"""What this module and the core have agreed on; a core of another revision is not used."""
+"""The revision of the interface between this module and the core. Cores of other revisions are not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"
 _WORD_BITS: Final = 64
@@ -31,7 +31,7 @@ _SKETCH_BYTES: Final = 256
 
 
 class _EngineRequest(NamedTuple):
-    """The parameters of a scheme, and what of the results is wanted."""
+    """The parameters of a scheme, and the requested results."""
 
     keywords_max: int | None
     short_keywords_max: int
@@ -46,7 +46,7 @@ class _EngineRequest(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The user's own words: with frequencies; in lower case; and with IDF, the median and the mean one."""
+    """Own words with frequencies, stop words in lower case, and the user's IDF table with its median and mean."""
 
     own_words: list[tuple[str, int]]
     stop_words: list[str]
@@ -54,10 +54,9 @@ class _Words(NamedTuple):
 
 
 class CompiledFingerprinter(Engine):
-    """Computes fingerprints with one scheme by the compiled engine; any number of threads may share it.
+    """The compiled engine for one scheme, with the parameters of ``Fingerprinter``. Threads may share it.
 
-    The parameters are those of ``Fingerprinter``. Raises ``ValueError`` with a sentence where the installed core cannot
-    compute this scheme, see ``why_not``.
+    Raises ``ValueError`` with the reason from ``why_not`` if the installed core cannot compute this scheme.
     """
 
     def __init__(
@@ -77,9 +76,9 @@ class CompiledFingerprinter(Engine):
         self._core = core
         self._scheme = scheme
         self._sketched = sketched
-        known = words_known(lexicon, scheme.definition)
+        known = scheme_lexicon(lexicon, scheme.definition)
         layout = scheme.sketch
-        wanted = _EngineRequest(
+        request = _EngineRequest(
             scheme.keywords_max,
             scheme.short_keywords_max,
             layout.bands,
@@ -91,7 +90,7 @@ class CompiledFingerprinter(Engine):
             keywords_kept,
             scheme.decorations,
         )
-        self._engine = core.Engine(scheme.name, wanted, _words(known), tuple(secret.hash_key))
+        self._engine = core.Engine(scheme.name, request, _words(known), tuple(secret.hash_key))
 
     @property
     @override
@@ -104,9 +103,9 @@ class CompiledFingerprinter(Engine):
     ) -> Fingerprints:
         declared = [""] * len(texts) if languages is None else list(languages)
         compiled = None if known is None else known.compiled(self._core.KnownShingles)
-        found = self._engine.fingerprint(list(texts), declared, compiled)
-        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written, *by_shingles = found
-        anchors, samples, known_shingles = by_shingles
+        results = self._engine.fingerprint(list(texts), declared, compiled)
+        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written, *rest = results
+        anchors, samples, known_shingles = rest
         count = len(texts)
         return Fingerprints(
             codes=_numbers(codes).reshape(count, self._scheme.bits // _WORD_BITS),
@@ -128,22 +127,22 @@ class CompiledFingerprinter(Engine):
     @override
     def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
         declared = [""] * len(texts) if languages is None else list(languages)
-        found: tuple[bytes, ...] = self._engine.smallest_shingles(list(texts), declared)
-        return found
+        packed: tuple[bytes, ...] = self._engine.smallest_shingles(list(texts), declared)
+        return packed
 
 
 def core_version() -> str | None:
-    """Return the version of the installed core, None where there is none."""
+    """Return the version of the installed core, None without one."""
     return None if _core() is None else metadata.version(_DISTRIBUTION)
 
 
 def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
-    """Return why the compiled engine cannot compute a scheme with these words; None where it can."""
+    """Return the reason why the compiled engine cannot compute a scheme with these words, None if it can."""
     core = _core()
     if core is None:
         return "dupwatch-core is not installed"
     if core.REVISION != REVISION:
-        return f"dupwatch-core has revision {core.REVISION}, and this dupwatch needs {REVISION}: build it again"
+        return f"dupwatch-core has revision {core.REVISION}, but this dupwatch needs {REVISION}: build it again"
     if lexicon.jieba_digest != core.JIEBA_DIGEST:
         return "dupwatch-core was built with another version of jieba: build it again"
     if scheme.definition.every_script and lexicon.chinese().digest != core.CHINESE_DIGEST:

@@ -31,21 +31,21 @@ _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 
 
 class SplitForm(NamedTuple):
-    """The form of a text that is split into words; sketch and text digest are never of the text as written."""
+    """The form of a text that is split into words. Sketches and text digests never use the text as written."""
 
     form: Callable[[str], str]
     described: str
 
 
 class WordSplitting(NamedTuple):
-    """How a text is split into words: by a tokenizer that knows the lexicon's own words, built once for an engine."""
+    """The splitting of texts into words, by a tokenizer with the lexicon's own words, built once per engine."""
 
     tokenizer: Callable[[Lexicon], Tokenizer]
     described: str
 
 
 class WordFilter(NamedTuple):
-    """Which words count; stop words never do."""
+    """The rule for which words count; stop words never do."""
 
     characters_min: int
     letter_or_digit: bool
@@ -61,7 +61,7 @@ class WordFilter(NamedTuple):
 
 
 class WordWeighting(NamedTuple):
-    """The weight of each occurrence of a word: a factor that is looked up in a lexicon."""
+    """The weight of each occurrence of a word, by a factor from a lexicon."""
 
     factors: Callable[[Lexicon], Callable[[str], float]]
     described: str
@@ -75,14 +75,14 @@ class WordHash(NamedTuple):
 
 
 class MatchingLevel(IntEnum):
-    """What of texts is matched; each has what is said of those before it, unless it says otherwise."""
+    """The texts that a scheme matches and how; each level extends those before it."""
 
     KEYWORDS = 1
-    """Texts with keywords, normalised; those with few by their digest."""
+    """Texts with keywords, normalised; those with few keywords by digest."""
     EVERY_SCRIPT = 2
-    """Texts of every script, in simplified characters; those with few keywords by their shingles or their digest."""
+    """Texts of every script, in simplified characters; those with few keywords by shingles or digest."""
     LETTERS = 3
-    """Shingles are of letters and figures alone, and keyed; digests are of a form that folds less."""
+    """Texts by their letters and figures, in keyed shingles; digests are of a form that folds less."""
 
 
 class Definition(NamedTuple):
@@ -104,21 +104,21 @@ class Definition(NamedTuple):
 
     @property
     def compares_letters(self) -> bool:
-        """Whether shingles are of letters alone and keyed, sketches are marked, and equal digests make texts near."""
+        """Whether shingles are keyed and of letters alone, sketches are marked, and equal digests make texts near."""
         return self.matching >= MatchingLevel.LETTERS
 
     def shingling(self, secret: Secret) -> Shingling:
-        """Return how texts are cut into shingles and hashed; the secret counts where shingles are keyed."""
+        """Return the shingling of texts; schemes with keyed shingles use the secret."""
         return of_letters(secret.hash_key) if self.compares_letters else WORDS
 
     @property
     def sketch_similarity(self) -> SketchSimilarity:
-        """What estimates the similarity of two texts from their sketches."""
+        """The function that estimates the similarity of two texts from their sketches."""
         return marked_sketch_similarity if self.compares_letters else sketch_similarity
 
     @property
     def similarity_min(self) -> float:
-        """The default threshold of that similarity. By letters, 0.73 means what 0.75 means by words."""
+        """The default threshold of the similarity. 0.73 by letters corresponds to 0.75 by words."""
         return 0.73 if self.compares_letters else 0.75
 
     @property

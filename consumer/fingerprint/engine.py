@@ -1,4 +1,4 @@
-"""The engine: a batch of texts in, arrays of fingerprints, sketches and keywords out."""
+"""The engine, which turns a batch of texts into arrays of fingerprints, sketches and keywords."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from consumer.fingerprint.fingerprints import Fingerprints, chunks, joined
 from consumer.fingerprint.forms import Forms, forms_of
 from consumer.fingerprint.known_shingles import KNOWN_SHINGLES_MAX, KnownShingles, SmallestShingles, smallest_shingles
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.own_words import words_known
+from consumer.fingerprint.own_words import scheme_lexicon
 from consumer.fingerprint.parts import Parts, PartsFinder
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
@@ -28,17 +28,17 @@ from consumer.fingerprint.tokenizers import Tokenizer
 
 TEXT_DIGEST_BYTES: Final = 16
 WORDS_REMEMBERED_MAX: Final = 1 << 17
-"""Words cached with hash and IDF, about 200 bytes each. Checked before each chunk, which may exceed it; then all go."""
+"""Limit on cached words with hash and IDF, about 200 bytes each. A full cache is emptied before the next chunk."""
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
-"""The same for the characters of these words, since a word can be as long as its text."""
+"""Limit on the characters of cached words, because a word can be as long as its text."""
 CHUNK_CHARACTERS: Final = 1 << 18
-"""Texts are processed together up to this many characters; a longer one is alone.
+"""Limit on the characters of texts that are processed together; a longer text is processed alone.
 
-Intermediate values (words, counts, hashes, shingles) take about 100 bytes per character, results a few thousand per
-text.
+Intermediate values (words, counts, hashes, shingles) take about 100 bytes per character, results a few thousand bytes
+per text.
 """
 KEYWORDS_KEPT: Final = 32
-"""Keywords that go with an article as evidence; the fingerprint is computed from all that the scheme counts."""
+"""Keywords kept with an article as evidence. The fingerprint uses all that the scheme counts."""
 
 
 class WeighedWord(NamedTuple):
@@ -52,8 +52,8 @@ class WeighedWord(NamedTuple):
 class Breakdown(NamedTuple):
     """A fingerprint with the values from which it was computed.
 
-    ``words``: all words that counted, heaviest first. ``sums``: of rounded weights, for each bit, the most significant
-    first.
+    ``words``: all words that counted, heaviest first. ``sums``: the sum of rounded weights for each bit, the most
+    significant first.
     """
 
     kind: TextKind
@@ -63,39 +63,39 @@ class Breakdown(NamedTuple):
 
 
 class Engine(Protocol):
-    """Computes fingerprints with one scheme: ``Fingerprinter`` in Python, or the compiled one."""
+    """An engine for one scheme: ``Fingerprinter`` in Python, or the compiled one."""
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of all fingerprints computed here."""
+        """The scheme of all fingerprints of this engine."""
         ...
 
     def fingerprint(
         self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
     ) -> Fingerprints:
-        """Fingerprint raw texts; the result of each is independent of the rest of the batch.
+        """Return the fingerprints of raw texts; each is independent of the rest of the batch.
 
-        ``languages`` are those that the texts declare, "" for none; only what is computed from shingles depends on
-        them. With ``known``, the result lists the shingles of each text that are in this set. Raises ``ValueError`` if
-        the weights of a text add up to 2**32 or more.
+        ``languages`` are declared by the texts, "" for none; only results from shingles depend on them. With ``known``,
+        the result lists the shingles of each text that are in this set. Raises ``ValueError`` if the weights of a text
+        add up to 2**32 or more.
         """
         ...
 
     def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
-        """Return for each raw text the smallest hashes of its shingles, 8 bytes each, big-endian and ascending.
+        """Return the smallest distinct hashes of each raw text's shingles, at most ``SHINGLES_KEPT``.
 
-        There are at most ``SHINGLES_KEPT``, all distinct; a text without a shingle has none.
+        They have 8 bytes each, big-endian and ascending. A text without a shingle has none.
         """
         ...
 
 
 class Fingerprinter(Engine):
-    """Computes fingerprints with one scheme in Python, the reference of the compiled engine; not thread-safe.
+    """The engine in Python for one scheme, the reference for the compiled engine. Not thread-safe.
 
-    ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed, and
-    ``parts`` whether anchors and samples are. None of these changes a fingerprint. ``secret`` keys the hashes of
-    shingles in schemes that key them. ``tokenizer`` is used instead of the scheme's own. Each worker process builds its
-    own from the same scheme and ``consumer.workers.word_files.load_lexicon()``.
+    ``keywords_kept`` is the number of keywords returned as evidence, None for all. ``sketched`` turns on sketches, and
+    ``parts`` anchors and samples. None of these changes a fingerprint. ``secret`` keys the hashes of shingles in
+    schemes that key them. ``tokenizer`` replaces the scheme's own. Each worker process builds an engine from the same
+    scheme and ``consumer.workers.word_files.load_lexicon()``.
     """
 
     def __init__(  # noqa: PLR0913  # what an engine is built from
@@ -111,7 +111,7 @@ class Fingerprinter(Engine):
     ) -> None:
         self._scheme = scheme
         self._shingling = scheme.definition.shingling(secret)
-        self._lexicon = words_known(lexicon, scheme.definition)
+        self._lexicon = scheme_lexicon(lexicon, scheme.definition)
         self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
@@ -134,11 +134,11 @@ class Fingerprinter(Engine):
     @override
     def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
         declared = [""] * len(texts) if languages is None else languages
-        found = (
+        packed = (
             smallest_shingles(self._forms(texts[chunk]).shingled, declared[chunk], self._shingling)
             for chunk in chunks(texts, CHUNK_CHARACTERS)
         )
-        return tuple(chain.from_iterable(found))
+        return tuple(chain.from_iterable(packed))
 
     def _fingerprint(self, texts: Sequence[str], languages: Sequence[str], known: KnownShingles | None) -> Fingerprints:
         forms = self._forms(texts)
@@ -147,7 +147,7 @@ class Fingerprinter(Engine):
         facts = self._packed_facts(texts, forms, features)
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
-        sketched, parts, known_shingles = self._by_shingles(forms.shingled, languages, known)
+        sketched, parts, known_shingles = self._shingle_results(forms.shingled, languages, known)
         digests = _digests(forms.compared)
         kinds = self._kinds(distinct, sketched.filled_bins, forms)
         return Fingerprints(
@@ -167,10 +167,10 @@ class Fingerprinter(Engine):
             marked=self._scheme.definition.compares_letters,
         )
 
-    def _by_shingles(
+    def _shingle_results(
         self, texts: Sequence[str], languages: Sequence[str], known: KnownShingles | None
     ) -> tuple[Sketches, Parts, tuple[bytes, ...]]:
-        """Compute what is asked for of all that shingles are for; they are hashed once."""
+        """Return sketches, parts and known shingles, as requested; shingles are hashed once."""
         layout, marked = self._scheme.sketch, self._scheme.definition.compares_letters
         minima = Minima(len(texts), layout, marked=marked) if self._sketched else None
         finder = PartsFinder() if self._parts else None
@@ -187,7 +187,7 @@ class Fingerprinter(Engine):
         return sketches, finder.parts() if finder else Parts((), ()), hits.packed() if hits else ()
 
     def breakdown(self, text: str) -> "Breakdown":
-        """Fingerprint one raw text, with the intermediate results for a person."""
+        """Return the fingerprint of a raw text with its intermediate values, for people."""
         definition = self._scheme.definition
         forms = self._forms([text])
         features = self._features(forms.words)
@@ -209,18 +209,18 @@ class Fingerprinter(Engine):
         )
 
     def words(self, text: str) -> set[str]:
-        """Return the words of one raw text that count in this scheme, including those beyond ``keywords_max``."""
+        """Return the words of a raw text that count in this scheme, including those beyond ``keywords_max``."""
         definition = self._scheme.definition
         counted = self._tokenizer.count(self._forms([text]).words[0])
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
 
     def facts(self, text: str) -> set[str]:
-        """Return the facts of one raw text, also if the scheme does without."""
+        """Return the facts of a raw text, even if the scheme has facts off."""
         forms = self._forms([text])
         return self._facts([text], forms, self._features(forms.words))[0]
 
     def slots(self, text: str) -> list[Slot]:
-        """Return the slots of one raw text, also if the scheme does without."""
+        """Return the slots of a raw text, even if the scheme has slots off."""
         return self._slots(self._forms([text]))[0]
 
     def _forms(self, texts: Sequence[str]) -> Forms:
@@ -231,9 +231,9 @@ class Fingerprinter(Engine):
     ) -> npt.NDArray[np.uint8]:
         definition, short_keywords_max = self._scheme.definition, self._scheme.short_keywords_max
         if definition.compares_letters:
-            # What has words of symbols, and no letter, is compared by equality alone.
-            counting = np.where([bool(letters) for letters in forms.shingled], distinct, 0)
-            return kinds_in_every_script(counting, short_keywords_max, bins, forms.text, LETTERS_BINS_MIN)
+            # Texts without a letter, even with words of symbols, are compared by equality alone.
+            keyword_counts = np.where([bool(letters) for letters in forms.shingled], distinct, 0)
+            return kinds_in_every_script(keyword_counts, short_keywords_max, bins, forms.text, LETTERS_BINS_MIN)
         if definition.every_script:
             return kinds_in_every_script(distinct, short_keywords_max, bins, forms.text)
         return kinds_by_keywords(distinct, short_keywords_max)
@@ -241,9 +241,10 @@ class Fingerprinter(Engine):
     def _codes(
         self, features: Features, digests: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.uint64]:
-        """Return the fingerprints; in schemes for every script, those of texts without keywords are from their digests.
+        """Return the fingerprints.
 
-        Where letters are compared, so are those of all short texts.
+        In schemes for every script, texts without keywords get theirs from the digest. Where letters are compared, all
+        short texts do.
         """
         definition = self._scheme.definition
         codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=definition.tie)
@@ -255,10 +256,11 @@ class Fingerprinter(Engine):
         return codes
 
     def _evidence(self, features: Features, texts: list[str]) -> tuple[tuple[tuple[str, float], ...], ...]:
-        found = (features.evidence(text, self._keywords_kept) for text in range(len(texts)))
+        evidence = (features.evidence(text, self._keywords_kept) for text in range(len(texts)))
         if not self._scheme.definition.every_script:
-            return tuple(found)
-        return tuple(keywords or runs(text, self._keywords_kept) for keywords, text in zip(found, texts, strict=True))
+            return tuple(evidence)
+        pairs = zip(evidence, texts, strict=True)
+        return tuple(keywords or runs(text, self._keywords_kept) for keywords, text in pairs)
 
     def _facts(self, texts: Sequence[str], forms: Forms, features: Features) -> list[set[str]]:
         known = self._lexicon.idf
@@ -269,7 +271,7 @@ class Fingerprinter(Engine):
         ]
 
     def _packed_facts(self, texts: Sequence[str], forms: Forms, features: Features) -> tuple[bytes, ...]:
-        """Return what records keep to tell texts apart: facts, or slots, or nothing at all."""
+        """Return the packed facts or slots of each text; an empty tuple if the scheme has neither."""
         if self._scheme.slots:
             return pack_slots(self._slots(forms))
         return pack_facts(self._facts(texts, forms, features)) if self._scheme.facts else ()
@@ -294,14 +296,14 @@ class Fingerprinter(Engine):
 
 
 def _written_digests(forms: Forms, digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the digests of the texts as written; only those that are compared in another form have another one."""
+    """Return the digests of the normalised texts, given those of the compared forms, which most texts share."""
     pairs = zip(forms.written, forms.compared, strict=True)
     folded = [place for place, (written, compared) in enumerate(pairs) if written != compared]
     if not folded:
         return digests
-    found = digests.copy()
-    found[folded] = _digests([forms.written[place] for place in folded])
-    return found
+    written_digests = digests.copy()
+    written_digests[folded] = _digests([forms.written[place] for place in folded])
+    return written_digests
 
 
 def _digests(texts: list[str]) -> npt.NDArray[np.uint8]:

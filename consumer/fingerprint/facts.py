@@ -1,13 +1,13 @@
-"""Extracts the facts of a text, which tell two stories in the same words apart.
+"""Extracts the facts of a text, which distinguish two stories told in the same words.
 
 Facts are numbers, dates, codes and names. A record keeps a sample of their hashes that is chosen by the hashes alone
-(bottom-k: Cohen and Kaplan, "Summarizing Data Using Bottom-k Sketches", PODC 2007), so that any two texts choose alike
-and the overlap of their facts can be estimated from the samples. Up to ``FACTS_KEPT`` facts all are kept.
+(bottom-k: Cohen and Kaplan, "Summarizing Data Using Bottom-k Sketches", PODC 2007), so that the overlap of two texts'
+facts can be estimated from the samples. Up to ``FACTS_KEPT`` facts, all are kept.
 
-    bytes 0-3          how many distinct facts the text has, big-endian
+    bytes 0-3          the number of distinct facts of the text, big-endian
     then 4 bytes each  the smallest hashes, ascending, at most ``FACTS_KEPT``
 
-A text without facts has no bytes at all.
+A text without facts has no bytes.
 """
 
 import re
@@ -51,11 +51,11 @@ _LATIN_BYTES_A_CHARACTER_BELOW: Final = 1.25
 
 
 class FactOverlap(NamedTuple):
-    """The overlap of two texts' facts: ``fewer`` and ``more`` are their counts, the others how many of these both have.
+    """The overlap of two texts' facts: their counts, ``fewer`` and ``more``, and the shared facts of each text.
 
-    Exact up to ``FACTS_KEPT`` facts, beyond that estimates whose standard error is at most 0.07 of their count if both
-    texts have about as many. They are made apart, since the two texts need not have as many hashes to compare.
-    ``shared_of_fewer`` is None if the text with fewer facts has none to compare.
+    Exact up to ``FACTS_KEPT`` facts. Beyond that these are estimates, with a standard error of at most 0.07 of the
+    count if both texts have about as many facts. The two are estimated separately, because the texts may differ in
+    their number of comparable hashes. ``shared_of_fewer`` is None if the text with fewer facts has none to compare.
     """
 
     fewer: int
@@ -65,32 +65,32 @@ class FactOverlap(NamedTuple):
 
     @property
     def share_of_fewer(self) -> float | None:
-        """The shared facts as a share of ``fewer``, from 0 to 1; None where there is nothing to compare."""
+        """The shared facts as a share of ``fewer``, from 0 to 1; None if there is nothing to compare."""
         return None if self.shared_of_fewer is None else self.shared_of_fewer / self.fewer
 
     @property
     def share_of_more(self) -> float | None:
-        """The shared facts as a share of ``more``, from 0 to 1; None where neither text has facts."""
+        """The shared facts as a share of ``more``, from 0 to 1; None if neither text has facts."""
         return self.shared_of_more / self.more if self.more else None
 
     @property
     def differing(self) -> float:
-        """How many of the ``fewer`` facts the other text does not have, as far as they can be compared."""
+        """How many of the ``fewer`` facts the other text lacks; 0 if there is nothing to compare."""
         return 0 if self.shared_of_fewer is None else self.fewer - self.shared_of_fewer
 
     @property
     def missing(self) -> float:
-        """How many of the ``more`` facts the other text does not have."""
+        """How many of the ``more`` facts the other text lacks."""
         return self.more - self.shared_of_more
 
 
 def facts_of(
     text: str, form: str, words: Iterable[str], known: Container[str], letters: LetterTables | None = None
 ) -> set[str]:
-    """Return the facts of a text, given the text, the form in which it is read, and its words.
+    """Return the facts of a text, given the text as written, its form for facts, and the words of that form.
 
-    ``known`` are the words of the dictionary. Other words from U+2E80 on, of two or more letters, count as names.
-    ``letters`` are given in schemes that compare letters: there figures are in their canonical form.
+    ``known`` are the words of the dictionary; other words of two or more letters from U+2E80 on count as names. Schemes
+    that compare letters pass ``letters``, which brings figures into canonical form.
     """
     facts = figures(form) if letters is None else {figure.fact for figure in canonical_figures(form, letters)}
     facts.update(_NUMBERS_IN_WORDS.findall(form))
@@ -99,14 +99,14 @@ def facts_of(
     facts.update(
         word
         for word in words
-        # The cheapest conditions that exclude most words come first.
+        # Cheap conditions that exclude most words come first.
         if word >= _EAST_ASIAN_FROM and len(word) >= _NAME_CHARS_MIN and word not in known and word.isalpha()
     )
     return facts
 
 
 def fact_hashes(facts: Iterable[str]) -> list[int]:
-    """Return a hash of 32 bits for each fact."""
+    """Return the 32-bit hash of each fact."""
     codes = [crc32(fact.encode()) for fact in facts]
     # CRC-32 leaves structure in short strings; the smallest hashes must be random.
     mixed: list[int] = (mix_64(np.array(codes, dtype=np.uint64)) >> np.uint64(32)).tolist()
@@ -114,7 +114,7 @@ def fact_hashes(facts: Iterable[str]) -> list[int]:
 
 
 def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
-    """Pack the facts of each text into the form that a record keeps."""
+    """Return the facts of each text in the form in records."""
     mixed = fact_hashes(fact for facts in texts for fact in facts)
     packed, start = [], 0
     for facts in texts:
@@ -126,13 +126,13 @@ def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
 
 
 def facts_count(packed: bytes) -> int:
-    """Return how many facts a text has, including those not kept."""
+    """Return the number of facts of a text, including those not kept."""
     return int.from_bytes(packed[:_COUNT_BYTES])
 
 
 def fact_overlap(sample: bytes, other: bytes) -> FactOverlap:
-    """Return the overlap of two packed samples, which is symmetric."""
-    # Hashes beyond the end of a truncated sample are unknown, so both are compared up to the end of the shorter one.
+    """Return the overlap of two packed samples; symmetric."""
+    # Hashes beyond the end of a cut sample are unknown, so samples are compared up to the lower end.
     end = min((packed[-_HASH_BYTES:] for packed in (sample, other) if _is_cut(packed)), default=_GREATEST_HASH)
     (fewer, hashes), (more, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (sample, other))
     common = len(set(hashes).intersection(others))
@@ -155,10 +155,10 @@ def _hashes(packed: bytes, end: bytes) -> list[bytes]:
 
 
 def _capitalised(text: str) -> set[str]:
-    """Return the capitalised words, from the text as written, since case folding removes capitals."""
-    visible = text
+    """Return the capitalised words of the text as written, because case folding removes capitals."""
+    ascii_text = text
     if not text.isascii():
         plain = _FULL_WIDTH_LETTERS.sub(lambda row: row[0].translate(_PLAIN_LETTERS), text).replace("\u2019", "'")
-        # Invisible characters are dropped with the rest: a spammer can insert them into any name.
-        visible = plain.encode("ascii", "ignore").decode()
-    return {word.lower() for word in _CAPITALISED.findall(visible)} - MONTHS
+        # This also drops invisible characters, which a spammer can insert into any name.
+        ascii_text = plain.encode("ascii", "ignore").decode()
+    return {word.lower() for word in _CAPITALISED.findall(ascii_text)} - MONTHS

@@ -1,4 +1,4 @@
-"""Turns counted words into the features of a batch: a hash and a weight for every keyword of every text."""
+"""Turns counted words into the features of a batch: the hash and weight of each keyword of each text."""
 
 import heapq
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.summing import hash_words
 
 _NO_KEYWORD: Final = 0
-"""The row of all words that do not count."""
+"""The row of words that do not count."""
 _ROWS_FIRST: Final = 1 << 12
 KEYWORD_CHARS_KEPT_MAX: Final = 64
-"""Longer keywords are not kept as evidence, which goes into every record: a word can be as long as its text."""
+"""Longer keywords are not kept as evidence: it goes into every record, and a word can be as long as its text."""
 _TIES_FACTOR: Final = 8
-"""With more ties than this, selecting the heaviest is faster than sorting all."""
+"""With more ties than this, selecting the heaviest is faster than sorting."""
 
 
 class WordTable:
-    """Caches hash and weight of every word seen: a dict of rows, and arrays by row.
+    """A cache of the hash and weight of every word seen: a dict of rows, and arrays by row.
 
-    It grows without bound; its owner replaces it according to ``len`` and ``characters``.
+    It grows without bound; the owner replaces it by ``len`` and ``characters``.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:
@@ -46,9 +46,9 @@ class WordTable:
         return self._characters
 
     def features(self, words: list[str], counts: list[int], stops: list[int]) -> "Features":
-        """Return the features of texts whose words are concatenated, those of text t ending at ``stops[t]``.
+        """Return the features of texts, whose words are concatenated; those of text t end at ``stops[t]``.
 
-        Within a text every word occurs once, with its count.
+        Each word occurs once per text, with its count.
         """
         self._add(list(set(words).difference(self._rows)))
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
@@ -73,10 +73,10 @@ class WordTable:
 
 
 class Features(NamedTuple):
-    """The keywords of a batch of texts: text t has the places ``offsets[t]`` up to ``offsets[t + 1]``.
+    """The keywords of a batch of texts: text t has the places ``offsets[t]:offsets[t + 1]``.
 
-    ``hashes``, uint64[places, words], and ``weights`` are by place; ``kept`` is the index of a place's word in
-    ``words``, which has all words, those of text t up to ``stops[t]``.
+    ``hashes``, uint64[places, words], and ``weights`` are by place. ``kept`` is the index of each place's word in
+    ``words``, which has all words; those of text t end at ``stops[t]``.
     """
 
     words: list[str]
@@ -87,7 +87,7 @@ class Features(NamedTuple):
     stops: list[int]
 
     def words_of_texts(self) -> list[list[str]]:
-        """Return the distinct words of every text, including those that do not count."""
+        """Return the distinct words of each text, including those that do not count."""
         return [self.words[start:stop] for start, stop in pairwise([0, *self.stops])]
 
     def keywords(self, places: Iterable[int]) -> tuple[tuple[str, float], ...]:
@@ -95,9 +95,9 @@ class Features(NamedTuple):
         return tuple((self.words[self.kept[place]], float(self.weights[place])) for place in places)
 
     def heaviest(self, text: int, keywords_max: int | None, chars_max: int | None = None) -> list[int]:
-        """Return the places of a text's keywords, heaviest first, then by code points, at most ``keywords_max``.
+        """Return the places of at most ``keywords_max`` keywords of a text, heaviest first, then by code points.
 
-        Keywords with more than ``chars_max`` characters are left out.
+        Keywords of more than ``chars_max`` characters are left out.
         """
         start, stop = self.offsets[text : text + 2].tolist()
         places = np.arange(start, stop)
@@ -105,7 +105,7 @@ class Features(NamedTuple):
             short = [len(self.words[word]) <= chars_max for word in self.kept[start:stop].tolist()]
             places = places[np.array(short, dtype=np.bool_)]
         if keywords_max is not None and keywords_max < len(places):
-            # Only keywords at least as heavy as the last one that counts need sorting.
+            # Sort only keywords at least as heavy as the last one to return.
             weights = self.weights[places]
             least = np.partition(weights, -keywords_max)[-keywords_max]
             places = places[weights >= least]
@@ -127,8 +127,8 @@ class Features(NamedTuple):
         return self.keywords(self.heaviest(text, keywords_max, KEYWORD_CHARS_KEPT_MAX))
 
     def only_heaviest(self, keywords_max: int) -> "Features":
-        """Keep at most ``keywords_max`` of every text's keywords."""
+        """Return the features of the ``keywords_max`` heaviest keywords of each text."""
         chosen = [self.heaviest(text, keywords_max) for text in range(len(self.offsets) - 1)]
-        places = np.array([place for of_text in chosen for place in of_text], dtype=np.int64)
+        places = np.array([place for text_places in chosen for place in text_places], dtype=np.int64)
         offsets = np.cumsum([0, *map(len, chosen)])
         return Features(self.words, self.kept[places], self.hashes[places], self.weights[places], offsets, self.stops)

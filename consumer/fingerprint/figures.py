@@ -1,10 +1,10 @@
 """Finds the figures of a text: dates, numbers and codes.
 
-Schemes that compare letters read each number in its canonical form, so that two ways to write it are the same fact:
+Schemes that compare letters bring each number into canonical form, so that two ways to write it are the same fact:
 
     1 234 567,5    1234567.5       thousands by ``, . ' _``, an Arabic mark or a space; decimals by a comma or a point
     −5, ٥          -5, 5           every dash as a hyphen, decimal digits of every script
-    3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is no sign; dates, versions and addresses stay
+    3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is not a sign; dates, versions, addresses stay
 """
 
 import re
@@ -30,15 +30,15 @@ _FULL_MONTHS: Final = (
 MONTHS: Final = frozenset({*_FULL_MONTHS, *(month[:3] for month in _FULL_MONTHS), "sept"})
 _MONTH_CHARS_MAX: Final = 9
 _DAY_DIGITS_MAX: Final = 2
-# How many letters before a digit belong to a code, the last ones.
+# Limit on the letters before a digit that belong to a code.
 _CODE_LETTERS_MAX: Final = 8
-# Groups of thousands with marks that also stand between numbers of a list. The limit keeps reading linear, too.
+# Limit on groups of thousands with marks that also separate the numbers of a list. It also keeps reading linear.
 _GROUPS_MAX: Final = 6
 _ADDRESS_PARTS: Final = 4
 _ADDRESS_PART_MAX: Final = 255
 
-# All patterns begin with a set of characters, which `re` finds fastest, and none can backtrack over the same characters
-# again and again: what must precede a match is checked after its first character.
+# All patterns begin with a set of characters, which `re` finds fastest. None backtracks over the same characters
+# repeatedly: conditions on the text before a match are checked after its first character.
 _EAST_ASIAN_DATE: Final = (
     r"(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
     r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
@@ -51,7 +51,7 @@ _YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
 
 _DECIMALS: Final = "[.,\u066b][0-9]++"
 _GROUP: Final = "[0-9]{3}(?![0-9])"
-# What follows the first digit of a number whose thousands are apart by apostrophes, low lines or spaces.
+# Follows the first digit of a number with apostrophes, low lines or spaces between thousands.
 _GROUPED: Final = (
     rf"[0-9]{{0,2}}+(?:(?:'{_GROUP}){{1,{_GROUPS_MAX}}}+|(?:_{_GROUP}){{1,{_GROUPS_MAX}}}+"
     rf"|(?: {_GROUP}){{1,{_GROUPS_MAX}}}+)(?:{_DECIMALS})?+(?![.,'_\u066b]?[0-9])"
@@ -70,13 +70,13 @@ _WITH_DECIMALS: Final = re.compile("[0-9]+[,\u066b][0-9]+")
 _SIGNED: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:-[0-9]+(?:\.[0-9]+)?)?")
 _SIGNS: Final = "+-"
 _BEFORE_SIGN: Final = frozenset(" ([{<〈《「『【〔〖\"'“‘,:;=、。")
-# As hyphens and apostrophes count all that are typed for them; normalised texts have no others.
+# Characters that people type for hyphens and apostrophes; normalised texts have no others.
 _PLAIN_MARKS: Final = dict.fromkeys("\u2010\u2012\u2013\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc\u066c", "'")
 _POINTS: Final = str.maketrans(",\u066b", "..", "' _")
 
 
 class Figure(NamedTuple):
-    """A date, number or code: where it stands in its text, and what is compared."""
+    """A date, number or code: its place in the text, and the form that is compared."""
 
     start: int
     end: int
@@ -85,19 +85,19 @@ class Figure(NamedTuple):
 
 def figures(text: str) -> set[str]:
     """Return dates, numbers and codes of a normalised text: numbers without sign, thousands without commas."""
-    found: set[str] = set()
-    for figure, match in _read(text, _FIGURES):
+    facts: set[str] = set()
+    for figure, match in _find_figures(text, _FIGURES):
         is_longer = match is not None
         # A list of numbers keeps its commas.
         has_thousands = is_longer and "," in figure.fact and _THOUSANDS.fullmatch(figure.fact)
-        found.add(figure.fact.replace(",", "") if has_thousands else figure.fact.replace(" ", ""))
-    return found
+        facts.add(figure.fact.replace(",", "") if has_thousands else figure.fact.replace(" ", ""))
+    return facts
 
 
 def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
-    """Yield dates, codes, and numbers in their canonical form with their signs, of a text's equality form."""
-    text = _in_plain_marks(form, letters)
-    for figure, match in _read(text, _CANONICAL_FIGURES):
+    """Yield the dates, codes, and numbers in canonical form with their signs, of a text's equality form."""
+    text = _with_plain_marks(form, letters)
+    for figure, match in _find_figures(text, _CANONICAL_FIGURES):
         number = figure.fact
         if match is not None and match["list"] is not None:
             yield from _numbers_of_list(figure)
@@ -108,10 +108,10 @@ def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
         yield figure._replace(fact=f"{_sign(text, figure.start)}{plain}" if _SIGNED.fullmatch(plain) else plain)
 
 
-def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
-    """Yield each figure that is not part of the one before it, with its match if that is all of a longer number.
+def _find_figures(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
+    """Yield each figure that is not part of the one before it, with its match if this is a whole longer number.
 
-    One pass finds digits; what belongs to them is read from there.
+    One pass finds digits; the rest of a figure is read from there.
     """
     end = 0
     for match in pattern.finditer(text):
@@ -136,8 +136,8 @@ def _numbers_of_list(figure: Figure) -> Iterator[Figure]:
         start += len(number) + 1
 
 
-def _in_plain_marks(form: str, letters: LetterTables) -> str:
-    """Return the text with ASCII digits, and with one mark each for hyphens and apostrophes."""
+def _with_plain_marks(form: str, letters: LetterTables) -> str:
+    """Return the text with ASCII digits, and with one character each for hyphens and apostrophes."""
     if form.isascii():
         return form
     others, plain = _plain_marks(letters)
@@ -146,14 +146,14 @@ def _in_plain_marks(form: str, letters: LetterTables) -> str:
 
 @cache
 def _plain_marks(letters: LetterTables) -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return a pattern for characters that count as others, and those."""
+    """Return a pattern for the characters to replace, and their replacements."""
     digits = {digit: chr(letters.letter_forms[ord(digit)]) for digit in letters.digits if not digit.isascii()}
     plain = digits | _PLAIN_MARKS
     return re.compile(f"[{''.join(plain)}]"), {ord(other): form for other, form in plain.items()}
 
 
 def _canonical(number: str) -> str:
-    """Return a number without separators of thousands and with a decimal point, or unchanged what may be no number."""
+    """Return a number without thousands separators and with a decimal point; doubtful ones are unchanged."""
     if _LIST_MARKS.search(number):
         plain = number
     elif _BY_COMMAS.fullmatch(number):
@@ -173,13 +173,13 @@ def _is_address(number: str) -> bool:
 
 
 def _sign(text: str, start: int) -> str:
-    """Return the sign of the number that starts here, if it has one: a hyphen between others is none."""
+    """Return the sign of the number that starts here, or ""; a hyphen between digits is not a sign."""
     sign = text[start - 1 : start]
     return sign if sign and sign in _SIGNS and (start == 1 or text[start - 2] in _BEFORE_SIGN) else ""
 
 
 def _code(text: str, start: int, stop: int) -> Figure:
-    """Return a figure with the letters before it and what follows."""
+    """Return the code that contains these digits: with the letters before, and the letters and digits after them."""
     letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
     letters = letters[len(letters.rstrip(ascii_lowercase)) :]
     tail = _LETTERS_AND_DIGITS.match(text, stop)
@@ -188,7 +188,7 @@ def _code(text: str, start: int, stop: int) -> Figure:
 
 
 def _date(text: str, start: int, stop: int) -> Figure:
-    """Return a number of one or two digits with the month and year next to it."""
+    """Return a number of one or two digits, with the month and year next to it, if any."""
     number, month, first, end = text[start:stop], "", start, stop
     behind = _MONTH_BEHIND.match(text, stop)
     if behind and behind[1] in MONTHS:

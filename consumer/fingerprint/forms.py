@@ -1,4 +1,4 @@
-"""The forms of texts that a scheme computes from: one for each of its uses."""
+"""The forms of a text from which a scheme computes: one for each use."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from consumer.fingerprint.scheme import Scheme
 
 
 class Forms(NamedTuple):
-    """Forms of n texts. In schemes that know no others all are the normalised text.
+    """The forms of n texts. In older schemes all of them are the normalised text.
 
-    ``written``: normalised, for references. ``words``: what is split into words. ``text``: what facts and evidence are
-    of; a text is empty where this is. ``compared``: what text digests are of. ``shingled``: what shingles are of.
+    ``written``: the normalised text, for references. ``words``: for splitting into words. ``text``: for facts and
+    evidence; a text counts as empty if this is. ``compared``: for text digests. ``shingled``: for shingles.
     """
 
     written: list[str]

@@ -1,4 +1,4 @@
-"""Hashes of 64 bits: FNV-1a for words; for short inputs the SplitMix64 finalizer, and SipHash with a key."""
+"""Hashes of 64 bits: FNV-1a for words, the SplitMix64 finalizer and keyed SipHash for short inputs."""
 
 from typing import Final
 
@@ -13,12 +13,12 @@ _MIX_SECOND: Final = 0x94D049BB133111EB
 _SIP_START: Final = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 _SIP_LENGTH: Final = np.uint64(8 << 56)
 _SIP_END: Final = np.uint64(0xFF)
-# Values hashed at a time: their state stays in the processor's cache.
+# Values hashed at a time, so that their state stays in the processor's cache.
 _SIP_VALUES: Final = 1 << 12
 
 
 def fnv1a_64(data: bytes) -> int:
-    """Hash bytes with FNV-1a, unsigned, 64 bits.
+    """Return the FNV-1a hash of bytes, 64 bits, unsigned.
 
     Source: Fowler, Noll, Vo, "The FNV Non-Cryptographic Hash Algorithm" (RFC 9923).
     """
@@ -29,7 +29,7 @@ def fnv1a_64(data: bytes) -> int:
 
 
 def mix_64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mix every value so that each input bit flips about half of the output bits; a bijection.
+    """Return each value mixed so that every input bit flips about half of the output bits; a bijection.
 
     Source: the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
     Generators", OOPSLA 2014) with the constants of Stafford's mix 13.
@@ -43,7 +43,7 @@ def mix_64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def siphash_13(values: npt.NDArray[np.uint64], first: int, second: int) -> npt.NDArray[np.uint64]:
-    """Hash the 8 bytes (little-endian) of every value with SipHash-1-3 and the key ``first``, ``second``.
+    """Return the SipHash-1-3 of the 8 bytes (little-endian) of each value, with the key ``first``, ``second``.
 
     Source: Aumasson, Bernstein, "SipHash: A Fast Short-Input PRF" (INDOCRYPT 2012), with one round for each word of the
     input and three at the end.
@@ -75,7 +75,7 @@ def _siphash_13(values: npt.NDArray[np.uint64], first: int, second: int) -> npt.
 def _sip_round(
     a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64], c: npt.NDArray[np.uint64], d: npt.NDArray[np.uint64]
 ) -> None:
-    """Change the state of SipHash by one round, in place."""
+    """Apply one round of SipHash to its state, in place."""
     a += b
     _rotate(b, 13)
     b ^= a

@@ -1,8 +1,8 @@
-"""Random hyperplanes over weighted vectors: a bit says on which side of its hyperplane the vector is.
+"""Random hyperplanes over weighted vectors: each bit says on which side of a hyperplane the vector is.
 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), with entries of ±1
 (Achlioptas, "Database-friendly random projections", JCSS 2003). For D features and f bits that is a D × f matrix. The
-row of a feature is computed from its name when needed, so D need not be known and no matrix is stored.
+row of a feature is computed from its name when needed, so D need not be known, and no matrix is stored.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ def hyperplanes_128(feature: str) -> int:
 
 
 def fingerprint_vectors(features: Sequence[str], vectors: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint64]:
-    """Reduce given vectors, float64[n, len(features)], to fingerprints: uint64[n, bits // 64].
+    """Return the fingerprints, uint64[n, bits // 64], of vectors, float64[n, len(features)].
 
-    Weights may be negative. They are rounded like all weights, see ``round_weights``.
+    Weights may be negative. ``round_weights`` rounds them first.
     """
     rows = hash_words([_row(feature, bits) for feature in features], bits)
     texts, places = np.nonzero(vectors)

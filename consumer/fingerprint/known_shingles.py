@@ -1,10 +1,10 @@
-"""The smallest shingles of texts, and sets of known ones, by which a known text is found within a longer article.
+"""The smallest shingles of texts, and sets of known ones, which find a known text within a longer article.
 
 The smallest distinct hashes of a text's shingles are a uniform sample of them that depends on the text alone: a
 *bottom-k sketch* (Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997; Cohen, Kaplan,
-"Summarizing Data Using Bottom-k Sketches", PODC 2007). The share of the sample that an article has among all of its own
-shingles estimates how much of the text stands in the article, however long the article is. With k hashes and a share p
-the standard error is about √(p (1 − p) / k): 0.10 for a half and 24 hashes.
+"Summarizing Data Using Bottom-k Sketches", PODC 2007). The share of the sample that occurs among all shingles of an
+article estimates the share of the text that the article contains, however long the article is. With k hashes and a
+share p the standard error is about √(p (1 − p) / k): 0.10 for a half and 24 hashes.
 
 Hashes are packed as 8 bytes each, big-endian and ascending.
 """
@@ -21,18 +21,18 @@ from typing_extensions import override
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 SHINGLES_KEPT: Final = 24
-"""Hashes kept of a known text."""
+"""Limit on the hashes kept of a known text."""
 KNOWN_SHINGLES_MAX: Final = 4_096
-"""Known shingles reported of an article. An article with more is cut: its smallest hashes stay."""
+"""Limit on the known shingles reported of an article; the smallest hashes stay."""
 
-_HELD: Final = np.dtype("<u8")
+_HASH: Final = np.dtype("<u8")
 
 
 class KnownShingles:
     """An immutable set of shingle hashes in one or more parts, each uint64[n] in any order.
 
-    Threads may share it, and it can be pickled. Duplicates count once. Parts from ``held_hashes`` are kept, others
-    are copied. Raises ``TypeError`` for an array of other than unsigned integers.
+    Threads may share it, and it can be pickled. Duplicates count once. Parts from ``held_hashes`` are used without a
+    copy. Raises ``TypeError`` unless all arrays are of unsigned integers.
     """
 
     __slots__ = ("_compiled", "_lock", "_parts")
@@ -44,26 +44,26 @@ class KnownShingles:
 
     @override
     def __reduce__(self) -> tuple[type["KnownShingles"], tuple[npt.NDArray[np.uint64]]]:
-        """Pickle the hashes alone; the compiled engine of another process builds its own form of them."""
+        """Pickle only the hashes; the compiled engine of another process builds its own form."""
         return KnownShingles, (self.hashes(),)
 
     def hashes(self) -> npt.NDArray[np.uint64]:
         """Return all hashes, ascending and distinct."""
         return _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
 
-    def among(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    def contains(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return for each hash whether it is in the set."""
-        found = np.zeros(len(hashes), dtype=np.bool_)
+        is_known = np.zeros(len(hashes), dtype=np.bool_)
         for ascending in self._parts:
             if len(ascending):
                 places = np.searchsorted(ascending, hashes)
-                found |= ascending[np.minimum(places, len(ascending) - 1)] == hashes
-        return found
+                is_known |= ascending[np.minimum(places, len(ascending) - 1)] == hashes
+        return is_known
 
     def compiled(self, build: Callable[[list[bytes]], object]) -> object:
-        """Return the set as the compiled engine reads it.
+        """Return the set in the form of the compiled engine.
 
-        The first call has ``build`` make it from the parts: numbers of 8 bytes, little-endian and ascending.
+        The first call builds it from the parts: numbers of 8 bytes, little-endian and ascending.
         """
         with self._lock:
             if self._compiled is None:
@@ -72,24 +72,24 @@ class KnownShingles:
 
 
 class SmallestShingles:
-    """Collects the smallest distinct hashes of each text of a batch, one chunk of hashes after the other.
+    """A collector of the smallest distinct hashes of each text of a batch, chunk by chunk.
 
-    It keeps at most ``count_max`` of a text. With ``known`` only hashes in that set count.
+    It keeps at most ``count_max`` per text. With ``known``, only hashes in that set count.
     """
 
     def __init__(self, count_max: int, known: KnownShingles | None = None) -> None:
         self._count_max = count_max
         self._known = known
         self._packed: list[bytes] = []
-        # Of the pieces of a long text so far.
+        # Hashes from the pieces of a long text.
         self._rows: list[npt.NDArray[np.int64]] = []
         self._hashes: list[npt.NDArray[np.uint64]] = []
 
     def add(self, chunk: HashedChunk) -> None:
-        """Take the next chunk; they come in order."""
+        """Add the next chunk, in order."""
         positions, hashes = chunk.positions, chunk.hashes
         if self._known is not None:
-            is_known = self._known.among(hashes)
+            is_known = self._known.contains(hashes)
             positions, hashes = positions[is_known], hashes[is_known]
         self._rows.append(chunk.characters.rows[positions])
         self._hashes.append(hashes)
@@ -99,16 +99,16 @@ class SmallestShingles:
             self._rows, self._hashes = [], []
 
     def packed(self) -> tuple[bytes, ...]:
-        """Return the hashes of each text, once all chunks have been added."""
+        """Return the packed hashes of each text, once all chunks have been added."""
         return tuple(self._packed)
 
 
 def smallest_shingles(
     texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS
 ) -> tuple[bytes, ...]:
-    """Return the ``SHINGLES_KEPT`` smallest hashes of each normalised text, packed; b"" for one without a shingle.
+    """Return the ``SHINGLES_KEPT`` smallest hashes of each normalised text, packed; b"" without a shingle.
 
-    ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one.
+    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one.
     """
     smallest = SmallestShingles(SHINGLES_KEPT)
     for chunk in hashed_chunks(texts, languages, shingling):
@@ -117,21 +117,21 @@ def smallest_shingles(
 
 
 def held_hashes(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return hashes ascending, in memory that the compiled engine can read, too; the array itself if it is that.
+    """Return hashes in ascending order, in memory that the compiled engine can read too; copies only if needed.
 
-    Raises ``TypeError`` for an array of other than unsigned integers.
+    Raises ``TypeError`` unless the array is of unsigned integers.
     """
     if not (hashes[1:] >= hashes[:-1]).all():
         hashes = np.sort(hashes)
     if _bytes_under(hashes) is not None:
         return hashes
-    return np.frombuffer(hashes.astype(_HELD, casting="safe", copy=False).tobytes(), _HELD)
+    return np.frombuffer(hashes.astype(_HASH, casting="safe", copy=False).tobytes(), _HASH)
 
 
 def _bytes_under(hashes: npt.NDArray[np.uint64]) -> bytes | None:
-    """Return the bytes that hold these hashes and no others; None if something else does."""
-    held: object = hashes.base
-    return held if isinstance(held, bytes) and hashes.dtype == _HELD and len(held) == hashes.nbytes else None
+    """Return the bytes object that contains exactly these hashes, None if there is none."""
+    base: object = hashes.base
+    return base if isinstance(base, bytes) and hashes.dtype == _HASH and len(base) == hashes.nbytes else None
 
 
 def unpacked_shingles(packed: bytes) -> npt.NDArray[np.uint64]:
@@ -140,7 +140,7 @@ def unpacked_shingles(packed: bytes) -> npt.NDArray[np.uint64]:
 
 
 def _smallest(rows: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], texts: int, count_max: int) -> list[bytes]:
-    """Pack the smallest distinct hashes of each of so many texts; ``rows`` says which text each hash is of."""
+    """Return the smallest distinct hashes of each text, packed; ``rows`` has the number of the text of each hash."""
     order = np.lexsort((hashes, rows))
     rows, hashes = rows[order], hashes[order]
     cuts = np.searchsorted(rows, np.arange(texts + 1)).tolist()
@@ -148,7 +148,7 @@ def _smallest(rows: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], texts
 
 
 def _distinct(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    # Comparing neighbours takes less than np.unique, which hashes.
+    # Comparing neighbours is faster than np.unique, which hashes.
     is_first = np.ones(len(ascending), dtype=np.bool_)
     is_first[1:] = ascending[1:] != ascending[:-1]
     return ascending[is_first]

@@ -1,4 +1,4 @@
-"""The words that a scheme knows, as a type; ``consumer.workers.word_files`` loads them from files."""
+"""The type of the words that a scheme knows; ``consumer.workers.word_files`` loads them from files."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,18 +10,18 @@ from consumer.fingerprint.characters.letter_tables import NO_LETTERS, LetterTabl
 from consumer.fingerprint.characters.simplified import NO_TABLES, ChineseTables
 
 CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
-"""What jieba can keep as one word: it ends a word at any other character, whatever a dictionary says."""
+"""Matches words that jieba can keep whole. It ends a word at any other character, whatever a dictionary says."""
 
 
 class OwnWord(NamedTuple):
-    """A word of the user's dictionary; without ``frequency`` it gets the one that jieba suggests."""
+    """A word of the user's dictionary. If ``frequency`` is None, jieba suggests one."""
 
     word: str
     frequency: int | None
 
 
 class IdfTable(NamedTuple):
-    """Inverse document frequencies by word, and their median, which is used for unknown words."""
+    """Inverse document frequencies by word, and their median, which applies to unknown words."""
 
     weights: Mapping[str, float]
     median: float
@@ -31,11 +31,11 @@ class IdfTable(NamedTuple):
 class Lexicon:
     """The words that a scheme knows: inverse document frequencies, stop words, and the user's own words.
 
-    ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
-    the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
-    are added to jieba's dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source
-    files, including the tokenizer's dictionary, which has the ``names``. It does not cover ``chinese``, ``letters`` and
-    ``decorations``, which only some schemes use; ``jieba_digest`` covers those of jieba alone.
+    ``table`` always returns the same frequencies, and is called when a word is weighed. So a process that only names
+    the scheme, or leaves fingerprints to workers, does not load the table. ``own_words`` are added to jieba's
+    dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source files, including the
+    dictionary of the tokenizer, which has the ``names``, but not ``chinese``, ``letters`` and ``decorations``, which
+    only some schemes use. ``jieba_digest`` covers the files of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)

@@ -1,4 +1,4 @@
-"""The user's own words in simplified characters, for schemes that compare texts in these."""
+"""Adds simplified forms of the user's own words, for schemes that compare texts in simplified Chinese."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -9,18 +9,16 @@ from consumer.fingerprint.definitions import Definition
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 
 
-def words_known(lexicon: Lexicon, definition: Definition) -> Lexicon:
-    """Return the lexicon as a scheme knows its words."""
-    if not definition.every_script:
-        return lexicon
-    return in_simplified(lexicon)
+def scheme_lexicon(lexicon: Lexicon, definition: Definition) -> Lexicon:
+    """Return the lexicon for a scheme, with simplified forms if it folds to them."""
+    return in_simplified(lexicon) if definition.every_script else lexicon
 
 
 def in_simplified(lexicon: Lexicon) -> Lexicon:
-    """Return a lexicon whose words are known in simplified characters too, as texts have them once they are folded.
+    """Return a lexicon that also has its words in simplified characters, as in folded texts.
 
-    As written words stay too, since Japanese texts are not folded. A simplified form that is listed itself is as
-    listed; of several words with the same form the first by code points counts. jieba's own IDF table stays as it is.
+    The words as written stay, because Japanese texts are not folded. A simplified form that the user lists keeps its
+    own entry; of several words with the same form, the first by code points counts. jieba's IDF table does not change.
     """
     fold = lexicon.chinese().fold
     own = {word.word: word for word in lexicon.own_words}
@@ -45,6 +43,6 @@ def in_simplified(lexicon: Lexicon) -> Lexicon:
 
 
 def _forms(words: Iterable[str], fold: Callable[[Sequence[str]], list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield each of these words that is folded, with its simplified form."""
+    """Yield each word that folding changes, with its simplified form."""
     normalised = [word for word in words if normalise(word) == word]
     return ((word, form) for word, form in zip(normalised, fold(normalised), strict=True) if word != form)

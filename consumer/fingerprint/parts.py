@@ -1,23 +1,23 @@
-"""What tells which texts share a long stretch: anchors to find them by, samples of shingles to measure what is shared.
+"""Finds texts that share a long passage: anchors find them, and samples of shingles measure how much is shared.
 
-**Anchors** are hashes of stretches of 36 characters (28 where only letters count), of 20 where the stretch begins with
-a CJK character. Each stretch decides on its own length, so that a paragraph has the same ones wherever it stands,
-whatever the rest of the text is and whichever language it declares. Which stretches are anchors is decided by the text
-around them alone:
+**Anchors** are hashes of stretches of 36 characters (28 where only letters count), or of 20 if the stretch begins with
+a CJK character. The length of a stretch depends on the stretch alone, so a paragraph has the same stretches wherever it
+occurs, whatever the rest of the text and its declared language. The choice of anchors depends only on the text around
+them:
 
 1. Candidates are the stretches whose hash is the smallest among its eight neighbours on either side.
-2. The reach of a candidate is the distance to the next candidate with a smaller hash, on the side where that is nearer;
-   the ends of the text count as smaller, and so does the same hash before it.
+2. The reach of a candidate is the distance to the nearest candidate with a smaller hash. The ends of the text count as
+   smaller, and so does an equal hash before it.
 3. The candidates that reach farthest are posted: one for each 62 stretches of the text, but at least 8 and at most 16.
    The first 8 are looked up.
 
 This is the local variant of winnowing (Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document
-Fingerprinting", SIGMOD 2003), with the window that leaves 16 instead of a fixed one: the candidates that reach farther
-than r are those that are minima of all windows of r stretches either side. So the few of a long text are among the many
-of a short one that has the same stretch, and they are spread over the text more evenly than the smallest hashes are.
+Fingerprinting", SIGMOD 2003), with the window that leaves 16 anchors instead of a fixed window: the candidates that
+reach farther than r are the minima of all windows of r stretches on either side. So the few anchors of a long text are
+among the many of a short text with the same passage, and they are spread more evenly than the smallest hashes are.
 
 **Samples** have the shingles whose hash is divisible by 8 (mod sampling: Broder, "On the Resemblance and Containment of
-Documents", SEQUENCES 1997). The share of a sample that another one has estimates the share of the text.
+Documents", SEQUENCES 1997). The share of a sample that occurs in another estimates the share of the text.
 """
 
 from collections.abc import Sequence
@@ -32,24 +32,25 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 ANCHORS_POSTED: Final = 16
-"""Of a text with fewer than 1,000 stretches it is one for each ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
+"""The maximum. Texts under 1,000 stretches post one per ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
 ANCHORS_LOOKED_UP: Final = 8
 ANCHOR_SPACING: Final = 62
 NEIGHBOURS: Final = 8
-"""How many stretches on either side a candidate is smaller than; fewer than a stretch has characters, so that none
-is of another text of the batch."""
+"""The stretches on either side that a candidate is compared with. They are fewer than the characters of a stretch, so
+none is from another text of the batch."""
 SAMPLED_ONE_IN: Final = 8
 SAMPLE_MAX: Final = 1_024
-"""Hashes in a sample; of a text with more the smallest stay. Usually those of 8,000 characters, in 4 KiB."""
+"""Limit on the hashes of a sample, usually reached by 8,000 characters; the smallest stay. They take 4 KiB."""
 _SAMPLE_BYTES: Final = 4
 _NONE: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _GREATEST: Final = 0xFFFFFFFF
 
 
 class Parts(NamedTuple):
-    """Of each text its anchors, 8 bytes each, big-endian, first those that are looked up; and its sample.
+    """The anchors and the sample of each text; a text without a shingle has neither.
 
-    A sample has 4 bytes for each hash, big-endian, ascending. A text without a shingle has neither.
+    Anchors have 8 bytes each, big-endian; those to look up come first. The hashes of a sample have 4 bytes each,
+    big-endian and ascending.
     """
 
     anchors: tuple[bytes, ...]
@@ -57,11 +58,11 @@ class Parts(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What a text shares with each of n others.
+    """The shares that a text has in common with each of n others.
 
-    ``of_this`` float64[n]: which share of this text stands in each of them, from 0 to 1. ``of_that`` float64[n]: which
-    share of each stands in this one. ``shared`` int64[n]: on how many hashes of both samples that is based; each stands
-    for about 8 characters, more where a sample is cut.
+    ``of_this`` float64[n]: the share of this text that each of them contains, from 0 to 1. ``of_that`` float64[n]: the
+    share of each of them that this text contains. ``shared`` int64[n]: the number of common hashes behind this; each
+    represents about 8 characters, more if a sample is cut.
     """
 
     of_this: npt.NDArray[np.float64]
@@ -70,18 +71,18 @@ class Shares(NamedTuple):
 
 
 class PartsFinder:
-    """Finds anchors and samples of a batch's texts, in one chunk of hashes after the other."""
+    """A finder of anchors and samples for a batch of texts, chunk by chunk."""
 
     def __init__(self) -> None:
         self._anchors: list[bytes] = []
         self._samples: list[bytes] = []
-        # Of the pieces of a long text so far.
+        # From the pieces of a long text.
         self._candidates: list[_Candidates] = []
         self._sampled: list[npt.NDArray[np.uint64]] = []
         self._decided = 0
 
     def add(self, chunk: HashedChunk) -> None:
-        """Take the next chunk; they come in order."""
+        """Add the next chunk, in order."""
         self._sampled.append(_sampled(chunk))
         candidates, self._decided = _candidates(chunk, self._decided)
         self._candidates.append(candidates)
@@ -93,15 +94,15 @@ class PartsFinder:
         self._candidates, self._sampled, self._decided = [], [], 0
 
     def parts(self) -> Parts:
-        """Return what was found, once all chunks have been here."""
+        """Return the anchors and samples, once all chunks have been added."""
         return Parts(tuple(self._anchors), tuple(self._samples))
 
 
 def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS) -> Parts:
-    """Find the anchors and samples of normalised texts; the result of each is independent of the others in the batch.
+    """Return the anchors and samples of normalised texts; each is independent of the others in the batch.
 
-    ``languages`` are those that the texts declare (BCP 47, "" for none). They have a say in samples, which are of the
-    shingles of sketches, and none in anchors.
+    ``languages`` are declared by the texts (BCP 47, "" for none). They affect samples, which have the shingles of
+    sketches, but not anchors.
     """
     finder = PartsFinder()
     for chunk in hashed_chunks(texts, languages, shingling):
@@ -110,12 +111,12 @@ def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None, sh
 
 
 def anchors_max(stretches: int) -> int:
-    """Return how many anchors a text with so many stretches has at most."""
+    """Return the limit on the anchors of a text with this many stretches."""
     return min(max(-(-stretches // ANCHOR_SPACING), ANCHORS_LOOKED_UP), ANCHORS_POSTED)
 
 
 def unpacked_anchors(packed: bytes) -> npt.NDArray[np.uint64]:
-    """Return the anchors of a text as numbers, uint64[at most 16], first those that are looked up."""
+    """Return the anchors of a text as numbers, uint64[at most 16], those to look up first."""
     return np.frombuffer(packed, dtype=">u8").astype(np.uint64)
 
 
@@ -127,7 +128,7 @@ def unpacked_sample(packed: bytes) -> npt.NDArray[np.uint32]:
 def shares(
     this: npt.NDArray[np.uint32], that: npt.NDArray[np.uint32], common: npt.NDArray[np.uint32]
 ) -> tuple[float, float]:
-    """Estimate the share of this text that stands in that one, and of that in this, as ``shares_of_many`` does."""
+    """Return the estimated share of this text in that one, and of that text in this one; see ``shares_of_many``."""
     of_this, of_that, _ = shares_of_many(this, [that], common)
     return float(of_this[0]), float(of_that[0])
 
@@ -135,12 +136,11 @@ def shares(
 def shares_of_many(
     this: npt.NDArray[np.uint32], those: Sequence[npt.NDArray[np.uint32]], common: npt.NDArray[np.uint32]
 ) -> Shares:
-    """Estimate from samples what a text shares with each of ``those``.
+    """Return the shares of a text in each of ``those`` and of them in it, estimated from samples.
 
-    Hashes in ``common``, ascending, count in none of the texts, as if what is often seen were not there; shares are 0
-    where none are left. A cut sample says nothing of hashes beyond its last one, so two texts are compared up to there.
-    Where n hashes of a text count, the standard error of its share p is about √(p (1 − p) / n): 0.05 for a half of 800
-    characters.
+    Hashes in ``common``, ascending, are ignored in all texts; shares are 0 if none are left. A cut sample has no hashes
+    beyond its last one, so two texts are compared up to there. With n hashes of a text, the standard error of its share
+    p is about √(p (1 − p) / n): 0.05 for a half of 800 characters.
     """
     lasts = np.array([min(_last(this), _last(that)) for that in those], dtype=np.uint32)
     own = this[~_is_in(this, common)]
@@ -154,7 +154,7 @@ def shares_of_many(
 
 
 def _last(sample: npt.NDArray[np.uint32]) -> int:
-    """Return up to which hash a sample has all those of its text."""
+    """Return the hash up to which a sample is complete."""
     return int(sample[-1]) if len(sample) >= SAMPLE_MAX else _GREATEST
 
 
@@ -162,12 +162,12 @@ def _is_in(values: npt.NDArray[np.uint32], ascending: npt.NDArray[np.uint32]) ->
     if not len(ascending):
         return np.zeros(len(values), dtype=np.bool_)
     places = np.searchsorted(ascending, values)
-    found: npt.NDArray[np.bool_] = ascending[np.minimum(places, len(ascending) - 1)] == values
-    return found
+    is_in: npt.NDArray[np.bool_] = ascending[np.minimum(places, len(ascending) - 1)] == values
+    return is_in
 
 
 class _Candidates(NamedTuple):
-    """Candidates by their place in the text, ascending; those of text t have the row t and lie before ``ends[t]``."""
+    """Candidates by place in their text, ascending; those of text t have the row t, and places before ``ends[t]``."""
 
     rows: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
@@ -176,14 +176,14 @@ class _Candidates(NamedTuple):
 
 
 def _sampled(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
-    """Return the hashes of a chunk that are in samples, mixed to 32 bits, below the rows of their texts."""
+    """Return the sampled hashes of a chunk, mixed to 32 bits, with the rows of their texts in the bits above."""
     chosen = np.flatnonzero(chunk.hashes & np.uint64(SAMPLED_ONE_IN - 1) == 0)
     rows = chunk.characters.rows[chunk.positions[chosen]].astype(np.uint64)
     return rows << np.uint64(32) | mix_64(chunk.hashes[chosen]) >> np.uint64(32)
 
 
 def _samples(sampled: npt.NDArray[np.uint64], texts: int) -> list[bytes]:
-    # Sorting and comparing neighbours takes less than np.unique, which hashes.
+    # Sorting and comparing neighbours is faster than np.unique, which hashes.
     ascending = np.sort(sampled)
     distinct = ascending[np.concatenate(([True], ascending[1:] != ascending[:-1]))[: len(ascending)]]
     starts = np.searchsorted(distinct, np.arange(texts + 1, dtype=np.uint64) << np.uint64(32)).tolist()
@@ -195,7 +195,7 @@ def _samples(sampled: npt.NDArray[np.uint64], texts: int) -> list[bytes]:
 
 
 def _stretch_hashes(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
-    """Return the hash of the stretch that begins at each code point, the greatest number where none fits."""
+    """Return the hash of the stretch that begins at each code point, ``_NONE`` where none fits."""
     codes, rows, _, ends, is_cjk = chunk.characters
     shingling = chunk.shingling
     lengths = np.where(is_cjk, shingling.stretch_cjk, shingling.stretch_other)
@@ -206,39 +206,39 @@ def _stretch_hashes(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
 
 
 def _polynomials(codes: npt.NDArray[np.uint64], base: int, lengths: tuple[int, int]) -> list[npt.NDArray[np.uint64]]:
-    """Return for each length the hash of so many characters from each on; wrong where these are not all there.
+    """Return for each length the polynomials of that many characters from each position; wrong beyond the end.
 
-    A length is put together from powers of two, the greatest first.
+    A length is composed of powers of two, the greatest first.
     """
     powers = [codes]
     while 2 << len(powers) - 1 <= max(lengths):
         size = 1 << len(powers) - 1
-        powers.append(_followed(powers[-1], powers[-1], size, size, base))
-    found = []
+        powers.append(_concatenated(powers[-1], powers[-1], size, size, base))
+    polynomials = []
     for length in lengths:
         joined, done = powers[length.bit_length() - 1], 1 << length.bit_length() - 1
         for power in reversed(range(length.bit_length() - 1)):
             if length >> power & 1:
-                joined = _followed(joined, powers[power], done, 1 << power, base)
+                joined = _concatenated(joined, powers[power], done, 1 << power, base)
                 done += 1 << power
-        found.append(joined)
-    return found
+        polynomials.append(joined)
+    return polynomials
 
 
-def _followed(
+def _concatenated(
     heads: npt.NDArray[np.uint64], tails: npt.NDArray[np.uint64], head: int, tail: int, base: int
 ) -> npt.NDArray[np.uint64]:
-    """Return the hashes of ``head`` characters with the ``tail`` after them; wrong where these are not all there."""
+    """Return the polynomials of ``head`` characters and the ``tail`` characters after them; wrong beyond the end."""
     joined = heads * np.uint64(pow(base, tail, 1 << 64))
     joined[:-head] += tails[head:]
     return joined
 
 
 def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
-    """Return the candidates of a chunk, and up to which place of its text it has been decided what is one.
+    """Return the candidates of a chunk, and the place in its text up to which candidates are decided.
 
-    A piece of a long text decides on what the pieces before it did not, and leaves to the next what has not all of its
-    neighbours in it.
+    A piece of a long text decides on stretches that earlier pieces left open, and leaves those whose neighbours it does
+    not have to the next piece.
     """
     hashes = _stretch_hashes(chunk)
     length = len(hashes)
@@ -247,7 +247,7 @@ def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     two = np.minimum(padded[:-1], padded[1:])
     four = np.minimum(two[:-2], two[2:])
     eight = np.minimum(four[:-4], four[4:])
-    # Of equal ones the first is a candidate; where no stretch fits, none is smaller than its neighbours.
+    # Of equal hashes the first is a candidate. Where no stretch fits, the hash is never smaller than its neighbours.
     chosen = np.flatnonzero((hashes < eight[:length]) & (hashes <= eight[NEIGHBOURS + 1 : NEIGHBOURS + 1 + length]))
     _, rows, starts, ends, _ = chunk.characters
     fitting = np.flatnonzero(hashes != _NONE)
@@ -256,12 +256,12 @@ def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     places = chosen + begins[rows[chosen]]
     if not chunk.is_last:
         stop -= NEIGHBOURS + chunk.shingling.stretch_other - 1
-    due = (places >= decided) & ((places < stop) | chunk.is_last)
-    return _Candidates(rows[chosen][due], places[due], hashes[chosen][due], stops + begins), stop
+    is_due = (places >= decided) & ((places < stop) | chunk.is_last)
+    return _Candidates(rows[chosen][is_due], places[is_due], hashes[chosen][is_due], stops + begins), stop
 
 
 def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
-    """Return the anchors of each text, given the candidates of one chunk, or of all pieces of a text."""
+    """Return the anchors of each text, given the candidates of a chunk, or of all pieces of a text."""
     rows = np.concatenate([piece.rows for piece in pieces])
     places = np.concatenate([piece.places for piece in pieces])
     hashes = np.concatenate([piece.hashes for piece in pieces])
@@ -270,9 +270,9 @@ def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
     reaching: list[int] = []
     ends = pieces[-1].ends.tolist()
     for (start, stop), end in zip(pairwise(cuts), ends, strict=True):
-        of_text = _reaches(places[start:stop].tolist(), hashes[start:stop].tolist(), end)
-        reaches += of_text[0]
-        reaching += of_text[1]
+        text_reaches, text_hashes = _reaches(places[start:stop].tolist(), hashes[start:stop].tolist(), end)
+        reaches += text_reaches
+        reaching += text_hashes
     hashes = np.array(reaching, dtype=np.uint64)
     ranked = hashes[np.lexsort((hashes, -np.array(reaches, dtype=np.int64), rows))].tolist()
     return [
@@ -282,29 +282,29 @@ def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
 
 
 def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[list[int], list[int]]:
-    """Return how far it is from each candidate of a text to the nearest one with a smaller hash, or to an end.
+    """Return the distance from each candidate of a text to the nearest one with a smaller hash, or to an end.
 
-    The hashes come along: candidates are in the order in which a smaller one follows them.
+    Also returns their hashes, because candidates come in the order in which smaller ones follow them.
     """
     reaches, reaching = [], []
-    # Candidates that no smaller one has followed yet, ascending by hash: hash, place, how far it is to the one before.
-    # Just before the text there is a smaller one than all.
-    open_ones = [(-1, -1, 0)]
+    # Candidates not yet followed by a smaller one, ascending by hash: hash, place, distance to the one before. The
+    # first entry stands just before the text, with the smallest hash.
+    open_candidates = [(-1, -1, 0)]
     for place, value in zip(places, hashes, strict=True):
-        last, at, back = open_ones[-1]
+        last, at, back = open_candidates[-1]
         while last > value:
-            open_ones.pop()
+            open_candidates.pop()
             ahead = place - at
             reaches.append(back if back < ahead else ahead)  # noqa: FURB136  # min() takes half of the time of all
             reaching.append(last)
-            last, at, back = open_ones[-1]
-        open_ones.append((value, place, place - at))
-    reaches += [min(back, end - at) for _, at, back in open_ones[1:]]
-    reaching += [last for last, _, _ in open_ones[1:]]
+            last, at, back = open_candidates[-1]
+        open_candidates.append((value, place, place - at))
+    reaches += [min(back, end - at) for _, at, back in open_candidates[1:]]
+    reaching += [last for last, _, _ in open_candidates[1:]]
     return reaches, reaching
 
 
 def _packed_anchors(ranked: Sequence[int], count_max: int) -> bytes:
-    """Return the first hashes; one that a text has again and again is one anchor."""
+    """Return the first hashes, packed; a repeated hash is one anchor."""
     kept = list(islice(dict.fromkeys(ranked), count_max))
     return pack(f">{len(kept)}Q", *kept)

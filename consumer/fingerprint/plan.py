@@ -2,7 +2,7 @@ r"""Block plans: the index keys under which a fingerprint is stored and looked u
 
 A fingerprint is cut into blocks of equal width, block 0 the most significant. In a plain plan a key is one block. In
 a plan with parts it is one block and one part of the rest: the fingerprint without that block, most significant bits
-first, cut into parts of equal width. The number of keys and their bits give a plan its name:
+first, cut into parts of equal width. A plan is named after the number of its keys and their bits:
 
     plan     bits of the     blocks    parts of    exact to, and probes       for
              fingerprint               the rest    radius 0     radius 1
@@ -21,16 +21,16 @@ For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef i
 00 0123 0456, 00 0123 1789, 00 0123 2abc, 00 0123 3def, then 01 4567 0012 and so on.
 
 **Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block equal, and 2b − 1 leave
-one with at most a single differing bit, which is found by probing every block and its one-bit neighbours.
+one with at most a single differing bit, which probing every block and its one-bit neighbours finds.
 
 In ``16x28`` up to three bits leave a block equal, and one of the four parts of its rest. Four bits can prevent that in
-two ways only. Either each block has one of them: then one of the 16 neighbours of block 0 is equal, and the three bits
+only two ways. Either each block has one of them: then one of the 16 neighbours of block 0 is equal, and the three bits
 in its rest leave one of four parts equal. Or one block is equal and each part of its rest has one bit: then one of the
 12 neighbours of part 0 is equal. So radius 1 probes the neighbours of block 0 with each of its parts (16 × 4) and those
-of part 0 with each block (12 × 4), beside the 16 keys. No other choice of whole blocks and parts whose neighbours are
-probed is exact to 4 with fewer probes (docs/decisions/0011-plans.md).
+of part 0 with each block (12 × 4), in addition to the 16 keys. No other choice of whole blocks and parts to probe with
+neighbours is exact to 4 with fewer probes (docs/decisions/0011-plans.md).
 
-The constructor of a plan does not rely on this proof: it searches for a pair that the plan would miss.
+The constructor of a plan does not rely on this proof; it searches for a pair that the plan would miss.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 _BLOCK_WIDTHS: Final = (16, 32)
 _FINGERPRINT_WIDTHS: Final = (64, 128)
-# Places in a key are counted from 0. These stand for a bit that is not from the code, and for no bit.
+# Places in a key are counted from 0. These stand for a bit that is not from the code, and for flipping no bit.
 _NOWHERE: Final = -1
 _NOT_FLIPPED: Final = -2
 
@@ -69,9 +69,9 @@ _CUTS: Final = {
 
 
 class _Key(NamedTuple):
-    """One key of a plan: ``places`` are bits of the fingerprint, counted from the most significant, which is 0.
+    """A key of a plan: ``places`` are bits of the fingerprint, counted from the most significant, which is 0.
 
-    ``mask`` has the same bits, and ``neighbours`` those of them that are flipped for probes at radius 1.
+    ``mask`` has the same bits, and ``neighbours`` those of them that probes at radius 1 flip.
     """
 
     block: int
@@ -94,7 +94,7 @@ class _Tables(NamedTuple):
 class BlockPlan:
     """A cut of a fingerprint of ``bits`` into blocks of ``block_bits``, and of the rest of each block into ``parts``.
 
-    ``exact_to`` is the distance, at radius 0 and at radius 1, up to which every pair agrees on a key. It is verified.
+    ``exact_to`` is the distance up to which every pair agrees on a key, at radius 0 and at radius 1. It is verified.
     """
 
     name: str
@@ -109,7 +109,7 @@ class BlockPlan:
     NAMES: ClassVar[tuple[str, ...]] = tuple(_CUTS)
 
     def __post_init__(self) -> None:
-        """Refuse a cut that leaves bits out, does not fit the key layout, or is less exact than it claims."""
+        """Raise ValueError for a cut that omits bits, does not fit the key layout, or is less exact than it claims."""
         if self.bits not in _FINGERPRINT_WIDTHS or self.block_bits not in _BLOCK_WIDTHS:
             raise ValueError("a plan cuts fingerprints of 64 or 128 bits into blocks of 16 or 32 bits")
         if self.parts and self.part_bits * self.parts != self.bits - self.block_bits:
@@ -128,7 +128,7 @@ class BlockPlan:
 
     @classmethod
     def named(cls, name: str, bits: int = 64) -> Self:
-        """Build the plan of that name. Raises ``ValueError`` if there is none, or it is for another number of bits."""
+        """Return the plan with this name. Raises ``ValueError`` if there is none for this number of bits."""
         if name not in _CUTS:
             raise ValueError(f"unknown block plan {name!r}; choose {', '.join(_CUTS)}")
         cut = _CUTS[name]
@@ -178,12 +178,12 @@ class BlockPlan:
         )
 
     def probes(self, radius: int) -> int:
-        """Return how many lane-0 keys ``probe_keys`` returns for a fingerprint; at radius 0 it is stored under them."""
+        """Return the number of lane-0 keys that ``probe_keys`` returns for a fingerprint."""
         self._check_radius(radius)
         return len(self._tables.owners[radius])
 
     def keys(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-        """Return the lane-0 keys that fingerprints are stored under: uint8[n, keys, key_bytes].
+        """Return the lane-0 keys under which fingerprints are stored: uint8[n, keys, key_bytes].
 
         ``codes`` are uint64[n, words], the most significant word first.
         """
@@ -192,9 +192,9 @@ class BlockPlan:
         return _packed(codes, self._tables.places) | self._tables.fixed
 
     def probe_keys(self, codes: npt.NDArray[np.uint64], radius: int) -> npt.NDArray[np.uint8]:
-        """Return the lane-0 keys to look up: uint8[n, probes, key_bytes], at radius 0 those of ``keys``.
+        """Return the lane-0 keys to look up: uint8[n, probes, key_bytes]; at radius 0, those of ``keys``.
 
-        At radius 1 each is followed by its neighbours, from the most significant flipped bit on.
+        At radius 1 each key is followed by its neighbours, from the most significant flipped bit on.
         """
         self._check_radius(radius)
         return self.keys(codes)[:, self._tables.owners[radius]] ^ self._tables.flips[radius]
@@ -210,7 +210,7 @@ class BlockPlan:
         return keys
 
     def agree(self, a: int, b: int, radius: int) -> bool:
-        """Return whether a look-up with this radius finds one fingerprint from the other, which is symmetric."""
+        """Return whether a look-up with this radius finds one fingerprint from the other; symmetric."""
         self._check_radius(radius)
         return _agreed_key(self._keys, a ^ b, radius) is not None
 
@@ -254,7 +254,7 @@ def _mask(plan: BlockPlan, places: Sequence[int]) -> int:
 
 
 def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | None:
-    """Return a key under which two fingerprints with this difference are found, None if there is none."""
+    """Return a key by which two fingerprints with this difference find each other, None if there is none."""
     for key in keys:
         differing = difference & key.mask
         if not differing or (radius and differing & key.neighbours and not differing & (differing - 1)):
@@ -263,23 +263,23 @@ def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | No
 
 
 def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
-    """Return a difference of at most ``bits_max`` bits with which two fingerprints agree on no key, None if none has.
+    """Return a difference of at most ``bits_max`` bits that leaves no key in agreement, None if there is none.
 
-    To miss, a pair must differ in a bit of every key that still agrees. Bits that belong to the same keys are
-    equivalent, and a third one of them adds nothing. So the search is small, and complete.
+    To be missed, a pair must differ in a bit of every key that still agrees. Bits of the same keys are equivalent, and
+    a third one of them adds nothing. So the search is small and complete.
     """
-    alike: dict[tuple[int, ...], list[int]] = {}
+    equivalent: dict[tuple[int, ...], list[int]] = {}
     for place in range(max(key.mask.bit_length() for key in keys)):
         bit = 1 << place
-        alike.setdefault(tuple((key.mask & bit > 0) + (key.neighbours & bit > 0) for key in keys), []).append(bit)
+        equivalent.setdefault(tuple((key.mask & bit > 0) + (key.neighbours & bit > 0) for key in keys), []).append(bit)
 
     def search(difference: int, bits_left: int) -> int | None:
-        met = _agreed_key(keys, difference, radius)
-        if met is None:
+        agreed = _agreed_key(keys, difference, radius)
+        if agreed is None:
             return difference
-        unused = (next((bit for bit in bits[:2] if not bit & difference), 0) for bits in alike.values())
-        further = (search(difference | bit, bits_left - 1) for bit in unused if bits_left and bit & met.mask)
-        return next((found for found in further if found is not None), None)
+        unused = (next((bit for bit in bits[:2] if not bit & difference), 0) for bits in equivalent.values())
+        further = (search(difference | bit, bits_left - 1) for bit in unused if bits_left and bit & agreed.mask)
+        return next((hidden for hidden in further if hidden is not None), None)
 
     return search(0, bits_max)
 
@@ -293,13 +293,13 @@ def _tables(plan: BlockPlan, keys: Sequence[_Key]) -> _Tables:
     flipped = [
         [_NOT_FLIPPED, *(place for place in key.places if _mask(plan, [place]) & key.neighbours)] for key in keys
     ]
-    owners = np.repeat(np.arange(len(keys)), [len(some) for some in flipped])
+    owners = np.repeat(np.arange(len(keys)), [len(places_flipped) for places_flipped in flipped])
     flips = np.packbits(places[owners] == np.concatenate(flipped)[:, np.newaxis], axis=-1)
     return _Tables(places, fixed, (np.arange(len(keys)), owners), (np.zeros_like(fixed), flips))
 
 
 def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return for each bit of a key from which place of the code it comes."""
+    """Return the place in the code from which each bit of a key comes."""
     number = [_NOWHERE] * _NUMBER_BITS
     in_key = [*number * 2, *places[: plan.block_bits]]
     if plan.parts:
@@ -308,7 +308,7 @@ def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 def _packed(codes: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Gather bits of codes, uint64[n, words], into bytes: uint8[n, keys, key_bytes]. A bit from nowhere is 0."""
+    """Return bits of codes, uint64[n, words], gathered as uint8[n, keys, key_bytes]. A bit from ``_NOWHERE`` is 0."""
     count, words = codes.shape
     bits = np.zeros((count, words * _WORD_BITS + 1), dtype=np.uint8)
     as_bytes = np.ascontiguousarray(codes, dtype=">u8").view(np.uint8)

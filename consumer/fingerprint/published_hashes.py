@@ -1,4 +1,4 @@
-"""Hashes of words that published SimHash programs use: multiply-xor, Jenkins' lookup3, MD5 and SHA-1.
+"""Word hashes of published SimHash programs: multiply-xor, Jenkins' lookup3, MD5 and SHA-1.
 
 Sources: ``string_hash`` of CPython up to 3.2 (multiplier 1000003), which several programs adopted, some widened to 128
 bits; a Java program sees UTF-16 units, so its hashes differ beyond U+FFFF. Bob Jenkins, lookup3.c (May 2006, public
@@ -24,7 +24,7 @@ _FINAL_ROTATIONS: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
 def multiply_xor(units: Sequence[int], bits: int) -> int:
-    """Hash units of a string to ``bits`` bits: x = first × 2⁷, then x × 1000003 xor unit, last xor length; none: 0."""
+    """Return the hash of a string's units: x = first × 2⁷, then x × 1000003 xor unit, last xor length; 0 for none."""
     if not units:
         return 0
     mask = (1 << bits) - 1
@@ -46,27 +46,27 @@ def utf16_units(text: str) -> list[int]:
 
 
 def multiply_xor_64(word: str) -> int:
-    """Hash the code points of a word to 64 bits."""
+    """Return the 64-bit hash of a word's code points."""
     return multiply_xor(code_points(word), 64)
 
 
 def multiply_xor_128(word: str) -> int:
-    """Hash the code points of a word to 128 bits."""
+    """Return the 128-bit hash of a word's code points."""
     return multiply_xor(code_points(word), 128)
 
 
 def multiply_xor_utf16_64(word: str) -> int:
-    """Hash the UTF-16 units of a word to 64 bits."""
+    """Return the 64-bit hash of a word's UTF-16 units."""
     return multiply_xor(utf16_units(word), 64)
 
 
 def multiply_xor_utf16_128(word: str) -> int:
-    """Hash the UTF-16 units of a word to 128 bits."""
+    """Return the 128-bit hash of a word's UTF-16 units."""
     return multiply_xor(utf16_units(word), 128)
 
 
 def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int, int]:
-    """Hash bytes to two numbers of 32 bits, the primary first; the other arguments are the initial values."""
+    """Return the two 32-bit hashes of bytes, the primary first; the other arguments are the initial values."""
     a = b = c = (_INITIAL + len(data) + primary) & _MASK_32
     c = (c + secondary) & _MASK_32
     if not data:
@@ -75,55 +75,55 @@ def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int,
     padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES, b"\0")
     *blocks, last = struct.iter_unpack("<III", padded)
     for block in blocks:
-        a, b, c = _mixed(*_added((a, b, c), block))
-    return _finished(*_added((a, b, c), last))
+        a, b, c = _mix(*_add((a, b, c), block))
+    return _finish(*_add((a, b, c), last))
 
 
 def jenkins_64(word: str) -> int:
-    """Hash the UTF-8 of a word to 64 bits: primary × 2³² + secondary, both initial values 0."""
+    """Return the 64-bit hash of a word's UTF-8: primary × 2³² + secondary, with initial values of 0."""
     primary, secondary = hashlittle2(word.encode())
     return primary << 32 | secondary
 
 
-def _added(state: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
+def _add(state: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
     return (state[0] + block[0]) & _MASK_32, (state[1] + block[1]) & _MASK_32, (state[2] + block[2]) & _MASK_32
 
 
-def _mixed(a: int, b: int, c: int) -> tuple[int, int, int]:
+def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
     for rotation in _MIX_ROTATIONS:
-        a = (a - c & _MASK_32) ^ _rotated(c, rotation)
+        a = (a - c & _MASK_32) ^ _rotate(c, rotation)
         c = (c + b) & _MASK_32
         a, b, c = b, c, a
     return a, b, c
 
 
-def _finished(a: int, b: int, c: int) -> tuple[int, int]:
+def _finish(a: int, b: int, c: int) -> tuple[int, int]:
     for rotation in _FINAL_ROTATIONS:
-        c = ((c ^ b) - _rotated(b, rotation)) & _MASK_32
+        c = ((c ^ b) - _rotate(b, rotation)) & _MASK_32
         a, b, c = b, c, a
     # After seven steps the three are rotated by one place.
     return b, a
 
 
-def _rotated(value: int, places: int) -> int:
+def _rotate(value: int, places: int) -> int:
     return (value << places | value >> 32 - places) & _MASK_32
 
 
 def md5_64(word: str) -> int:
-    """Take the leading 64 bits of the MD5 of a word's UTF-8."""
+    """Return the leading 64 bits of the MD5 of a word's UTF-8."""
     return md5_128(word) >> 64
 
 
 def md5_128(word: str) -> int:
-    """Take the MD5 of a word's UTF-8."""
+    """Return the MD5 of a word's UTF-8."""
     return int.from_bytes(hashlib.md5(word.encode(), usedforsecurity=False).digest())
 
 
 def sha1_64(word: str) -> int:
-    """Take the leading 64 bits of the SHA-1 of a word's UTF-8."""
+    """Return the leading 64 bits of the SHA-1 of a word's UTF-8."""
     return sha1_128(word) >> 64
 
 
 def sha1_128(word: str) -> int:
-    """Take the leading 128 of the 160 bits of the SHA-1 of a word's UTF-8."""
+    """Return the leading 128 of the 160 bits of the SHA-1 of a word's UTF-8."""
     return int.from_bytes(hashlib.sha1(word.encode(), usedforsecurity=False).digest()[:16])

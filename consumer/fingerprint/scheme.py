@@ -1,4 +1,4 @@
-"""A scheme determines how fingerprints are computed; fingerprints of different schemes are never compared."""
+"""Schemes, which determine how fingerprints are computed. Those of different schemes are never compared."""
 
 import hashlib
 import json
@@ -37,11 +37,11 @@ class Scheme:
     """A way to compute fingerprints: a definition, by its name, and parameters.
 
     ``keywords_max`` is the number of heaviest keywords that count, None for all. A text with at most
-    ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. Of Chinese excerpts
-    with 6 or 7 keywords 22 % stay at a similarity of 0.7 after one word of two characters is replaced, with 10 or 11
-    keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed for rules that compare them.
-    Two parameters of schemes that compare letters: with ``decorations`` links, @names and the like do not count, and
-    with ``slots`` the slots of each text are computed in place of its facts.
+    ``short_keywords_max`` distinct keywords is short: only an equal normalised text is its duplicate. After replacing
+    one word of two characters, 22 % of Chinese excerpts with 6 or 7 keywords keep a similarity of 0.7, 70 % with 10 or
+    11 keywords, and all with 15 to 19. ``facts`` turns on the facts of each text, for rules that compare them. Schemes
+    that compare letters have two more parameters: with ``decorations``, links, @names and the like do not count, and
+    ``slots`` turns on the slots of each text in place of its facts.
     """
 
     name: str = "jieba-tfidf/3"
@@ -53,7 +53,7 @@ class Scheme:
     slots: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse schemes that no engine computes."""
+        """Raise ValueError for a scheme that no engine computes."""
         if self.name not in DEFINITIONS:
             raise ValueError(
                 f"unknown scheme {self.name!r}; choose one of the {len(SCHEME_NAMES)} in docs/use/schemes.md, such as "
@@ -83,17 +83,17 @@ class Scheme:
         return self.definition.bits
 
     def parameters(self) -> dict[str, Any]:
-        """Return the name and the parameters that the scheme has, by name, in JSON types."""
+        """Return the name and parameters of the scheme, by name, in JSON types."""
         parameters = asdict(self)
         if not self.definition.compares_letters:
             del parameters["decorations"], parameters["slots"]
         return parameters
 
     def describe(self) -> dict[str, object]:
-        """Describe everything that the digest covers apart from the lexicon's files. Changing a byte changes it."""
+        """Return all that the digest covers, except the lexicon's files. Changing a byte changes the digest."""
         definition = self.definition
         reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
-        # Facts are described only if there are any: a scheme without them keeps the digest from before they existed.
+        # Facts are described only if they are on: schemes without them keep the digests from before facts existed.
         described = FACTS_OF_LETTERS_DESCRIBED if definition.compares_letters else FACTS_DESCRIBED
         facts: dict[str, object] = {
             "facts": {"are": described, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
@@ -129,7 +129,7 @@ class Scheme:
         }
 
     def digest(self, lexicon: Lexicon) -> str:
-        """Digest everything that defines the scheme, its lexicon included: 32 hexadecimal digits."""
+        """Return the digest of everything that defines the scheme, with its lexicon: 32 hexadecimal digits."""
         described: dict[str, object] = {"definition": self.describe(), "lexicon": lexicon.digest.hex()}
         if self.definition.every_script:
             described["chinese"] = lexicon.chinese().digest.hex()
@@ -141,7 +141,7 @@ class Scheme:
 
 
 def _described_scripts(scheme: Scheme) -> dict[str, object]:
-    """Describe what only newer schemes do: the others keep the digests from before."""
+    """Return the description of steps that only newer schemes have; older schemes keep their digests."""
     if scheme.definition.compares_letters:
         return _described_letters(scheme)
     chinese: dict[str, object] = {

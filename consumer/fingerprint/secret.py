@@ -1,6 +1,7 @@
-"""The secret of a store, with which the hashes of its shingles are keyed.
+"""The secret of a store, which keys the hashes of its shingles.
 
-Without it nobody can compute which letters of a text decide its sketch. Sketches of two secrets are never compared.
+Without it nobody can compute which letters of a text decide its sketch. Sketches with different secrets are never
+compared.
 """
 
 import hashlib
@@ -15,10 +16,10 @@ _KEY_BYTES: Final = 8
 
 
 class HashKey(NamedTuple):
-    """The numbers that key the hash of a shingle, each of 64 bits.
+    """The key of shingle hashes: three numbers of 64 bits.
 
-    ``base`` is odd: that of the polynomial of the shingle's characters. ``first`` and ``second`` are the key of
-    SipHash, which hashes the polynomial.
+    ``base``, which is odd, is the base of the polynomial of a shingle's characters. ``first`` and ``second`` are the
+    key of SipHash, which hashes the polynomial.
     """
 
     base: int
@@ -28,7 +29,7 @@ class HashKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret of 32 bytes; neither ``repr`` nor ``str`` shows them. Raises ``ValueError`` for another length."""
+    """A secret of 32 bytes, which ``repr`` and ``str`` do not show. Raises ``ValueError`` for other lengths."""
 
     content: bytes
 
@@ -43,7 +44,7 @@ class Secret:
 
     @classmethod
     def from_hex(cls, digits: str) -> Self:
-        """Return the secret with these 64 hexadecimal digits. Raises ``ValueError``, without them, for other text."""
+        """Return the secret with these 64 hexadecimal digits. Raises ``ValueError``, which does not quote them."""
         try:
             return cls(bytes.fromhex(digits))
         except ValueError:
@@ -55,7 +56,7 @@ class Secret:
 
     @property
     def id(self) -> str:
-        """The 8 hexadecimal digits that name this secret; they say nothing about it."""
+        """The 8 hexadecimal digits that name this secret without revealing it."""
         return self._derived(b"secret-id", _ID_BYTES).hex()
 
     @property
@@ -67,7 +68,7 @@ class Secret:
 
     @property
     def seal_key(self) -> bytes:
-        """The key of seals: of files that only those who know the secret can have written."""
+        """The key of seals, which prove that the writer of a file knew the secret."""
         return self._derived(b"seal", SECRET_BYTES)
 
     def _derived(self, purpose: bytes, size: int) -> bytes:
@@ -75,4 +76,4 @@ class Secret:
 
 
 PUBLISHED_SECRET: Final = Secret(b"dupwatch: everybody knows this. ")
-"""Stands in where there is no store with a secret of its own. It protects nothing."""
+"""Used where no store has a secret. It protects nothing."""

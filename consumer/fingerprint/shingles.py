@@ -1,9 +1,8 @@
-"""Texts as code points, and the hashes of their character shingles, in numpy, for a batch of texts.
+"""Computes code points of texts, and the hashes of their character shingles, in numpy, for a batch of texts.
 
-What is computed from shingles (sketches, samples) or from the same characters (anchors) takes the chunks of
-``hashed_chunks``, so that a text is read once for all of them. A ``Shingling`` says which characters count, how long a
-shingle is and how it is hashed: ``WORDS`` is that of the schemes that compare words, ``of_letters`` that of those that
-compare letters, with a secret.
+Sketches, samples and anchors are all computed from the chunks of ``hashed_chunks``, so that each text is read once. A
+``Shingling`` says which characters count, how long a shingle is, and how it is hashed. ``WORDS`` is for schemes that
+compare words, ``of_letters`` for those that compare letters, with a secret.
 """
 
 import re
@@ -23,37 +22,37 @@ STRETCH_CJK: Final = 20
 STRETCH_OTHER: Final = 36
 LETTERS_SHINGLE_CJK: Final = 6
 LETTERS_SHINGLE_OTHER: Final = 7
-"""Seven letters mean what nine characters of words with spaces between them mean.
+"""Seven letters correspond to nine characters of words with spaces.
 
-Of 4, 5 and 6 for Chinese and Japanese, 6 found most reposts at equally many wrong flags: 159.
-Shingles of 5 found 154, those of 4 only 147.
+For Chinese and Japanese, shingles of 6 letters found 159 reposts, those of 5 found 154 and those of 4 found 147, with
+equally many wrong flags.
 """
 LETTERS_STRETCH_CJK: Final = 20
 LETTERS_STRETCH_OTHER: Final = 28
-# Primary subtags (BCP 47) of the languages whose texts have the shorter shingles.
+# Primary subtags (BCP 47) of the languages with shorter shingles.
 EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"})
 # From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
 CJK_FROM: Final = 0x2E80
 POLYNOMIAL_BASE: Final = 0x9E3779B97F4A7C15
 PIECES_OVERLAP: Final = 64
-"""By how many characters the pieces of a long text overlap: more than a shingle has, and than an anchor and its
-neighbours have (``consumer.fingerprint.parts``), with the space that a piece may lose at either end."""
+"""The overlap, in characters, of the pieces of a long text. It exceeds a shingle, and an anchor with its neighbours
+(``consumer.fingerprint.parts``), plus the space that a piece may lose at either end."""
 _SPACE: Final = 0x20
 _SEPARATOR: Final = "\n"
-# Code points processed at a time: arrays of this length stay in the processor's cache.
+# Code points processed at a time, so that arrays stay in the processor's cache.
 _CHUNK_CHARACTERS: Final = 1 << 16
 _CHUNK_TEXTS: Final = 128
-# For `re` a word character is the same as in `_word_table`.
+# The word characters of `re` are those of `_word_table`.
 _OTHER_THAN_WORD: Final = re.compile(r"\W+")
 
 
 class Shingling(NamedTuple):
-    """How texts are cut into shingles and into the longer stretches of anchors, and how both are hashed.
+    """The rule by which texts are cut into shingles, and into the longer stretches of anchors, and both are hashed.
 
-    Lengths are in characters: ``cjk`` and ``stretch_cjk`` of what begins with a CJK character, ``other`` and
-    ``stretch_other`` of all else. In ``spaced`` texts word characters count, with one space for each run of others.
-    Other texts are sequences of letters, which all count, and their languages do not matter. The hash of characters is
-    the polynomial with this ``base``, plus their number, through ``finish``.
+    Lengths are in characters: ``cjk`` and ``stretch_cjk`` for those that begin with a CJK character, ``other`` and
+    ``stretch_other`` for the rest. In ``spaced`` texts word characters count, with one space for each run of others.
+    Other texts are sequences of letters, which all count, whatever their language. A hash is the polynomial of the
+    characters with this ``base``, plus their number, passed to ``finish``.
     """
 
     cjk: int
@@ -71,7 +70,7 @@ WORDS: Final = Shingling(
 
 
 def of_letters(key: HashKey) -> Shingling:
-    """Return the shingling of texts of which letters are compared, hashed with this key."""
+    """Return the shingling for schemes that compare letters, hashed with this key."""
     return Shingling(
         LETTERS_SHINGLE_CJK,
         LETTERS_SHINGLE_OTHER,
@@ -84,11 +83,11 @@ def of_letters(key: HashKey) -> Shingling:
 
 
 class Characters(NamedTuple):
-    """Texts as code points, uint64, one after the other; in spaced ones runs of other than word characters are a space.
+    """Texts as concatenated code points, uint64; in spaced texts each run of non-word characters is one space.
 
-    Text t is at ``starts[t]:ends[t]``; ``rows`` has the number of the text of every code point, and ``is_cjk`` whether
-    what begins there counts as Chinese, Japanese or Korean: a space counts as what follows it, so that punctuation in
-    Chinese begins nothing that is long.
+    Text t is at ``starts[t]:ends[t]``. ``rows`` has the number of each code point's text. ``is_cjk`` says whether a
+    shingle that begins there counts as Chinese, Japanese or Korean; a space counts as the character after it, so that
+    punctuation in Chinese does not begin a long shingle.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -99,11 +98,11 @@ class Characters(NamedTuple):
 
 
 class HashedChunk(NamedTuple):
-    """Some texts of a batch, or a piece of one that is long, with the hashes of their shingles.
+    """Some texts of a batch, or a piece of a long text, with the hashes of their shingles.
 
-    ``texts`` says which of the batch; the rows of ``characters`` count from the first of them. The shingle at
+    ``texts`` are their places in the batch; the rows of ``characters`` count from the first of them. The shingle at
     ``positions[i]`` has the hash ``hashes[i]``, by ``shingling``. A piece begins at the ``offset``-th character of its
-    text; the next one overlaps with it by ``PIECES_OVERLAP``, and ``is_last`` if there is none.
+    text; the next piece overlaps it by ``PIECES_OVERLAP``, unless it ``is_last``.
     """
 
     shingling: Shingling
@@ -124,13 +123,13 @@ class _Piece(NamedTuple):
 def hashed_chunks(
     texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS
 ) -> Iterator[HashedChunk]:
-    """Hash the shingles of normalised texts in chunks that stay in the cache; those of a text do not depend on others.
+    """Yield the hashed shingles of normalised texts, in chunks that stay in the cache; texts are independent.
 
-    ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one. Pieces of a text
-    have all its shingles, those in which they overlap twice.
+    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one. Pieces of a text have
+    all its shingles, and those in overlaps twice.
     """
-    asked = languages if languages is not None and shingling.spaced else [""] * len(texts)
-    declared = np.array([declared_shingle(language) for language in asked], dtype=np.int64)
+    relevant = languages if languages is not None and shingling.spaced else [""] * len(texts)
+    declared = np.array([declared_shingle(language) for language in relevant], dtype=np.int64)
     start = 0
     while start < len(texts):
         chunk = slice(start, _chunk_end(texts, start))
@@ -145,8 +144,8 @@ def hashed_chunks(
 def declared_shingle(language: str) -> int:
     """Return the length of all shingles of a text that declares this language, 0 if it declares none.
 
-    Without a language the script of a shingle's first character decides on its length. Texts with shingles of different
-    lengths share none, so that their similarity is 0.
+    Without a language, the script of its first character decides the length of a shingle. Texts with shingles of
+    different lengths share none, so their similarity is 0.
     """
     if not language:
         return 0
@@ -164,7 +163,7 @@ def _hashed(
 
 
 def _chunk_end(texts: Sequence[str], start: int) -> int:
-    """Return the end of the chunk that begins at ``start``; a text longer than a chunk is alone."""
+    """Return the end of the chunk that begins at ``start``; a text longer than a chunk gets its own."""
     end, characters = start + 1, len(texts[start])
     while end < min(len(texts), start + _CHUNK_TEXTS) and characters + len(texts[end]) <= _CHUNK_CHARACTERS:
         characters += len(texts[end])
@@ -173,15 +172,15 @@ def _chunk_end(texts: Sequence[str], start: int) -> int:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Cut a long text into texts that together have the same shingles."""
+    """Yield pieces of a long text that together have the same shingles."""
     piece, begins_at, is_first = "", 0, True
     for start in range(0, len(text), _CHUNK_CHARACTERS):
         stop = start + _CHUNK_CHARACTERS
         piece = _OTHER_THAN_WORD.sub(" ", piece + text[start:stop])
         is_last = stop >= len(text)
-        # A piece that is too short would count as a text shorter than a shingle.
+        # A shorter piece could count as a text shorter than a shingle.
         if len(piece) > PIECES_OVERLAP or is_last:
-            # A space at its beginning is dropped; the first piece has its first word character at 0.
+            # A leading space is dropped; the first word character of the first piece is at 0.
             dropped = int(piece.startswith(" "))
             begins_at -= dropped * is_first
             yield _Piece(piece, begins_at + dropped, is_last)
@@ -205,8 +204,8 @@ def _letters(texts: Sequence[str]) -> Characters:
 
 
 def _characters(texts: Sequence[str]) -> Characters:
-    # The first character of a text follows a separator, which is not a word character, so that other than word
-    # characters at its beginning are dropped. Of those at its end one space stays, outside `ends`.
+    # The first character of a text follows a separator, which is not a word character, so leading non-word characters
+    # are dropped. Of trailing ones, one space stays, outside `ends`.
     joined = "".join(f"{text}{_SEPARATOR}" for text in texts)
     codes = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
     is_word = _word_table()[codes]
@@ -224,7 +223,7 @@ def _characters(texts: Sequence[str]) -> Characters:
 
 @cache
 def _word_table() -> npt.NDArray[np.bool_]:
-    """Return for every code point whether it is a word character: a letter or digit to ``str.isalnum``, or ``_``."""
+    """Return for each code point whether it is a word character: ``str.isalnum``, or ``_``."""
     characters = np.arange(0x110000, dtype=np.uint32).view("<U1")
     table = np.strings.isalnum(characters)
     table[ord("_")] = True
@@ -234,7 +233,7 @@ def _word_table() -> npt.NDArray[np.bool_]:
 def _shingle_lengths(
     characters: Characters, declared: npt.NDArray[np.int64], shingling: Shingling
 ) -> npt.NDArray[np.int64]:
-    """Return the length of the shingle that begins at each code point, 0 for none."""
+    """Return the length of the shingle that begins at each code point, 0 where none begins."""
     codes, rows, starts, ends, is_cjk = characters
     by_script = np.where(is_cjk, shingling.cjk, shingling.other)
     by_language = declared[rows]
@@ -249,7 +248,7 @@ def _shingle_lengths(
 def _shingle_hashes(
     codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64], shingling: Shingling
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Hash all shingles; return their positions, in no particular order, and the hashes."""
+    """Return the positions of all shingles, in no particular order, and their hashes."""
     padded = np.concatenate((codes, np.zeros(shingling.other, dtype=np.uint64)))
     base = np.uint64(shingling.base)
     rolling = np.zeros(len(codes), dtype=np.uint64)

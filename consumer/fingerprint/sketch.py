@@ -3,19 +3,19 @@
 Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for
 Fast and Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
 
-The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum of the other 56 bits. An empty bin takes
-the minimum of another one before any use. The uses, by bin:
+The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum of the other 56 bits. Before any use, an
+empty bin takes the minimum of another bin. The uses, by bin:
 
     bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
     the next ``one_bits`` bins              bit 8 of each minimum: the one-bit minima a posting carries
     all bins                              bits 0-7 of each minimum: the stored sketch
 
-The top bits of a minimum are nearly always 0, its low bits are uniform: so all uses take low bits, and the one-bit
-minima a bit that is not in the sketch. Bands and one-bit minima share no bin, so agreement in a band says nothing more
+The top bits of a minimum are nearly always 0 and its low bits are uniform, so all uses take low bits, and the one-bit
+minima take a bit that is not in the sketch. Bands and one-bit minima share no bin, so agreement in a band says no more
 about the one-bit minima than similarity does.
 
-A *marked* sketch says which bins were empty: their byte is 0, and that of a filled one 1 plus the bits from 9 on,
-modulo 255. Only bins that either text fills count, and none counts twice, so that the estimate errs less for short
+A *marked* sketch shows which bins were empty: their byte is 0, and that of a filled bin is 1 plus the bits from 9 on,
+modulo 255. Only bins that either text fills count, and none counts twice, so the estimate is more exact for short
 texts.
 """
 
@@ -31,7 +31,7 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 SketchSimilarity = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], npt.NDArray[np.float64]]
-"""Estimates the similarity of the shingle sets of sketches, uint8[..., 256], broadcast."""
+"""Estimates the similarity of the shingle sets of two sketches, uint8[..., 256], broadcast."""
 _BAND_SEED: Final = 0xD1B54A32D192ED03
 _DONOR_SEED: Final = 0x9E3779B97F4A7C15
 _BIN_SHIFT: Final = 56
@@ -47,7 +47,7 @@ _PROBES_FIRST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SketchLayout:
-    """Which minima are used for what; part of the scheme's digest."""
+    """The uses of the minima; part of the scheme's digest."""
 
     bins: int = 256
     sketch_bits: int = 8
@@ -56,7 +56,7 @@ class SketchLayout:
     one_bits: int = 64
 
     def __post_init__(self) -> None:
-        """Refuse a layout that does not fit the arrays below, or uses a minimum twice for postings."""
+        """Raise ValueError for a layout that does not fit the arrays below, or uses a minimum twice for postings."""
         if (self.bins, self.sketch_bits, self.one_bits) != (256, 8, 64):
             raise ValueError("a sketch has 256 bins of 8 bits, and 64 one-bit minima")
         if not 0 <= self.bands <= _BANDS_MAX or self.band_minima < 1:
@@ -68,7 +68,7 @@ class SketchLayout:
 class Sketches(NamedTuple):
     """Sketches uint8[n, 256], one-bit minima uint64[n], bands uint64[n, bands] of n texts.
 
-    ``filled_bins`` int64[n]: into how many of the bins shingles fell, which grows with the number of different ones.
+    ``filled_bins`` int64[n]: the number of bins with shingles, which grows with the number of different shingles.
     """
 
     sketches: npt.NDArray[np.uint8]
@@ -78,7 +78,7 @@ class Sketches(NamedTuple):
 
 
 class Minima:
-    """The minima of a batch's texts, lowered by one chunk of hashes after the other."""
+    """The minima of a batch of texts, lowered chunk by chunk."""
 
     def __init__(self, texts: int, layout: SketchLayout, *, marked: bool = False) -> None:
         self._layout = layout
@@ -87,7 +87,7 @@ class Minima:
         self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
     def lower(self, chunk: HashedChunk) -> None:
-        """Lower every text's minima to those of its shingles; chunks come in order."""
+        """Lower the minima of each text to those of its shingles. Chunks come in order."""
         minima = self._minima[chunk.texts]
         bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
         cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
@@ -97,7 +97,7 @@ class Minima:
             _densify(minima)
 
     def sketches(self) -> Sketches:
-        """Return the sketches, once all chunks have been here."""
+        """Return the sketches, once all chunks have been added."""
         return Sketches(
             _marked(self._minima, self._filled) if self._marked else (self._minima & np.uint64(0xFF)).astype(np.uint8),
             _one_bits(self._minima, self._layout),
@@ -114,10 +114,10 @@ def sketch_batch(
     *,
     marked: bool = False,
 ) -> Sketches:
-    """Sketch normalised texts; the result of each is independent of the others in the batch.
+    """Return the sketches of normalised texts; each is independent of the others in the batch.
 
-    ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one.
-    A text without a word character has no shingle; all its minima are 0.
+    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one. A text without a word
+    character has no shingle, and all its minima are 0.
     """
     minima = Minima(len(texts), layout, marked=marked)
     for chunk in hashed_chunks(texts, languages, shingling):
@@ -126,12 +126,12 @@ def sketch_batch(
 
 
 def filled_bins(texts: Sequence[str], layout: SketchLayout, shingling: Shingling = WORDS) -> npt.NDArray[np.int64]:
-    """Return only this of the sketches of normalised texts that declare no language."""
+    """Return ``Sketches.filled_bins`` of normalised texts that declare no language."""
     return sketch_batch(texts, layout, None, shingling).filled_bins
 
 
 def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
-    """Return empty sketches for this many texts, for runs that decide nothing by them."""
+    """Return empty sketches for this many texts, for runs that do not use them."""
     return Sketches(
         np.zeros((texts, 0), dtype=np.uint8),
         np.zeros(texts, dtype=np.uint64),
@@ -141,7 +141,7 @@ def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
 
 
 def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Estimate the Jaccard similarity of the shingle sets of sketches, uint8[..., 256], broadcast.
+    """Return the estimated Jaccard similarity of the shingle sets of sketches, uint8[..., 256], broadcast.
 
     Unrelated minima agree by chance in 1 of 256 cases; this is corrected, and the result clipped to [0, 1]. Equal
     sketches give exactly 1.0.
@@ -152,10 +152,10 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
 
 
 def marked_sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Estimate the same from marked sketches, uint8[..., 256], broadcast.
+    """Return the estimated Jaccard similarity from marked sketches, uint8[..., 256], broadcast.
 
-    Of the bins that either text fills those count as equal that have equal bytes; filled ones agree by chance in 1 of
-    255 cases. Equal sketches give exactly 1.0; where both texts have no shingle it is 0.
+    Bins that either text fills count as equal if their bytes are; filled bins agree by chance in 1 of 255 cases. Equal
+    sketches give exactly 1.0, but 0 if neither text has a shingle.
     """
     filled_a, filled_b, either = (_counts(filled != 0).astype(np.float64) for filled in (a, b, a | b))
     both = filled_a + filled_b - either
@@ -167,10 +167,10 @@ def marked_sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8])
     return similarity
 
 
-def _counts(found: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
-    """Count what is true along the last axis, whose length is a multiple of 8."""
-    # Eight are counted with one word: the sum of bytes that are 0 or 1 is a count of bits.
-    counts: npt.NDArray[np.uint16] = np.bitwise_count(np.ascontiguousarray(found).view(np.uint64)).sum(
+def _counts(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
+    """Return the number of true flags along the last axis, whose length is a multiple of 8."""
+    # Flags are bytes of 0 or 1, so the bit count of a word counts eight of them.
+    counts: npt.NDArray[np.uint16] = np.bitwise_count(np.ascontiguousarray(flags).view(np.uint64)).sum(
         axis=-1, dtype=np.uint16
     )
     return counts
@@ -178,7 +178,7 @@ def _counts(found: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
 
 @cache
 def _donors() -> npt.NDArray[np.uint8]:
-    """Return for every bin the order in which it tries the others if it is empty: uint8[256, 255], a fixed shuffle."""
+    """Return for each bin the order in which it tries the others if it is empty: uint8[256, 255], a fixed shuffle."""
     bins = np.arange(256, dtype=np.uint64)
     ranks = mix_64((bins[:, np.newaxis] << np.uint64(8) | bins) + np.uint64(_DONOR_SEED))
     order = np.argsort(ranks, axis=1, kind="stable").astype(np.uint8)
@@ -187,10 +187,10 @@ def _donors() -> npt.NDArray[np.uint8]:
 
 
 def densified_sketches(sketches: npt.NDArray[np.uint8], bins: int) -> npt.NDArray[np.uint8]:
-    """Return the first bytes of sketches, uint8[n, bins], with the value of another one in place of each 0.
+    """Return the first bytes of sketches, uint8[n, bins], with each 0 replaced by the value of another bin.
 
-    In a marked sketch these are the empty bins, so that short texts can be found by bands of bytes, too. In others they
-    are few.
+    In a marked sketch zeros are empty bins; filling them lets bands of bytes find short texts too. Other sketches have
+    few zeros.
     """
     densified = sketches[:, :bins].copy()
     _fill(densified, sketches, sketches != 0)
@@ -198,25 +198,25 @@ def densified_sketches(sketches: npt.NDArray[np.uint8], bins: int) -> npt.NDArra
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
-    """Fill every empty bin; rows without a filled one become 0."""
+    """Fill every empty bin in place; rows without a filled bin become 0."""
     filled = minima != _EMPTY
     minima[~filled.any(axis=1)] = 0
     _fill(minima, minima, filled)
 
 
 def _fill(bins: _Bins, values: _Bins, filled: npt.NDArray[np.bool_]) -> None:
-    """Give the first ``bins`` that are not filled the value of the first filled one in their order.
+    """Give each unfilled bin of ``bins`` the value of the first filled bin in its order, in place.
 
-    ``values`` and ``filled`` have all 256 bins of each row. Rows without a filled one stay.
+    ``values`` and ``filled`` have all 256 bins of each row; ``bins`` may have fewer. Rows without a filled bin stay.
     """
     rows, places = np.nonzero(~filled[:, : bins.shape[1]] & filled.any(axis=1, keepdims=True))
     for probes in (_PROBES_FIRST, 255):
         order = _donors()[places, :probes]
-        met = filled[rows[:, np.newaxis], order]
-        donors = order[np.arange(len(rows)), np.argmax(met, axis=1)]
-        found = met.any(axis=1)
-        bins[rows[found], places[found]] = values[rows[found], donors[found]]
-        rows, places = rows[~found], places[~found]
+        can_give = filled[rows[:, np.newaxis], order]
+        donors = order[np.arange(len(rows)), np.argmax(can_give, axis=1)]
+        has_donor = can_give.any(axis=1)
+        bins[rows[has_donor], places[has_donor]] = values[rows[has_donor], donors[has_donor]]
+        rows, places = rows[~has_donor], places[~has_donor]
 
 
 def _bands(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> npt.NDArray[np.uint64]:

@@ -1,12 +1,12 @@
-"""Finds the slots of a text, which tell two fillings of one frame apart.
+"""Finds the slots of a text, which distinguish two fillings of the same frame.
 
 A *slot* is a place in a frame of letters that is filled with a *value*: a figure, a numeral, a date or time of day, a
-language, or the name of a place, person or institution. Values with no letter between them fill one slot together. A
-slot is known by its *surroundings*, the letters next to it, in which other values count as one mark each, whatever they
-are. Two texts conflict where the same surroundings hold another value.
+language, or the name of a place, person or institution. Values with no letter between them share one slot. A slot is
+identified by its *surroundings*, the letters next to it; each other value among them counts as the same mark. Two texts
+conflict where the same surroundings hold different values.
 
-A record keeps the slots whose surroundings occur once in the text. Of more than ``SLOTS_KEPT`` those whose surroundings
-have the smallest hashes stay, so that two texts keep the same slots. All numbers are big-endian:
+A record keeps the slots whose surroundings occur once in the text. If these are more than ``SLOTS_KEPT``, those with
+the smallest hashes of surroundings stay, so that two texts keep the same slots. All numbers are big-endian:
 
     bytes 0-3  hash of the surroundings, ascending from slot to slot
     bytes 4-7  hash of the value
@@ -24,9 +24,9 @@ from consumer.fingerprint.figures import FIGURES_DESCRIBED, Figure, canonical_fi
 
 SLOTS_KEPT: Final = 64
 SURROUNDING_LETTERS: Final = 3
-"""How many letters before a value, and how many behind it, make its surroundings."""
+"""Letters before a value, and letters after it, that make its surroundings."""
 NAME_TAGS: Final = ("ns", "nr", "nt")
-"""The beginnings of the tags that jieba's dictionary gives to names of places, persons and institutions."""
+"""The beginnings of the tags of places, persons and institutions in jieba's dictionary."""
 _COUNTED: Final = "年月日号次届期集季章卷辑版"
 _TIMES_OF_DAY: Final = "上午 下午 凌晨 清晨 早晨 早上 中午 傍晚 晚上 晚间"
 _LANGUAGES: Final = (
@@ -58,15 +58,15 @@ _PACKED_SLOT: Final = ">II"
 
 
 class Slot(NamedTuple):
-    """A value, and the letters before and behind it, in which each other value is U+0000."""
+    """A value, and the letters before and after it, in which each other value is U+0000."""
 
     before: str
     value: str
-    behind: str
+    after: str
 
 
 def slots_of(form: str, words: Sequence[str], names: Container[str], letters: LetterTables) -> list[Slot]:
-    """Return the slots of a text in their order, given its equality form and the words that this consists of."""
+    """Return the slots of a text in order, given its equality form and all words of that form."""
     frame: list[str] = []
     places: list[int] = []
     filled: list[list[str]] = []
@@ -95,19 +95,19 @@ def slots_of(form: str, words: Sequence[str], names: Container[str], letters: Le
 
 
 def values_by_slot(slots: Sequence[Slot]) -> dict[str, str]:
-    """Return the values of slots that occur once, by how a person may see these: ``…会议将于 [ ] 在北京…``."""
-    counts = Counter((slot.before, slot.behind) for slot in slots)
+    """Return the values of slots that occur once, by a readable name of the slot: ``…会议将于 [ ] 在北京…``."""
+    counts = Counter((slot.before, slot.after) for slot in slots)
     return {
-        f"…{slot.before.replace(_VALUE, '*')} [ ] {slot.behind.replace(_VALUE, '*')}…": slot.value
+        f"…{slot.before.replace(_VALUE, '*')} [ ] {slot.after.replace(_VALUE, '*')}…": slot.value
         for slot in slots
-        if counts[slot.before, slot.behind] == 1
+        if counts[slot.before, slot.after] == 1
     }
 
 
 def pack_slots(texts: Sequence[Sequence[Slot]]) -> tuple[bytes, ...]:
-    """Pack the slots of each text into the form that a record keeps."""
+    """Return the slots of each text in the form in records."""
     slots = [slot for text in texts for slot in text]
-    surroundings = fact_hashes([f"{slot.before}|{slot.behind}" for slot in slots])
+    surroundings = fact_hashes([f"{slot.before}|{slot.after}" for slot in slots])
     values = fact_hashes([slot.value for slot in slots])
     packed, start = [], 0
     for text in texts:
@@ -122,7 +122,7 @@ def pack_slots(texts: Sequence[Sequence[Slot]]) -> tuple[bytes, ...]:
 
 
 def slot_conflicts(packed: bytes, other: bytes) -> int:
-    """Return in how many slots that both texts have they hold different values; it is symmetric."""
+    """Return the number of common slots in which two texts have different values; symmetric."""
     values, others = dict(iter_unpack(_PACKED_SLOT, packed)), dict(iter_unpack(_PACKED_SLOT, other))
     return sum(values[surroundings] != others[surroundings] for surroundings in values.keys() & others.keys())
 
@@ -139,7 +139,7 @@ def _values(form: str, words: Sequence[str], names: Container[str], letters: Let
 
 
 def _without_overlaps(values: Iterator[Figure]) -> Iterator[Figure]:
-    """Yield values in the order of the text; the first one wins, of those that begin together the longest."""
+    """Yield values in order; of overlapping ones the first, of those that begin together the longest."""
     end = 0
     for value in sorted(values, key=lambda value: (value.start, -value.end)):
         if value.start >= end:

@@ -1,4 +1,4 @@
-"""SimHash: weighted hashes are added up bit by bit, and the signs of the sums are the fingerprint.
+"""SimHash: adds up weighted hashes bit by bit; the signs of the sums are the fingerprint.
 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain,
 Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007).
@@ -14,17 +14,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-# The engine's weights are multiples of 2**-20, which float64 adds exactly in any order as long as a sum stays below
+# The engine's weights are multiples of 2**-20. float64 adds them exactly, in any order, while sums stay below
 # 2**(53 - 20).
 WEIGHT_SCALE: Final = float(1 << 20)
 WEIGHT_SUM_MAX: Final = float(1 << 32)
 _WORD_BITS: Final = 64
-# When summed, each bit of a feature takes 8 bytes.
+# While summing, each bit of a feature takes 8 bytes.
 _PIECE_FEATURES: Final = 1 << 13
 
 
 def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[float]:
-    """Sum the weights for every bit position, most significant first: + where a hash has a 1, − where it has a 0.
+    """Return the sum of weights for each bit, most significant first: + where a hash has a 1, − where it has a 0.
 
     Sums are correctly rounded (``math.fsum``), so the order of the features does not matter. Raises ``ValueError`` if a
     hash is negative or wider than ``bits``.
@@ -39,10 +39,10 @@ def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[floa
 
 
 def simhash(features: Iterable[tuple[int, float]], bits: int = 64, *, tie: bool = False) -> int:
-    """Reduce (hash, weight) pairs to a fingerprint of ``bits`` bits.
+    """Return the fingerprint, of ``bits`` bits, of (hash, weight) pairs.
 
-    A sum of 0, also without any feature, gives the bit ``tie``. Raises ``ValueError`` if a hash is negative or wider
-    than ``bits``.
+    A sum of 0, including that of no features, gives the bit ``tie``. Raises ``ValueError`` if a hash is negative or
+    wider than ``bits``.
     """
     fingerprint = 0
     for bit_sum in bit_sums(features, bits):
@@ -51,14 +51,14 @@ def simhash(features: Iterable[tuple[int, float]], bits: int = 64, *, tie: bool 
 
 
 def hamming_distance(a: int, b: int) -> int:
-    """Count the bits in which two fingerprints differ. Raises ``ValueError`` if one is negative."""
+    """Return the number of bits in which two fingerprints differ. Raises ``ValueError`` if one is negative."""
     if a < 0 or b < 0:
         raise ValueError("a fingerprint is an unsigned number, but one is negative")
     return (a ^ b).bit_count()
 
 
 def split_blocks(fingerprint: int, bits: int = 64, blocks: int = 4) -> tuple[int, ...]:
-    """Cut a fingerprint into blocks of equal width, the most significant first.
+    """Return the blocks of a fingerprint, of equal width, the most significant first.
 
     Raises ``ValueError`` if the number of blocks does not divide ``bits``, or the fingerprint has more bits.
     """
@@ -70,7 +70,7 @@ def split_blocks(fingerprint: int, bits: int = 64, blocks: int = 4) -> tuple[int
 
 
 def round_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Round weights to multiples of 2**-20, halves to even, for the engine's sums."""
+    """Return weights rounded to multiples of 2**-20, halves to even, as the engine adds them."""
     return np.rint(weights * WEIGHT_SCALE) / WEIGHT_SCALE
 
 
@@ -92,11 +92,11 @@ def fingerprint_batch(
     *,
     tie: bool = False,
 ) -> npt.NDArray[np.uint64]:
-    """Reduce many texts at once to fingerprints: uint64[texts, words], the most significant word first.
+    """Return the fingerprints of many texts: uint64[texts, words], the most significant word first.
 
-    Text t has the features ``offsets[t]:offsets[t + 1]`` of ``hashes``, uint64[features, words], and ``weights``. The
-    weights are rounded first, see ``round_weights``; the result equals ``simhash`` over the rounded pairs, bit for bit.
-    Raises ``ValueError`` if the weights of a text add up to 2**32 or more, since sums would no longer be exact.
+    Text t has the features ``offsets[t]:offsets[t + 1]`` of ``hashes``, uint64[features, words], and ``weights``.
+    ``round_weights`` rounds the weights first; the result equals ``simhash`` of the rounded pairs, bit for bit. Raises
+    ``ValueError`` if the weights of a text add up to 2**32 or more, because sums would no longer be exact.
     """
     rounded = round_weights(weights)
     width = _WORD_BITS * hashes.shape[1]
@@ -114,11 +114,11 @@ def fingerprint_batch(
 
 
 def _ones(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Sum the weights of the features that have a 1, for each bit; sums are exact, so pieces give the same."""
+    """Return for each bit the sum of the weights of features that have a 1; sums are exact, so pieces do not matter."""
     sums = np.zeros(_WORD_BITS * hashes.shape[1], dtype=np.float64)
     for start in range(0, len(hashes), _PIECE_FEATURES):
         piece = slice(start, start + _PIECE_FEATURES)
-        # The bytes of a big-endian hash, unpacked, are its bits from the most significant one on.
+        # Unpacking the bytes of a big-endian hash yields its bits, the most significant first.
         bits = np.unpackbits(hashes[piece].astype(">u8").view(np.uint8), axis=1)
         sums += weights[piece] @ bits.astype(np.float64)
     return sums

@@ -1,4 +1,4 @@
-"""How a text can be matched, by the keywords and shingles that it has; and what stands in for keywords it lacks."""
+"""Decides by keywords and shingles how a text is matched, and finds evidence for texts without keywords."""
 
 import re
 from collections import Counter
@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 SHINGLED_BINS_MIN: Final = 96
-"""A text has enough shingles where they fall into so many of the 256 bins: it has about 120 different ones.
+"""A text with shingles in at least this many of the 256 bins, about 120 different ones, is matched by its sketch.
 
-Of these, replacing one word of six characters changes one in eight or fewer, so that an edited copy stays similar.
+Replacing a word of six characters changes at most one in eight of these, so an edited copy stays similar.
 """
 LETTERS_BINS_MIN: Final = 64
-"""The same where letters are compared: about 74 different shingles. A marked sketch errs less where texts are short."""
+"""The same where letters are compared: about 74 shingles. Marked sketches are more exact for short texts."""
 _MARKS: Final = "\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0900-\u0dff\u0e31-\u0e4e\u1780-\u17d3"
 _RUN: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _RUN_CHARS_MAX: Final = 64
@@ -24,16 +24,16 @@ TextKindName = Literal["empty", "short", "long", "shingled"]
 
 
 class TextKind(IntEnum):
-    """How a text can be matched."""
+    """The way in which a text is matched."""
 
     EMPTY = 0
-    """It has no postings, and nothing matches it: it has no keyword, or in schemes for every script, no character."""
+    """No keyword, or no character in schemes for every script: it has no postings, and nothing matches it."""
     SHORT = 1
-    """Too few keywords: only equal normalised text is a duplicate."""
+    """Too few keywords: only an equal normalised text is a duplicate."""
     LONG = 2
-    """Matched by fingerprint and sketch."""
+    """Enough keywords: matched by fingerprint and sketch."""
     SHINGLED = 3
-    """Too few keywords, but enough shingles: matched by its sketch, with any long text."""
+    """Too few keywords, but enough shingles: matched by sketch, also with long texts."""
 
     @property
     def label(self) -> TextKindName:
@@ -56,7 +56,7 @@ def kinds_in_every_script(
     texts: Sequence[str],
     bins_min: int = SHINGLED_BINS_MIN,
 ) -> npt.NDArray[np.uint8]:
-    """Return the kind of each text, which may have no keywords: by its shingles, and whether it has any character."""
+    """Return the kind of each text by its keywords, its shingles, and whether it has any character."""
     kinds = kinds_by_keywords(distinct, short_keywords_max)
     few = kinds != TextKind.LONG
     kinds[few] = TextKind.SHORT
@@ -66,7 +66,7 @@ def kinds_in_every_script(
 
 
 def runs(text: str, runs_max: int | None) -> tuple[tuple[str, float], ...]:
-    """Return the runs of letters and marks that occur most often in a text, with their counts: evidence for people."""
+    """Return the most frequent runs of letters and marks in a text, with their counts, as evidence for people."""
     counted = Counter(run for run in _RUN.findall(text) if len(run) <= _RUN_CHARS_MAX)
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return tuple((run, float(count)) for run, count in ranked[:runs_max])

@@ -4,13 +4,13 @@ Two engines return the same words. ``JiebaTokenizer`` is the reference; ``RustTo
 with two corrections where the Rust port differs:
 
 - It keeps runs such as ``non-exclusive`` or ``1997.8.12`` whole. jieba's HMM step splits them, so they are split again
-  with jieba's own pattern. ASCII words of the dictionary (``c++``, ``at&t``) have none of the joining characters and
-  stay whole in both.
-- It includes rare ideographs outside U+4E00-U+9FD5 in words. For jieba each of them is a word of its own and ends the
-  run before it, so the text is split at them first.
+  with jieba's own pattern. ASCII words of the dictionary (``c++``, ``at&t``) have none of the joining characters, so
+  both keep them whole.
+- It includes rare ideographs outside U+4E00-U+9FD5 in words. For jieba each of them is a separate word and ends the run
+  before it, so the text is split at them first.
 
-The user's own words are added to jieba's dictionary in both, with equal frequencies and an equal total. A known word
-gets the new frequency; jieba's ``add_word`` would leave the old one in the total.
+Both add the user's own words to jieba's dictionary, with equal frequencies and an equal total. A known word gets the
+new frequency; jieba's ``add_word`` would leave the old one in the total.
 """
 
 import re
@@ -23,14 +23,14 @@ from typing_extensions import override
 
 from consumer.fingerprint.lexicon import OwnWord
 
-# What joins letters and digits to one word in rjieba only.
+# Characters that join letters and digits to one word in rjieba but not in jieba.
 _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
-# jieba's dictionary has B超 twice and counts its 3 twice in the total, rjieba once. If two cuts are equally likely, as
-# among the user's own words with equal frequencies, the last digit of the total decides. No run of letters contains a
-# NUL, so this word is never found.
+# jieba's dictionary lists B超 twice, and jieba adds its frequency of 3 to the total twice, rjieba once. If two cuts are
+# equally likely, such as with own words of equal frequencies, the last digit of the total decides. No run of letters
+# contains a NUL, so this word never matches.
 _MISSING_IN_TOTAL: Final = ("\0", 3)
-# How many words are cached as needing no correction, about 100 bytes each; then all are dropped. Long ones are not
-# cached.
+# Words cached as needing no correction, about 100 bytes each; a full cache is emptied. Longer words than the second
+# limit are not cached.
 _SOUND_WORDS_MAX: Final = 1 << 17
 _SOUND_WORD_CHARS_MAX: Final = 32
 _PARTS: Final = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
@@ -40,14 +40,14 @@ _FOREIGN_HAN: Final = re.compile(
 
 
 class Tokenizer(Protocol):
-    """Splits texts into words. An engine calls it for every text, from one thread."""
+    """A splitter of texts into words. An engine calls it for every text, from one thread."""
 
     def cut(self, text: str) -> list[str]:
-        """Split the text; the concatenated words are the text again."""
+        """Return the words of a text; concatenated they are the text."""
         ...
 
     def count(self, text: str) -> Counter[str]:
-        """Count the words that ``cut`` would return. Called for fingerprints, which need no order."""
+        """Return the counts of the words that ``cut`` would return, for fingerprints, which need no order."""
         ...
 
 
@@ -58,7 +58,7 @@ class RustTokenizer(Tokenizer):
         import rjieba  # noqa: PLC0415 -- loads its dictionary, 0.2 s that an import must not cost
 
         self._own_words = tuple(own_words)
-        # The correction must not split words of the dictionary.
+        # The correction must not split own words.
         self._whole = frozenset(word for word, _ in own_words)
         self._sound: set[str] = set()
         self._cut: Callable[[str], list[str]] = rjieba.cut
@@ -70,7 +70,7 @@ class RustTokenizer(Tokenizer):
             self._cut = engine.cut
 
     def __reduce__(self) -> tuple[type["RustTokenizer"], tuple[tuple[OwnWord, ...]]]:
-        """Pickle the words only: the rest is built again in the other process."""
+        """Pickle only the words; the other process builds the rest again."""
         return RustTokenizer, (self._own_words,)
 
     @override
@@ -85,7 +85,7 @@ class RustTokenizer(Tokenizer):
 
     @override
     def count(self, text: str) -> Counter[str]:
-        """Count the words, much faster than by ``cut``: only words not seen before are examined."""
+        """Return the counts of words, much faster than by ``cut``, because only new words are examined."""
         counts = Counter(self._cut(text))
         unknown = set(counts).difference(self._sound)
         if _FOREIGN_HAN.search("".join(unknown)):
@@ -105,19 +105,19 @@ class RustTokenizer(Tokenizer):
         self._sound.update(word for word in words if len(word) <= _SOUND_WORD_CHARS_MAX and not self._is_joined(word))
 
     def _is_joined(self, word: str) -> bool:
-        # Only ASCII words are joined; this check spares most words the search.
+        # Only ASCII words can be joined, so this check saves most searches.
         return word.isascii() and _JOINED.search(word) is not None and word not in self._whole
 
     def _cut_at_foreign_han(self, text: str) -> list[str]:
         words: list[str] = []
-        # After a split at a group, every second piece is a match.
+        # The pattern has a group, so every second piece is a match.
         for number, piece in enumerate(_FOREIGN_HAN.split(text)):
             words += [piece] if number % 2 else self._cut(piece)
         return words
 
 
 class JiebaTokenizer(Tokenizer):
-    """jieba itself, in an instance of its own. The constructor raises ``ImportError`` without jieba."""
+    """jieba itself, as a separate instance. The constructor raises ``ImportError`` without jieba."""
 
     def __init__(self, own_words: Sequence[OwnWord] = ()) -> None:
         self._own_words = tuple(own_words)
@@ -135,17 +135,17 @@ class JiebaTokenizer(Tokenizer):
             self._tokenizer.total -= before
 
     def __reduce__(self) -> tuple[type["JiebaTokenizer"], tuple[tuple[OwnWord, ...]]]:
-        """Pickle the words only: the rest is built again in the other process."""
+        """Pickle only the words; the other process builds the rest again."""
         return JiebaTokenizer, (self._own_words,)
 
     @override
     def cut(self, text: str) -> list[str]:
-        """Split the text in jieba's precise mode with HMM."""
+        """Return the words by jieba's precise mode with HMM."""
         words: list[str] = self._tokenizer.lcut(text)
         return words
 
     def suggested_frequency(self, word: str) -> int:
-        """Return the least frequency with which jieba would keep this word whole."""
+        """Return the lowest frequency with which jieba keeps this word whole."""
         frequency: int = self._tokenizer.suggest_freq(word)
         return frequency
 
@@ -155,7 +155,7 @@ class JiebaTokenizer(Tokenizer):
 
 
 def default_tokenizer(own_words: Sequence[OwnWord] = ()) -> Tokenizer:
-    """Build the fast engine, or the reference where the fast one is not installed."""
+    """Return the fast tokenizer, or the reference if the fast one is not installed."""
     try:
         return RustTokenizer(own_words)
     except ImportError:
@@ -163,16 +163,16 @@ def default_tokenizer(own_words: Sequence[OwnWord] = ()) -> Tokenizer:
 
 
 def with_frequencies(own_words: Sequence[OwnWord], reference: JiebaTokenizer | None = None) -> list[tuple[str, int]]:
-    """Give each word without a frequency the one that jieba suggests, the least that keeps it whole.
+    """Return own words with their frequencies; jieba suggests missing ones, the lowest that keep a word whole.
 
     jieba's own dictionary decides, so the order of the words does not matter. ``reference``, a tokenizer without own
-    words, saves building one, which takes 1 s; none is needed if every word has a frequency.
+    words, saves building one, which takes 1 s. None is needed if every word has a frequency.
     """
     complete = [(word, frequency) for word, frequency in own_words if frequency is not None]
     incomplete = [word for word, frequency in own_words if frequency is None]
     if incomplete:
-        suggesting = JiebaTokenizer() if reference is None else reference
-        complete += [(word, suggesting.suggested_frequency(word)) for word in incomplete]
+        tokenizer = JiebaTokenizer() if reference is None else reference
+        complete += [(word, tokenizer.suggested_frequency(word)) for word in incomplete]
     return complete
 
 

@@ -1,18 +1,17 @@
 """The judge's protocol: ``Attempt.judge`` decides whether each version of a batch repeats one that arrived earlier.
 
-The order of the steps makes it safe among any number of processes, crashes and replays:
+The order of the steps makes it safe with any number of processes, crashes and replays:
 
-    records        store each version and its arrival, and which known texts it repeats; what is stored never changes.
-                   Content that has ended and is delivered again is stored as another version (``stretches.py``)
-    known copies   find copies of an original that this process remembers: they get no postings
+    records        store each version with its arrival and the known texts it repeats; a stored record never changes.
+                   Content that ended and is delivered again is stored as another version (``stretches.py``)
+    known copies   find copies of originals that this process remembers: they get no postings
     postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
-    look up, read  find what is near, and what has been decided about it
+    look up, read  find near versions and their verdicts
     decide         in memory, in order of arrival
-    settle         write the verdicts by compare-and-set: duplicates and claims first, the kept ones last; where one
-                   fails, read again what is stored, and decide the rest again
-    remove         while the kept ones are written, delete the postings of duplicates: only kept versions are matched
-                   against
-    note           remember the texts beyond the window, where that is wanted; what is remembered was read before
+    settle         write the verdicts by compare-and-set: duplicates and claims first, kept versions last; if one
+                   fails, read the versions again, and decide again
+    remove         while kept versions are written, delete the postings of duplicates: only kept versions are matched
+    note           remember the texts beyond the window if configured; this memory was read before deciding
 
 ``docs/contributing/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
 interleaving of small cases.
@@ -31,7 +30,7 @@ from consumer.judge.judge import QueryResult
 from consumer.judge.known_originals import KnownCopies
 from consumer.judge.near_misses import NearMisses, near_miss_events
 from consumer.judge.part_search import PartSearch
-from consumer.judge.search import Search, swept
+from consumer.judge.search import Search, swept_error
 from consumer.judge.seen_texts import TextMemory
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.situation import BatchWrites, Situation, decisions_of
@@ -44,16 +43,16 @@ from storage.interface import Store
 from storage.records import Record, StoredVersion, Tombstone, Version
 
 BankMatcher = Callable[[Sequence[Version]], Sequence[Version]]
-"""Returns the versions with the known texts that they repeat in their records; from any thread, without the store."""
+"""Adds the known texts that versions repeat to their records. Called from any thread; does not use the store."""
 SETTLE_ROUNDS_MAX: Final = 1_000
-"""How often a batch is decided again after a lost compare-and-set before it fails."""
+"""Limit on the rounds in which a batch is decided again after lost compare-and-sets; then it fails."""
 
 
 @dataclass(slots=True)
 class AttemptFindings:
-    """What an attempt has counted and learned: the duplicates that it found, and the versions that it kept.
+    """The tally of an attempt, and the duplicates and kept versions that it found.
 
-    It holds once everything that the attempt wrote is stored.
+    They are valid once everything that the attempt wrote is stored.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -63,15 +62,15 @@ class AttemptFindings:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt to judge a batch, or to answer a query: the parts that read and write the store.
+    """One attempt to judge a batch or answer a query, with the parts that read and write the store.
 
-    They count into ``learned.tally``. A fill adopts verdicts with them, too (``consumer.migration.adopting``).
+    The parts count into ``findings.tally``. Migrations adopt verdicts with them (``consumer.migration.adopting``).
     """
 
     store: Store
     settings: JudgeSettings
     clock: Callable[[], int]
-    learned: AttemptFindings
+    findings: AttemptFindings
     cells: VerdictCells
     search: Search
     copies: KnownCopies
@@ -82,14 +81,14 @@ class Attempt:
 
     @property
     def tally(self) -> Tally:
-        """What this attempt has counted."""
-        return self.learned.tally
+        """The counts and times of this attempt."""
+        return self.findings.tally
 
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Return the verdict of each in the batch, as it is stored. Called within ``together`` of the store."""
+        """Return the stored verdict of each item of the batch. Called within ``Store.together``."""
         tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
         versions = [arrived for arrived in batch if isinstance(arrived, Version)]
-        created = self.stretches.create(self.part_search.posted(self.with_bank_matches(versions)))
+        created = self.stretches.create(self.part_search.without_common_anchors(self.with_bank_matches(versions)))
         verdicts = self._judge_versions(created.stored)
         answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
         for version, stored in zip(versions, created.stored, strict=True):
@@ -99,35 +98,35 @@ class Attempt:
         return [answers[arrived.reference] for arrived in batch]
 
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
-        """Return what each of these versions would be flagged for. Writes nothing."""
+        """Return the matches of each of these versions as if it arrived alone. Writes nothing."""
         records = [version.record for version in self.with_bank_matches(versions)]
         with self.tally.looking_up():
-            found = self.search.look_up_unstored(records)
-        said = self.seen_texts.said_of_unstored(records)
-        matches = {record.reference: self._matches(record, found) for record in records}
-        parts = self.part_search.find(records, found.references(), are_posted=False)
+            near = self.search.look_up_unstored(records)
+        sightings = self.seen_texts.sightings_of_unstored(records)
+        matches = {record.reference: self._matches(record, near) for record in records}
+        parts = self.part_search.find(records, near.references(), are_posted=False)
         return [
             QueryResult(
                 matches[record.reference],
-                record.reference in found.truncated,
-                any(found.state(other) is VersionState.PENDING for other in found.neighbours[record.reference]),
-                said.get(record.reference),
+                record.reference in near.truncated,
+                any(near.state(other) is VersionState.PENDING for other in near.neighbours[record.reference]),
+                sightings.get(record.reference),
                 parts.get(record.reference, ()),
-                ended_before(found.ended.get(record.reference, ())),
+                ended_before(near.ended.get(record.reference, ())),
                 bank_mentions(record),
             )
             for record in records
         ]
 
-    def _matches(self, record: Record, found: Neighbourhood) -> list[Neighbour]:
-        """Return the kept versions that a version which is not stored would be flagged for, best first."""
-        neighbours = found.neighbours[record.reference]
-        near = [other for other in neighbours if found.state(other) is VersionState.KEPT]
+    def _matches(self, record: Record, near: Neighbourhood) -> list[Neighbour]:
+        """Return the kept versions that an unstored version would be flagged for, best first."""
+        neighbours = near.neighbours[record.reference]
+        kept = [other for other in neighbours if near.state(other) is VersionState.KEPT]
         states = {record.reference: VersionState.PENDING} | {
-            other.record.reference: VersionState.KEPT for other in near
+            other.record.reference: VersionState.KEPT for other in kept
         }
-        never = frozenset({record.reference} if self.settings.never_flags(record) else ())
-        decisions = decide([record], {record.reference: near}, states, never)
+        never_flagged = frozenset({record.reference} if self.settings.never_flags(record) else ())
+        decisions = decide([record], {record.reference: kept}, states, never_flagged)
         return [match for duplicate in decisions.duplicates for match in duplicate.matches]
 
     def _judge_versions(self, stored: Sequence[StoredVersion]) -> dict[bytes, VerdictEvent]:
@@ -136,7 +135,7 @@ class Attempt:
         self.tally.versions += len(stored)
         self.tally.replays += len(verdicts)
         self.tally.without_keywords += sum(version.record.kind == TextKind.EMPTY for version in stored)
-        # After a crash a replayed duplicate may still have postings.
+        # After a crash, a replayed duplicate may still have postings.
         stale = [version.record for version in stored if _is_duplicate(verdicts.get(version.record.reference))]
         recalled = self.seen_texts.recall([version.record for version in stored])
         near = Neighbourhood({}, {}, frozenset())
@@ -150,14 +149,14 @@ class Attempt:
         duplicates = sum(_is_duplicate(verdicts[version.record.reference]) for version in stored)
         self.tally.duplicates += duplicates
         self.tally.kept += len(stored) - duplicates
-        said = [event.verdict for event in verdicts.values()]
-        self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in said)
-        self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in said)
-        self.tally.ended_before += sum(verdict.ended_before is not msgspec.UNSET for verdict in said)
+        settled = [event.verdict for event in verdicts.values()]
+        self.tally.seen_before += sum(verdict.seen_before is not msgspec.UNSET for verdict in settled)
+        self.tally.with_parts += sum(verdict.parts is not msgspec.UNSET for verdict in settled)
+        self.tally.ended_before += sum(verdict.ended_before is not msgspec.UNSET for verdict in settled)
         if self.search.near_misses is not None:
-            missing = self._near_misses(self.search.near_misses, stored, verdicts, near)
-            self.tally.near_misses += len(missing)
-            verdicts |= missing
+            with_near_miss = self._near_misses(self.search.near_misses, stored, verdicts, near)
+            self.tally.near_misses += len(with_near_miss)
+            verdicts |= with_near_miss
         return verdicts
 
     def _near_misses(
@@ -167,16 +166,16 @@ class Attempt:
         verdicts: Mapping[bytes, VerdictEvent],
         near: Neighbourhood,
     ) -> dict[bytes, VerdictEvent]:
-        """Return the verdicts that have a near miss, with it; ``stored`` is the batch as it was before."""
-        # Whoever settled a version may have ended before its near miss was sent.
+        """Return the verdicts with a near miss, with it attached; ``stored`` is the batch before it was settled."""
+        # The process that settled a version may have died before it sent the near miss.
         settled = [version.record for version in stored if version.verdict is not None]
-        drawn = [record for record in settled if near_misses.draws(record)]
-        before = self.search.look_up_unstored(drawn).missed if drawn else {}
+        sampled = [record for record in settled if near_misses.samples(record)]
+        before = self.search.look_up_unstored(sampled).missed if sampled else {}
         kept = {version.record.reference: version.record for version in stored if _is_kept(verdicts, version.record)}
         return near_miss_events(near_misses, verdicts, kept, near, before)
 
     def _situation(self, pending: Sequence[StoredVersion]) -> Situation:
-        """Find copies of known originals; write the postings of the rest, and find what is near them."""
+        """Find copies of known originals; post the other versions, and find their neighbours and parts."""
         with self.tally.looking_up():
             copies = self.copies.find([version for version in pending if not self.settings.never_flags(version.record)])
         repeated = {copy.record.reference for copy in copies}
@@ -186,67 +185,67 @@ class Attempt:
         return Situation(pending, copies, near, parts=parts)
 
     def _post_and_look_up(self, versions: Sequence[StoredVersion]) -> Neighbourhood:
-        """Write the postings of these versions, and find what is near."""
+        """Write the postings of these versions, and find their neighbours."""
         records = [version.record for version in versions]
         self.store.add(records)
         with self.tally.looking_up():
             created = {version.record.reference: version for version in versions}
             return self.search.look_up(records, created=created)
 
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        """Decide and write until nothing fails; return the verdicts of the pending versions as stored.
+    def _decide_and_settle(self, situation: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        """Decide and write until no compare-and-set fails; return the stored verdicts of the pending versions.
 
-        Postings of duplicates are deleted, and so are those of the ``stale`` records.
+        Postings of duplicates and of the ``stale`` records are deleted.
         """
-        stored = found.stored()
-        never = frozenset(
+        stored = situation.stored()
+        never_flagged = frozenset(
             reference for reference, version in stored.items() if self.settings.never_flags(version.record)
         )
         for _ in range(SETTLE_ROUNDS_MAX):
-            decided = decisions_of(found, stored, never)
-            said = self.seen_texts.said(found.recalled, [claim.record for claim in decided.claims])
-            said_besides = found._replace(seen_before=said).without_repeats(decided)
-            written = self._settle_in_order(decided, said_besides, stale)
+            writes = decisions_of(situation, stored, never_flagged)
+            sightings = self.seen_texts.sightings(situation.recalled, [claim.record for claim in writes.claims])
+            informed = situation._replace(seen_before=sightings).without_repeats(writes)
+            written = self._settle_in_order(writes, informed, stale)
             if written is not None:
-                self.learned.repeats += (*found.copies, *decided.duplicates)
-                self.learned.kept += decided.kept
+                self.findings.repeats += (*situation.copies, *writes.duplicates)
+                self.findings.kept += writes.kept
                 verdicts = {
                     version.record.reference: written.get(version.record.reference)
                     or verdict_of(stored[version.record.reference])
-                    for version in found.pending
+                    for version in situation.pending
                 }
-                self._remove_rest(found, decided, verdicts)
+                self._remove_rest(situation, writes, verdicts)
                 return verdicts
             read = self.cells.read(sorted(stored))
-            for version in found.pending:
+            for version in situation.pending:
                 if version.record.reference not in read:
-                    raise swept(version.record)
+                    raise swept_error(version.record)
             stored |= read
-        count = len(found.pending)
+        count = len(situation.pending)
         raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
     def _settle_in_order(
-        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
+        self, writes: BatchWrites, situation: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
-        """Write duplicates and claims, and then the kept ones; return None where another process settled any first.
+        """Write duplicates and claims, then kept versions; return None if another process settled any of them first.
 
-        The postings of the duplicates are deleted while the kept ones are written.
+        The postings of the duplicates are deleted while the kept versions are written.
         """
-        duplicates = (*decided.copies, *decided.duplicates, *decided.claims)
-        first = self.cells.settle([(each.record, found.duplicate_event(each, self.clock())) for each in duplicates])
-        self.tally.known_copies += sum(copy.record.reference in first.written for copy in decided.copies)
+        duplicates = (*writes.copies, *writes.duplicates, *writes.claims)
+        first = self.cells.settle([(each.record, situation.duplicate_event(each, self.clock())) for each in duplicates])
+        self.tally.known_copies += sum(copy.record.reference in first.written for copy in writes.copies)
         if first.lost:
             return None
         now = self.clock()
-        kept = [(record, found.kept_event(record, now)) for record in decided.kept]
-        # A known copy has no postings, and deleting what is not there is not free in every store.
-        last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in decided.duplicates)])
+        kept = [(record, situation.kept_event(record, now)) for record in writes.kept]
+        # Known copies are left out: they have no postings, and deleting nothing is not free in every store.
+        last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in writes.duplicates)])
         return None if last.lost else first.written | last.written
 
-    def _remove_rest(self, found: Situation, decided: BatchWrites, verdicts: Mapping[bytes, VerdictEvent]) -> None:
-        """Delete the postings of those that another process, or an earlier round, settled as duplicates."""
-        done = {each.record.reference for each in (*found.copies, *decided.duplicates)}
-        records = [version.record for version in found.pending if version.record.reference not in done]
+    def _remove_rest(self, situation: Situation, writes: BatchWrites, verdicts: Mapping[bytes, VerdictEvent]) -> None:
+        """Delete the postings of versions that another process or an earlier round settled as duplicates."""
+        done = {each.record.reference for each in (*situation.copies, *writes.duplicates)}
+        records = [version.record for version in situation.pending if version.record.reference not in done]
         rest = [record for record in records if _is_duplicate(verdicts[record.reference])]
         if rest:
             self.store.remove(rest)
@@ -257,6 +256,6 @@ def _is_duplicate(event: VerdictEvent | None) -> bool:
 
 
 def _is_kept(verdicts: Mapping[bytes, VerdictEvent], record: Record) -> bool:
-    """Return whether a version repeats nothing by its judge: what a person released was flagged before."""
+    """Return whether the judge kept a version; one that a person released was flagged before."""
     verdict = verdicts[record.reference].verdict
     return verdict.outcome == "unique" and verdict.released is msgspec.UNSET

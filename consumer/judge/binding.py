@@ -1,8 +1,8 @@
-"""What a store is bound to: the settings that decide its verdicts, and the secret that keys its sketches.
+"""The binding of a store: the settings that decide its verdicts, and the secret that keys its sketches.
 
-Both are one cell of the store, written once by compare-and-set, so that two consumers that start at the same moment
-agree on one secret. The cell is the canonical JSON of the settings; a keyed scheme adds the member ``secret``, in hex.
-Only this module reads the cell whole: whatever shows or compares settings takes ``settings_in``.
+Both are one cell of the store, written once by compare-and-set, so that two consumers that start together agree on one
+secret. The cell is the canonical JSON of the settings; a keyed scheme adds the member ``secret``, in hex. Only this
+module reads the whole cell. Code that shows or compares settings calls ``settings_in``.
 """
 
 import json
@@ -13,18 +13,18 @@ from consumer.judge.settings import JudgeSettings
 
 _SECRET: Final = "secret"  # noqa: S105  # the name of a member
 _KEYED: Final = "+"
-"""Stands between the name of a scheme and the id of the secret."""
+"""Separates the name of a scheme from the id of the secret."""
 
 
 class Binding(NamedTuple):
-    """The settings of a store and its secret; with an unkeyed scheme the secret is the published one, and unused."""
+    """The settings of a store and its secret. An unkeyed scheme has the published secret and ignores it."""
 
     settings: JudgeSettings
     secret: Secret = PUBLISHED_SECRET
 
     @property
     def scheme(self) -> str:
-        """The scheme that records are stored with: records made with two secrets are never compared."""
+        """The scheme of stored records, with the id of the secret: records made with two secrets are never compared."""
         scheme = self.settings.scheme
         return f"{scheme.name}{_KEYED}{self.secret.id}" if scheme.definition.compares_letters else scheme.name
 
@@ -37,11 +37,14 @@ class Binding(NamedTuple):
 
     @classmethod
     def decode(cls, cell: bytes) -> Self:
-        """Return the binding of a store. Raises ValueError where this version of dupwatch cannot judge by it."""
+        """Return the binding of a store. Raises ValueError if this version of dupwatch cannot judge by it."""
         settings = JudgeSettings.decode(settings_in(cell))
         secret = secret_in(cell)
         if settings.scheme.definition.compares_letters != (secret is not None):
-            raise ValueError(f"the secret of scheme {settings.scheme.name} is missing, or there is one too many")
+            problem = (
+                "has a secret that it does not use" if secret is not None else "needs a secret, but the store has none"
+            )
+            raise ValueError(f"scheme {settings.scheme.name} {problem}")
         return cls(settings) if secret is None else cls(settings, secret)
 
 
@@ -59,7 +62,7 @@ def settings_in(cell: bytes) -> bytes:
 
 
 def secret_in(cell: bytes) -> Secret | None:
-    """Return the secret in a store's cell, None where its scheme needs none. Raises ValueError for another content."""
+    """Return the secret in a store's cell, None if it has none. Raises ValueError if it is not a secret."""
     described: Any = json.loads(cell)
     digits = described.get(_SECRET) if isinstance(described, dict) else None
     return None if digits is None else Secret.from_hex(str(digits))

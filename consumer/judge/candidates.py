@@ -1,8 +1,8 @@
-"""Chooses the candidates that are worth reading, from the rows of a look-up.
+"""Chooses the candidates to read from the rows of a look-up.
 
-The choice is made in numpy, because a row may hold many postings: only the versions that will be read become Python
-objects. The rows of an article are joined lane by lane and compared in one pass. Versions found by both lanes are
-merged, so that they are ranked by what both lanes know (docs/decisions/0012, 0034).
+Rows may hold many postings, so numpy chooses, and only the versions to read become Python objects. The rows of an
+article are joined lane by lane and compared in one pass. Versions found by both lanes are merged and ranked by both
+distances (docs/decisions/0012, 0034).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,41 +25,41 @@ from consumer.judge.near_postings import (
     Numbers,
     RankedVersions,
     Words,
-    alike,
     distinct,
     last_of_ids,
     rank,
     rank_together,
     references_of,
     window_of,
+    words_equal,
 )
 from consumer.judge.settings import JudgeSettings
 from storage.postings import KeyedCode, PostingRow, code_of, count_before, lane_of, layout_of
 from storage.records import Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
-"""Limit on candidates that are read without support from lane 1, for an article with more than ``verifications_max``.
+"""Limit on candidates read without a key of lane 1, for an article with more than ``verifications_max``.
 
-Nearly every pair that the sketch accepts shares a key of lane 1, so that in a crowd the others are hardly ever near.
+Nearly every pair that the sketch accepts shares a key of lane 1, so other candidates in a crowd are hardly ever near.
 """
 SOUGHT_POSTINGS_MAX: Final = 257
-"""Limit on postings with an article's own code that are read from a row that was truncated: its own one, and others."""
+"""Limit on postings with an article's code that are read from a truncated row, including its own."""
 REPLACED_MAX: Final = 4
-"""Limit on replaced versions that are read for an article; they are never matched, and count for no other limit."""
+"""Limit on replaced versions read for an article. They are never matched, and count towards no other limit."""
 
 _SHARED_MIN: Final = 256
-"""A lane that finds at least this many versions keeps them for the other articles of the batch."""
+"""Lane 0 shares its result with other articles of the batch if it finds at least this many versions."""
 
 
 class Candidates(NamedTuple):
     """The versions worth comparing with one article, best first.
 
-    ``found`` is their number before the limit was applied. ``suspects`` is the number of these whose fingerprint is
-    more than ``max_distance`` away, or that only lane 1 found. ``truncated`` says that a row or the list was cut short.
-    ``same_code`` are those with the article's own fingerprint, where equal texts are near whatever their sketches.
+    ``found`` is their number before the limit. ``suspects`` counts those whose fingerprint is more than
+    ``max_distance`` away or that only lane 1 found. ``truncated`` says that a row or the list was cut. ``same_code``
+    are those with the article's fingerprint, if equal texts are near regardless of their sketches.
 
-    ``replaced`` are versions that were certainly replaced before the article arrived, but are nearer to it than their
-    id's later version: a text may have been replaced only to be sent again under another id.
+    ``replaced`` are versions that were certainly replaced before the article arrived but are nearer to it than the
+    later version of their id: a text may be replaced only to be sent again under another id.
     """
 
     references: tuple[bytes, ...]
@@ -75,38 +75,38 @@ class Candidates(NamedTuple):
         return self.references + self.replaced
 
 
-_NONE: Final = Candidates((), 0, truncated=False)
+_NO_CANDIDATES: Final = Candidates((), 0, truncated=False)
 
 
 class Probe(NamedTuple):
-    """An article, and the keys under which near articles may be stored."""
+    """An article, and the keys to look up for it."""
 
     record: Record
     keys: Sequence[bytes]
 
 
 _Shared = dict[tuple[bytes, tuple[int, ...]], NearPostings]
-"""What lane 0 found, by fingerprint and rows. The identity of a row is its key: rows outlive the call."""
+"""Results of lane 0 by fingerprint and the identities of the rows, which outlive the call."""
 _NO_ROWS: Final[Mapping[KeyedCode, PostingRow]] = MappingProxyType({})
 
 
 def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
-    """Return the keys to read for a record: its own and, with a radius, the neighbours of its blocks."""
+    """Return the keys to look up for a record: its own and, with a radius, the neighbours of its blocks."""
     if settings.radius == 0 or not any(lane_of(key) == LANE_SIMHASH for key in record.keys):
         return list(record.keys)
     code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
     neighbours = settings.plan.probe_keys(code[np.newaxis], settings.radius).tobytes()
     width = settings.plan.key_bytes
-    of_blocks = [neighbours[start : start + width] for start in range(0, len(neighbours), width)]
-    return of_blocks + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
+    block_keys = [neighbours[start : start + width] for start in range(0, len(neighbours), width)]
+    return block_keys + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
 
 
 def codes_to_seek(record: Record, rows: Mapping[bytes, PostingRow], settings: JudgeSettings) -> list[KeyedCode]:
-    """Return keys under which postings with the record's own code may be hidden, since their rows were truncated.
+    """Return the key and code to search for if truncated rows may hide verbatim copies of a record.
 
-    A verbatim copy is stored under all keys of the record, with the same codes. So one row of a lane that was read
-    whole shows it; where all rows were truncated, one key is enough. Lane 1 is used where the record has it and the
-    sketch decides, because in a crowd it tells a copy from the others.
+    A verbatim copy is stored under all keys of the record, with the same codes. So one complete row of a lane shows it,
+    and if all rows are truncated, one key is enough. Lane 1 is used if the record has it and the sketch decides,
+    because in a crowd it distinguishes a copy from the others.
     """
     lanes = {lane_of(key) for key in record.keys}
     lane = LANE_MINHASH if settings.verify and LANE_MINHASH in lanes else LANE_SIMHASH
@@ -120,11 +120,11 @@ def find_candidates(
     settings: JudgeSettings,
     sought: Mapping[KeyedCode, PostingRow] = _NO_ROWS,
 ) -> list[Candidates]:
-    """Return the candidates of each probe: what is near by code and within the window, in the rows under its keys.
+    """Return the candidates of each probe: versions with near codes, in the window, from the rows of its keys.
 
-    ``sought`` has the rows that were read for ``codes_to_seek``.
+    ``sought`` has the rows read for ``codes_to_seek``.
     """
-    # Articles of a crowd have the same code and the same rows: lane 0 is searched once for all of them.
+    # The articles of a crowd have the same code and rows, so lane 0 is searched once for all of them.
     shared: _Shared = {}
     articles = [_rows_of(probe, rows) for probe in probes]
     return [
@@ -134,17 +134,17 @@ def find_candidates(
 
 
 def _rows_of(probe: Probe, rows: Mapping[bytes, PostingRow]) -> ArticleRows:
-    of_article = [rows[key] for key in probe.keys]
-    packed = [row.packed for row in of_article]
+    article_rows = [rows[key] for key in probe.keys]
+    packed = [row.packed for row in article_rows]
     blocks = count_before(LANE_MINHASH, probe.keys)
-    return ArticleRows(probe.record, packed[:blocks], packed[blocks:], any(row.truncated for row in of_article))
+    return ArticleRows(probe.record, packed[:blocks], packed[blocks:], any(row.truncated for row in article_rows))
 
 
 def _candidates(ranked: RankedVersions, settings: JudgeSettings) -> Candidates:
-    """Return all that was ranked."""
+    """Return all ranked versions as candidates."""
     references, distances = ranked
     if not references:
-        return _NONE
+        return _NO_CANDIDATES
     same_code = [reference for reference, distance in zip(references, distances, strict=True) if distance == 0]
     return Candidates(
         references,
@@ -170,10 +170,10 @@ def _find(
     own = np.frombuffer(record.reference, ">u8").astype(np.uint64)
     by_blocks = _by_blocks(record, own, packed[LANE_SIMHASH], settings, shared)
     by_bands = _by_bands(record, own, packed[LANE_MINHASH], settings)
-    near = _in_window(record, _together(by_blocks, by_bands), settings.window_ms)
+    near = _in_window(record, _merge_lanes(by_blocks, by_bands), settings.window_ms)
     if not len(near.tails):
         return Candidates((), 0, truncated)
-    near, replaced = _told_apart(record, own, near, settings)
+    near, replaced = _split_replaced(record, own, near, settings)
     count = len(near.tails)
     best = _best(own, near, _limit(record, own, near, settings, truncated=truncated), settings)
     suspects = int(np.count_nonzero(near.simhash > settings.max_distance))
@@ -191,39 +191,39 @@ def _find(
 def _by_blocks(
     record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared
 ) -> NearPostings:
-    """Return what lane 0 finds in these rows."""
+    """Return the versions that lane 0 finds in these rows."""
     key = (record.fingerprint, tuple(map(id, rows)))
     if key in shared:
-        return _others(shared[key], own)
+        return _without_own_id(shared[key], own)
     packed = b"".join(rows)
     if not packed:
         return NOTHING
     _, tails, distances = layout_of(record).within(packed, record.fingerprint, settings.suspect_distance_max)
     near = NearPostings(tails, distances, np.full(len(tails), NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
     if len(tails) < _SHARED_MIN:
-        return distinct(_others(near, own))
+        return distinct(_without_own_id(near, own))
     shared[key] = near = distinct(near)
-    return _others(near, own)
+    return _without_own_id(near, own)
 
 
 def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings) -> NearPostings:
-    """Return what lane 1 finds in these rows."""
+    """Return the versions that lane 1 finds in these rows."""
     packed = b"".join(rows)
     if not packed:
         return NOTHING
     code = code_of(record, LANE_MINHASH)
     _, tails, distances = layout_of(record).within(packed, code, settings.one_bits_distance_max)
     near = NearPostings(tails, np.full(len(tails), NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
-    return distinct(_others(near, own))
+    return distinct(_without_own_id(near, own))
 
 
-def _others(near: NearPostings, own: Words) -> NearPostings:
-    """Leave out versions of the same id: an article always finds itself, and may find its other versions."""
-    is_own = alike(near.tails, own, OWNER)
+def _without_own_id(near: NearPostings, own: Words) -> NearPostings:
+    """Leave out versions of the article's own id, which always includes the article itself."""
+    is_own = words_equal(near.tails, own, OWNER)
     return near.take(~is_own) if is_own.any() else near
 
 
-def _together(by_blocks: NearPostings, by_bands: NearPostings) -> NearPostings:
+def _merge_lanes(by_blocks: NearPostings, by_bands: NearPostings) -> NearPostings:
     if not len(by_bands.tails):
         return by_blocks
     if not len(by_blocks.tails):
@@ -239,7 +239,7 @@ def _together(by_blocks: NearPostings, by_bands: NearPostings) -> NearPostings:
 
 
 def _in_window(record: Record, near: NearPostings, window_ms: int) -> NearPostings:
-    """Leave out what is outside of the window."""
+    """Leave out versions outside the window."""
     if not len(near.tails):
         return near
     first, last = window_of(record, window_ms)
@@ -248,56 +248,56 @@ def _in_window(record: Record, near: NearPostings, window_ms: int) -> NearPostin
     return near if in_window.all() else near.take(in_window)
 
 
-def _told_apart(
+def _split_replaced(
     record: Record, own: Words, near: NearPostings, settings: JudgeSettings
 ) -> tuple[NearPostings, tuple[bytes, ...]]:
-    """Return the versions without those that were certainly replaced, and of the latter what is worth reading."""
+    """Return the versions that may be in force, and the references of replaced ones worth reading."""
     last = last_of_ids(record, own, near.tails)
     is_replaced = last != np.arange(len(last))
     if not is_replaced.any():
         return near, ()
     ranks = rank(own, near, by_sketch=settings.verify)
     closer = near.take(is_replaced & (ranks < ranks[last]))
-    # Among equals the latest comes first: it is the one that ended last, or nearly so.
+    # Among equals the latest comes first, because it ended last, or nearly so.
     latest = [~closer.tails[:, column] for column in (TIME, SEQUENCE)]
-    best = _first(REPLACED_MAX, [rank(own, closer, by_sketch=settings.verify), *latest], closer.tails[:, REFERENCE])
+    best = _lowest(REPLACED_MAX, [rank(own, closer, by_sketch=settings.verify), *latest], closer.tails[:, REFERENCE])
     return near.take(~is_replaced), tuple(references_of(closer.tails[best]))
 
 
 def _limit(record: Record, own: Words, near: NearPostings, settings: JudgeSettings, *, truncated: bool) -> int:
-    """Return how many candidates to read: all, or fewer in a crowd, where the verdict says that it is truncated."""
+    """Return how many candidates to read: all, or fewer in a crowd, which makes the verdict truncated."""
     count = len(near.tails)
     if count <= settings.verifications_max and not truncated:
         return count
     if not settings.verify or not any(lane_of(key) == LANE_MINHASH for key in record.keys):
         return min(count, settings.verifications_max)
-    supported = int(np.count_nonzero((near.minhash != NOT_FOUND) | alike(near.tails, own, DIGEST)))
+    supported = int(np.count_nonzero((near.minhash != NOT_FOUND) | words_equal(near.tails, own, DIGEST)))
     return min(count, supported + CROWDED_VERIFICATIONS_MAX, settings.verifications_max)
 
 
 def _best(own: Words, near: NearPostings, count: int, settings: JudgeSettings) -> Numbers:
     """Return the indexes of the ``count`` versions to read, best first.
 
-    Among equals the earliest comes first, which in a flood is the original.
+    Among equals the earliest comes first; in a flood this is the original.
     """
     ranks = rank(own, near, by_sketch=settings.verify)
-    return _first(count, [ranks, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
+    return _lowest(count, [ranks, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
 
 
-def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
+def _lowest(count: int, keys: Sequence[Words], references: Words) -> Numbers:
     """Return the indexes of the lowest ``count``, ordered by the first key, then by the others, then by reference."""
-    sure: list[Numbers] = []
+    certain: list[Numbers] = []
     tied = np.arange(len(references))
     left = count
     for key in keys:
         if len(tied) <= left:
             break
-        # Values below the threshold are chosen in any case; the next key decides among those that are equal to it.
+        # Values below the threshold are certain; the next key decides among those equal to it.
         values = key[tied]
         threshold = np.partition(values, left - 1)[left - 1]
-        sure.append(tied[values < threshold])
-        left -= len(sure[-1])
+        certain.append(tied[values < threshold])
+        left -= len(certain[-1])
         tied = tied[values == threshold]
-    chosen = np.concatenate([*sure, tied])
+    chosen = np.concatenate([*certain, tied])
     columns = [*references[chosen].T[::-1], *(key[chosen] for key in reversed(keys))]
     return chosen[np.lexsort(columns)][:count]

@@ -1,7 +1,7 @@
-"""Decides whether two stored versions are near each other, and says why.
+"""Decides whether two stored versions are near each other, and explains it.
 
 *Near* is a symmetric function of two stored records and the settings. If only one of two articles saw the other, both
-would be kept. So nothing here may depend on the order of the two, or on what a look-up happened to return.
+would be kept. So nothing here may depend on the order of the two, or on the result of a look-up.
 """
 
 from collections.abc import Sequence
@@ -18,27 +18,26 @@ from consumer.fingerprint import (
     TextKind,
     hamming_distance,
 )
-from consumer.judge.guards import facts_agree, facts_compared, guard_skips, slots_agree
+from consumer.judge.guards import compare_facts, facts_agree, guard_skips, slots_agree
 from consumer.judge.settings import JudgeSettings, Thresholds
 from storage.postings import lane_of
 from storage.records import Record, StoredVersion
 
 SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
-"""The kinds that are matched with each other by their sketches."""
+"""The kinds of text that are matched with each other by sketch."""
 _ONE_BY_ONE_MAX: Final = 16
-"""Up to this many are compared one by one: for so few, making arrays costs more than it saves."""
+"""Up to this many versions are compared one by one, because building arrays costs more."""
 
 
 class PairComparison(msgspec.Struct, frozen=True):
-    """Every condition of *near* for one pair, with the values that decided it.
+    """The result of every condition of *near* for one pair, with the values that decided it.
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
-    for equal short texts (all equal texts where letters are compared), None where a text has no keywords or there is no
-    sketch. ``facts_shared`` is the share of facts that both texts have, of the text with fewer facts; None without a
-    fact guard, or where a text has no facts.
-    ``facts_shared_of_more`` is their share of the text with more; None without a guard, or where neither has facts. Its
-    minimum is 0 in revision 1 of the guard. ``slot_conflicts`` is in how many slots the texts differ, and it and its
-    maximum are None where slots are not compared.
+    for equal short texts (for all equal texts if letters are compared), None if a text has no keywords or no sketch.
+    ``facts_shared`` is the number of shared facts as a share of the text with fewer facts; None without a fact guard,
+    or if a text has no facts. ``facts_shared_of_more`` is their share of the text with more; None without a guard, or
+    if neither text has facts. Its minimum is 0 in revision 1 of the guard. ``slot_conflicts`` is the number of slots
+    with different values; it and its maximum are None if slots are not compared.
     """
 
     other_ids: bool
@@ -66,17 +65,17 @@ class PairComparison(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> bool:
-        """Whether a look-up for either finds the other."""
+        """Whether a look-up for one finds the other."""
         return self.found_by_blocks or self.found_by_bands
 
     @property
     def near(self) -> bool:
-        """All conditions at once."""
+        """Whether all conditions hold."""
         return self.alike and self.in_force
 
     @property
     def alike(self) -> bool:
-        """All conditions but one: the earlier version may have ended before the later one arrived."""
+        """Whether all conditions hold, except that the earlier version may have ended before the later one arrived."""
         return (
             self.other_ids
             and self.same_scheme
@@ -90,7 +89,7 @@ class PairComparison(msgspec.Struct, frozen=True):
 
 
 def compare(version: StoredVersion, others: Sequence[StoredVersion], settings: JudgeSettings) -> list[PairComparison]:
-    """Compare one version with several; all similarities are estimated at once."""
+    """Return the comparison of one version with each of several; all similarities are estimated in one call."""
     if not others:
         return []
     similarities = _similarities(version.record, [other.record for other in others], settings)
@@ -102,7 +101,7 @@ def compare(version: StoredVersion, others: Sequence[StoredVersion], settings: J
 
 
 class ComparisonResult(NamedTuple):
-    """The result of comparing a version with others: their number, those that are near, and all known similarities.
+    """The result of comparing a version with others: their number, the near ones, and all known similarities.
 
     ``ended`` are earlier versions that would be near had they not ended before the version arrived.
     """
@@ -114,9 +113,9 @@ class ComparisonResult(NamedTuple):
 
 
 class ComparisonBatch:
-    """Stored versions as arrays, so that one version can be compared with hundreds of them at once.
+    """Stored versions as arrays, so that one version can be compared with hundreds of them.
 
-    Versions that the sketches or fingerprints rule out cost a few nanoseconds; only the rest is compared in full.
+    Ruling out a version by sketch or fingerprint costs a few nanoseconds; only the rest is compared in full.
     """
 
     def __init__(self, versions: Sequence[StoredVersion]) -> None:
@@ -145,7 +144,7 @@ class ComparisonBatch:
     def _possible(
         self, record: Record, indexes: NDArray[np.intp], settings: JudgeSettings
     ) -> tuple[list[int], list[float]]:
-        """Return the indexes of versions that may be verified (see ``_verified``), and all known similarities."""
+        """Return the indexes of versions that ``_verified`` may accept, and all known similarities."""
         arrays = self._arrays
         same_text = (arrays.text_digests[indexes] == _words(record.text_digest)).all(axis=1)
         kinds = arrays.kinds[indexes]
@@ -202,7 +201,7 @@ def _known_similarities(
     same_text: NDArray[np.bool_],
     settings: JudgeSettings,
 ) -> list[float]:
-    """Return what ``_similarity`` returns for each pair, without the pairs that have no similarity."""
+    """Return the ``_similarity`` of each pair that has one."""
     if record.kind == TextKind.EMPTY:
         return []
     if settings.scheme.definition.compares_letters:
@@ -217,7 +216,7 @@ def _known_similarities(
 
 
 def not_released(a: StoredVersion, b: StoredVersion) -> bool:
-    """Return whether this pair was not released: no person has decided that one does not repeat the other."""
+    """Return whether no person has released this pair, that is, decided that one does not repeat the other."""
     return a.released_from != b.record.reference and b.released_from != a.record.reference
 
 
@@ -241,7 +240,7 @@ def _compare(
     equal = _equal(x, y, settings)
     similarity = _similarity(x, y, estimate, equal=equal)
     thresholds = settings.thresholds_for(x.source, y.source)
-    overlap, conflicts = facts_compared(x.facts, y.facts, thresholds)
+    overlap, conflicts = compare_facts(x.facts, y.facts, thresholds)
     return PairComparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
@@ -282,10 +281,10 @@ def _bands(record: Record) -> set[bytes]:
 
 
 def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
-    """Return whether two texts are near because they are equal, apart from all else.
+    """Return whether two texts are near because they are equal.
 
-    Those with many keywords are only where letters are compared. Equal texts may then be of two kinds: one with a space
-    after each letter has no words.
+    Where letters are compared, this holds for all kinds of text, also two different ones: a text with a space after
+    each letter has no words. Otherwise it holds for short texts only.
     """
     if x.text_digest != y.text_digest or TextKind.EMPTY in (x.kind, y.kind):
         return False
@@ -303,7 +302,7 @@ def _similarity(x: Record, y: Record, estimate: float | None, *, equal: bool) ->
 def _verified(
     x: Record, y: Record, similarity: float | None, distance: int, thresholds: Thresholds, *, by_sketch: bool
 ) -> bool:
-    """Return whether two texts that are not near as equal short ones are near by what their kinds are compared by."""
+    """Return whether two texts that are not equal are near by the measure of their kinds."""
     if TextKind.EMPTY in (x.kind, y.kind) or TextKind.SHORT in (x.kind, y.kind):
         return False
     if by_sketch:
@@ -314,6 +313,6 @@ def _verified(
 
 
 def _in_force_together(a: StoredVersion, b: StoredVersion) -> bool:
-    """Return whether the later one arrived while the earlier one was in force."""
+    """Return whether the later version arrived while the earlier one was in force."""
     earlier, later = (a, b) if a.record.arrival < b.record.arrival else (b, a)
     return earlier.ends_at is None or earlier.ends_at > later.record.arrival

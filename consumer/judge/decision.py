@@ -1,7 +1,7 @@
-"""Decides what to write for a batch, in memory and from what was read.
+"""Decides the verdicts of a batch, in memory.
 
-Pure functions, described in ``docs/contributing/protocol.md``. A duplicate names only a version that is kept, or an
-earlier one, so following ``duplicate_of`` never leads in a circle.
+Pure functions; ``docs/contributing/protocol.md`` describes them. A duplicate names a kept version or an earlier one, so
+following ``duplicate_of`` never leads in a circle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ class VersionState(Enum):
 
 
 def state_of(stored: StoredVersion) -> VersionState:
-    """Return the state of a version as it was read. Raises ``UnreadableEvent`` for a damaged verdict."""
+    """Return the state of a version as read. Raises ``UnreadableEvent`` for a damaged verdict."""
     if stored.verdict is None:
         return VersionState.PENDING
     return VersionState.KEPT if outcome_of(stored.verdict) == "unique" else VersionState.DUPLICATE
 
 
 class Neighbour(NamedTuple):
-    """A version that is near the one being judged; distance in bits, similarity None with plain SimHash."""
+    """A version near the one being judged. The distance is in bits; the similarity is None with plain SimHash."""
 
     record: Record
     distance: int
@@ -37,18 +37,18 @@ class Neighbour(NamedTuple):
 
 
 class EndedNeighbour(NamedTuple):
-    """A version that would be near, and the arrival that ended it: of a retraction, or of its id's next version."""
+    """A version that would be near had it not ended, and the retraction or next version that ended it."""
 
     neighbour: Neighbour
     ends_at: Arrival
 
 
 class Neighbourhood(NamedTuple):
-    """What is stored near the records of a batch; everything is by reference.
+    """The stored versions near the records of a batch; everything is by reference.
 
-    ``stored`` has the versions that were read, ``neighbours`` the versions near each record, ``truncated`` the records
-    whose search was cut short, ``missed`` what is just too unlike the records that are drawn for that, ``ended`` what
-    would be near had it not ended before the record arrived.
+    ``stored`` has the versions read, ``neighbours`` those near each record, ``truncated`` the records whose search hit
+    a limit, ``missed`` the near misses of sampled records, and ``ended`` the versions that would be near had they not
+    ended before the record arrived.
     """
 
     stored: Mapping[bytes, StoredVersion]
@@ -65,12 +65,12 @@ class Neighbourhood(NamedTuple):
         }
 
     def state(self, neighbour: Neighbour) -> VersionState:
-        """Return the state of a neighbour as it was read."""
+        """Return the state of a neighbour as read."""
         return state_of(self.stored[neighbour.record.reference])
 
 
 class Duplicate(NamedTuple):
-    """A record that repeats ``of``; ``matches`` are all versions that it could have named, best first."""
+    """A record that repeats ``of``; ``matches`` are all versions that it could name, best first."""
 
     record: Record
     of: Neighbour
@@ -78,7 +78,7 @@ class Duplicate(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What to write, in this order: duplicates, claims, and then the kept versions."""
+    """The verdicts to write, in this order: duplicates, claims, kept versions."""
 
     duplicates: tuple[Duplicate, ...]
     claims: tuple[Duplicate, ...]
@@ -93,8 +93,8 @@ def decide(
 ) -> Decisions:
     """Decide all pending versions of the batch in order of arrival; each sees the decisions before it.
 
-    ``neighbours`` and ``states`` are by reference; the states are as read, for the batch and all its neighbours.
-    ``never_flagged`` are references of versions that are never flagged: they are kept, and never claimed.
+    ``neighbours`` and ``states`` are by reference; ``states`` has the batch and all its neighbours, as read. Versions
+    in ``never_flagged`` are kept and never claimed.
     """
     known = dict(states)
     duplicates: list[Duplicate] = []
@@ -113,7 +113,7 @@ def decide(
 
 
 def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, VersionState]) -> tuple[Neighbour, ...]:
-    """Return the kept neighbours, best first; where none is kept, the earlier pending ones."""
+    """Return the kept neighbours, best first, or the earlier pending ones if none is kept."""
     kept = [other for other in near if known[other.record.reference] is VersionState.KEPT]
     pending = [
         other
@@ -124,7 +124,7 @@ def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, Ve
 
 
 def preference(neighbour: Neighbour) -> tuple[float, int, tuple[int, int, bytes]]:
-    """Order neighbours: most similar, then nearest, then earliest."""
+    """Return a sort key: most similar first, then nearest, then earliest."""
     return (-(neighbour.similarity or 0.0), neighbour.distance, neighbour.record.arrival)
 
 
@@ -135,9 +135,9 @@ def _claims(
     known: Mapping[bytes, VersionState],
     never_flagged: frozenset[bytes],
 ) -> tuple[Duplicate, ...]:
-    """Return the claims of the kept: later near versions that are pending in the store and not duplicates here.
+    """Return the claims of kept versions: later near versions that are pending in the store and not duplicates here.
 
-    Without claims, a later version whose judge read too early would be kept as well.
+    Without claims, a later version whose judge read too early would be kept too.
     """
     claimed: dict[bytes, Duplicate] = {}
     for record in kept:

@@ -1,4 +1,4 @@
-"""The judge of a run: judges each batch in an attempt of its own, and keeps what that has learned.
+"""The judge of a run: judges each batch in a separate attempt, and keeps its findings.
 
 ``consumer.judge.attempt`` has the protocol.
 """
@@ -32,14 +32,14 @@ from storage.records import Tombstone, Version
 class Detector(Judge):
     """The judge of a run.
 
-    A store may undo a batch, or have it judged again from the start (``Store.together``). So each attempt counts and
-    learns apart, and that is kept once the batch is written. For the same reason several threads may judge at the same
-    time, in a store that several threads may use.
+    A store may undo a batch or have it judged again from the start (``Store.together``). So each attempt has its own
+    tally and findings, which the detector keeps once the batch is written. This also lets several threads judge at the
+    same time if the store allows it.
 
-    ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
-    in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. With
-    ``common`` parts of articles are looked for, with ``near_misses`` pairs just under the threshold.
-    ``with_bank_matches`` finds known texts; by default there are none.
+    ``clock`` returns the time of decision in milliseconds. ``look_up_bytes_max`` limits the bytes of postings that a
+    batch holds in memory. Texts are remembered for ``seen_ms`` after they were last seen; 0 turns this off. ``common``
+    turns on the search for shared parts, ``near_misses`` the search for pairs just below the threshold.
+    ``with_bank_matches`` adds matches of known texts; by default it adds none.
     """
 
     store: Store
@@ -56,16 +56,16 @@ class Detector(Judge):
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
 
     def attempt(self) -> Attempt:
-        """Return one attempt to judge a batch: what it counts and learns is kept apart."""
-        store, settings, learned = self.store, self.settings, AttemptFindings()
-        tally = learned.tally
+        """Return an attempt to judge one batch, with its own tally and findings."""
+        store, settings, findings = self.store, self.settings, AttemptFindings()
+        tally = findings.tally
         cells = VerdictCells(store, tally)
         search = Search(store, settings, tally, cells, self.look_up_bytes_max, self.look_up_size, self.near_misses)
         return Attempt(
             store,
             settings,
             self.clock,
-            learned,
+            findings,
             cells,
             search,
             KnownCopies(self.known, search, cells, tally, settings.verifications_max),
@@ -75,16 +75,16 @@ class Detector(Judge):
             self.with_bank_matches,
         )
 
-    def keep(self, learned: AttemptFindings) -> None:
-        """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
+    def keep(self, findings: AttemptFindings) -> None:
+        """Add the tally and findings of an attempt. Called once everything that it wrote is stored."""
         with self.lock:
-            self.tally.add(learned.tally)
-            for duplicate in learned.repeats:
+            self.tally.add(findings.tally)
+            for duplicate in findings.repeats:
                 copies = self.known.remember(duplicate.of.record)
                 self.tally.floods += copies == FLOOD_COPIES_MIN
                 self.tally.flood_copies += copies >= FLOOD_COPIES_MIN
         if self.common is not None:
-            self.common.note(learned.kept)
+            self.common.note(findings.kept)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -93,26 +93,26 @@ class Detector(Judge):
         def work() -> tuple[AttemptFindings, list[VerdictEvent]]:
             attempt = self.attempt()
             try:
-                return attempt.learned, attempt.judge(batch)
+                return attempt.findings, attempt.judge(batch)
             finally:
-                # The time of every attempt was spent.
+                # Count the time of failed attempts too.
                 times.look_up_s += attempt.tally.look_up_s
                 attempt.tally.look_up_s = 0.0
 
         try:
             with times.settling():
-                learned, events = self.store.together(work)
+                findings, events = self.store.together(work)
         finally:
             with self.lock:
                 self.tally.add(times)
-        self.keep(learned)
+        self.keep(findings)
         return events
 
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
-        """Return what each of these versions would be flagged for if it arrived alone. Stores nothing.
+        """Return the matches of each of these versions as if it arrived alone. Stores nothing.
 
-        They are looked up together, so give no more at once than a batch has. An article of a source that is never
-        flagged has no matches. Several threads may ask at a time. Raises the store's errors.
+        All are looked up together, so pass no more than a batch. Articles of sources that are never flagged have no
+        matches. Several threads may query at the same time. Raises the store's errors.
         """
         attempt = self.attempt()
         try:

@@ -1,4 +1,4 @@
-"""Verdict events: from a decision to what is stored and sent."""
+"""Builds verdict events, the form in which decisions are stored and sent."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
@@ -26,7 +26,7 @@ _SIMILARITY_DIGITS = 4
 
 
 class Remarks(NamedTuple):
-    """What a verdict says besides: it informs, and decides nothing."""
+    """Information that a verdict adds without deciding anything."""
 
     seen_before: SeenBefore | None = None
     parts: tuple[Part, ...] = ()
@@ -44,7 +44,7 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int, remarks: Rem
 def duplicate_event(
     duplicate: Duplicate, *, truncated: bool, decided_ms: int, remarks: Remarks = NO_REMARKS
 ) -> VerdictEvent:
-    """Return the verdict on a version that repeats another: which one, how far apart they are, and what they share."""
+    """Return the verdict on a version that repeats another: the original, the distance, and what the two share."""
     record, of = duplicate.record, duplicate.of
     return VerdictEvent.of(
         msgspec.structs.replace(
@@ -108,11 +108,11 @@ def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided
 
 
 def ended_before(ended: Sequence[EndedNeighbour]) -> EndedBefore | None:
-    """Return what a verdict says of the most similar of these; among equals of the one that ended last.
+    """Return the most similar of these as verdicts name it; among equals the one that ended last.
 
-    An ended version is near nothing that arrives later, so whoever retracts a text and sends it again under another id
-    is never flagged. What is said of it decides nothing. It comes from the candidates that are read anyway, before the
-    verdict is settled, so all judges of a version answer the same bytes.
+    An ended version is near nothing that arrives later, so a text that is retracted and sent again under another id is
+    not flagged. This only informs. It comes from candidates that are read anyway, before the verdict is settled, so all
+    judges of a version return the same bytes.
     """
     if not ended:
         return None
@@ -127,7 +127,7 @@ def ended_before(ended: Sequence[EndedNeighbour]) -> EndedBefore | None:
 
 
 def shared_keywords(a: Record, b: Record) -> tuple[str, ...]:
-    """Return the keywords that both records have, by descending weight in the record where it is lower."""
+    """Return the keywords that both records have, by descending weight; of the two weights the lower counts."""
     weights = dict(a.keywords)
     shared = [(min(weight, weights[word]), word) for word, weight in b.keywords if word in weights]
     return tuple(word for _, word in sorted(shared, key=lambda pair: (-pair[0], pair[1])))
@@ -139,15 +139,15 @@ def version_name(reference: bytes) -> str:
 
 
 def reference_in(article_id: str, version: str | None) -> bytes:
-    """Return the reference of a version that an event names. Raises ValueError where ``version`` is not a digest."""
+    """Return the reference of a version that an event names. Raises ValueError if ``version`` is not a digest."""
     digest = bytes.fromhex(version or "")
     if len(digest) != DIGEST_BYTES:
-        raise ValueError(f"{version!r} is not a version: a version is {DIGEST_BYTES} bytes in hex")
+        raise ValueError(f"{version!r} is not a version; a version is {DIGEST_BYTES} bytes in hex")
     return id_hash(article_id) + digest
 
 
 def storable_reference(article_id: str, version: str | None) -> bytes | None:
-    """Return the reference of a version that an event names; None for a name that no store could hold."""
+    """Return the reference of a version that an event names, None if it is not a valid version."""
     try:
         return reference_in(article_id, version)
     except ValueError:
@@ -155,7 +155,7 @@ def storable_reference(article_id: str, version: str | None) -> bytes | None:
 
 
 def original_of(flag: Verdict) -> bytes:
-    """Return the reference of the version that a flag names. Raises ValueError for another verdict."""
+    """Return the reference of the original that a flag names. Raises ValueError for other verdicts."""
     return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
@@ -180,12 +180,12 @@ def _unique(record: Record, *, truncated: bool, decided_ms: int, remarks: Remark
 
 
 def bank_mentions(record: Record) -> tuple[BankMention, ...]:
-    """Return what a verdict says of the known texts that an article repeats."""
+    """Return the known texts that an article repeats, as verdicts name them."""
     return () if record.bank_matches is None else mentions_of(record.bank_matches)
 
 
 def mentions_of(matches: Sequence[BankMatch]) -> tuple[BankMention, ...]:
-    """Return matches as verdicts name them."""
+    """Return bank matches as verdicts name them."""
     return tuple(msgspec.convert(match, BankMention, from_attributes=True) for match in matches)
 
 
@@ -194,12 +194,12 @@ def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
 
 
 def _unless_none(value: _Value | None) -> _Value | msgspec.UnsetType:
-    """Return what is left out of the event where it is None."""
+    """Return the value, or UNSET for None, so that the event leaves it out."""
     return msgspec.UNSET if value is None else value
 
 
 def rounded(similarity: float | None) -> float | None:
-    """Round a similarity to four digits, more than its estimate is exact to."""
+    """Return a similarity rounded to four digits, which is more exact than its estimate."""
     return None if similarity is None else round(similarity, _SIMILARITY_DIGITS)
 
 
@@ -213,6 +213,6 @@ def _match(neighbour: Neighbour) -> Match:
 
 
 def _ended_preference(ended: EndedNeighbour) -> tuple[float, int, int, bytes]:
-    """Order by similarity, then by the latest end, then by reference."""
+    """Return a sort key: most similar first, then the latest end, then by reference."""
     neighbour, ends_at = ended
     return (-(neighbour.similarity or 0.0), -ends_at.time_ms, -ends_at.sequence, neighbour.record.reference)

@@ -1,12 +1,12 @@
-"""The fact guard and the slot guard: they keep texts apart that have the same words and tell different stories."""
+"""The fact guard and the slot guard, which keep apart different stories told in the same words."""
 
 from consumer.fingerprint import FactOverlap, fact_overlap, slot_conflicts
 from consumer.judge.settings import FACTS_DIFFERING_MIN, FACTS_MISSING_MIN, JudgeSettings, Thresholds
 from storage.records import Record
 
 
-def facts_compared(a: bytes, b: bytes, thresholds: Thresholds) -> tuple[FactOverlap | None, int | None]:
-    """Return what the facts of two texts share, and in how many slots they differ; None for a guard that is off."""
+def compare_facts(a: bytes, b: bytes, thresholds: Thresholds) -> tuple[FactOverlap | None, int | None]:
+    """Return the overlap of two texts' facts and the number of conflicting slots; None for a guard that is off."""
     return (
         fact_overlap(a, b) if thresholds.facts_shared_min else None,
         None if thresholds.slot_conflicts_max is None else slot_conflicts(a, b),
@@ -14,9 +14,9 @@ def facts_compared(a: bytes, b: bytes, thresholds: Thresholds) -> tuple[FactOver
 
 
 def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
-    """Return whether the texts are so much alike that the fact guard need not ask for what they share.
+    """Return whether two texts are equal, so that the fact guard has nothing to compare.
 
-    Where letters are compared, equality folds the text that facts are taken from, so these are compared as well.
+    Schemes that compare letters fold texts before digesting them, so equal digests do not imply equal facts.
     """
     if settings.scheme.definition.compares_letters:
         return x.text_digest == y.text_digest and x.facts == y.facts
@@ -24,9 +24,9 @@ def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
 
 
 def facts_agree(overlap: FactOverlap, thresholds: Thresholds) -> bool:
-    """Return False for two stories in the same words: a correction changes a fact or two, another story most.
+    """Return False for two stories in the same words: a correction changes a fact or two, another story most of them.
 
-    From revision 2 on also for a story and its bare frame, which has too few facts to differ in any.
+    Since revision 2, also return False for a story and its bare frame, which has too few facts to differ in any.
     """
     share, share_of_more = overlap.share_of_fewer, overlap.share_of_more
     if share is not None and overlap.differing >= FACTS_DIFFERING_MIN and share < thresholds.facts_shared_min:
@@ -42,8 +42,8 @@ def slots_agree(conflicts: int, thresholds: Thresholds) -> bool:
 
 
 def guards_let_pass(a: bytes, b: bytes, thresholds: Thresholds) -> bool:
-    """Return whether both guards let two texts with these facts pass."""
-    overlap, conflicts = facts_compared(a, b, thresholds)
+    """Return whether both guards let a pair of texts with these facts pass."""
+    overlap, conflicts = compare_facts(a, b, thresholds)
     return (overlap is None or facts_agree(overlap, thresholds)) and (
         conflicts is None or slots_agree(conflicts, thresholds)
     )

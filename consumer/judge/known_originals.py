@@ -1,7 +1,7 @@
-"""Remembers kept versions that were repeated, so that copies in a flood are recognised without postings and look-ups.
+"""Remembers kept versions that were repeated, to recognise copies in a flood without postings and look-ups.
 
-Copies of a known original never get postings, since deleted postings slow down every later read of their rows. What is
-remembered here is only a hint: it is read again from the store before it is used.
+Copies of a known original never get postings, because deleted postings slow down later reads of their rows. This memory
+is only a hint: an original is read from the store again before it is used.
 """
 
 from collections import OrderedDict, defaultdict
@@ -21,9 +21,9 @@ from storage.records import Record, StoredVersion
 KNOWN_ORIGINALS_MAX = 10_000
 """Originals that one process remembers."""
 FLOOD_COPIES_MIN = 100
-"""The number of copies from which on an original has a flood."""
+"""The number of copies that make a flood."""
 ORIGINALS_A_KEY_MAX = 64
-"""A key that more originals share is ignored, since it hardly helps to recognise a copy."""
+"""A key that more originals share is ignored, because it hardly narrows the search."""
 
 
 class _Original(NamedTuple):
@@ -35,13 +35,13 @@ class _Original(NamedTuple):
 
 
 class KnownOriginals:
-    """References of kept versions by posting key; the least recently repeated one is forgotten first. Thread-safe."""
+    """A memory of repeated originals by posting key; it forgets the least recently repeated first. Thread-safe."""
 
     def __init__(self, originals_max: int) -> None:
         self._originals_max = originals_max
         self._copies: dict[bytes, int] = {}
         self._originals: OrderedDict[bytes, _Original] = OrderedDict()
-        # Tuples: nearly every key has one reference, and a set for each would be half of all objects in the process.
+        # Tuples, because nearly every key has one reference, and sets would be half of all objects in the process.
         self._by_key: dict[bytes, tuple[bytes, ...]] = {}
         self._lock = RLock()
 
@@ -71,7 +71,7 @@ class KnownOriginals:
                     self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
-        """Return originals that share a key with the record, by reference; those that share the most keys come first.
+        """Return the references of originals that share keys with the record, the most keys first.
 
         Keys that many originals share are skipped: a copy has all keys of its original, so others remain.
         """
@@ -85,9 +85,9 @@ class KnownOriginals:
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]
 
     def candidates(self, record: Record, originals_max: int, settings: JudgeSettings) -> Candidates:
-        """Return those originals to recall whose codes are near enough to the record's for a look-up to find them.
+        """Return the recalled originals whose codes are so near the record's that a look-up would find them.
 
-        Two texts share a short key by chance more often than not; their codes tell that without reading a version.
+        Most texts that share a short key share it by chance; comparing codes shows this without reading a version.
         """
         fingerprint, one_bits = _codes(record)
         references: list[bytes] = []
@@ -107,10 +107,7 @@ class KnownOriginals:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopies:
-    """Finds copies of known originals.
-
-    At most ``verifications_max`` originals are compared with a version.
-    """
+    """The search for copies of known originals; it compares at most ``verifications_max`` of them with a version."""
 
     known: KnownOriginals
     search: Search
@@ -119,10 +116,10 @@ class KnownCopies:
     verifications_max: int
 
     def find(self, pending: Sequence[StoredVersion]) -> list[Duplicate]:
-        """Return the copies among these pending versions, each with the original that it repeats; write nothing.
+        """Return the copies among these pending versions, each with the original that it repeats. Writes nothing.
 
-        What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
-        forgotten. Raises the store's errors.
+        Versions and originals are read again, and originals that are no longer kept are forgotten. Raises the store's
+        errors.
         """
         hints = self._hints([version.record for version in pending])
         recalled = {original for originals in hints.values() for original in originals}
@@ -150,11 +147,11 @@ class KnownCopies:
         return copies
 
     def _hints(self, records: Sequence[Record]) -> dict[bytes, Sequence[bytes]]:
-        """Return the known originals that may be near each record; everything is by reference."""
+        """Return the references of known originals that may be near each record, by its reference."""
         settings = self.search.settings
         recalled = [self.known.candidates(record, self.verifications_max, settings) for record in records]
-        left = self.search.worth_reading(records, recalled)
-        return {record.reference: of_record.references for record, of_record in zip(records, left, strict=True)}
+        similar = self.search.similar_by_sketch(records, recalled)
+        return {record.reference: hints.references for record, hints in zip(records, similar, strict=True)}
 
 
 def _codes(record: Record) -> tuple[int, int]:

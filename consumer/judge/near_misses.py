@@ -1,11 +1,10 @@
-"""Finds near misses: for a sample of the kept versions, the one that they would repeat if thresholds were lower.
+"""Finds near misses: the versions that a sample of the kept ones would repeat if thresholds were lower.
 
-A flag says what repeats what, and nothing says what was missed. So a near miss is what a flag would be with the
-thresholds lowered by a margin: the same candidates, the same conditions, the same choice among several. It decides
-nothing, and is stored nowhere.
+Flags show what repeats what, but not what was missed. A near miss is the flag that thresholds lowered by a margin would
+give: the same candidates, conditions, and choice among several. It decides nothing, and is not stored.
 
-Versions are drawn, and not pairs: only for a drawn version anything is compared again, and the best pair of each has
-the same chance. The draw depends on the version alone, so that every consumer and every replay draws the same.
+The sample is of versions, not pairs: only sampled versions are compared again, and the best pair of each has the same
+chance. Sampling depends on the version alone, so every consumer and every replay samples the same.
 """
 
 import hashlib
@@ -28,15 +27,15 @@ from storage.records import Record, StoredVersion
 _DRAW_BYTES: Final = 8
 _DRAW_NAME: Final = b"near-miss"
 _SIMILARITY_STEPS: Final = 10_000
-"""Similarities have four digits, and a near miss stays under its threshold: it is cut, and not rounded."""
+"""Similarities have four digits; that of a near miss is cut, not rounded, to stay below the threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearMisses:
-    """Which versions are drawn, and what is near enough to them to be missed.
+    """The sample of kept versions, and the search for their near misses.
 
-    ``share`` of the kept versions are drawn, 0 to 1; what is at most ``margin`` less similar than the pair's threshold
-    is a near miss.
+    ``share``, 0 to 1, is the share of kept versions in the sample. A near miss is at most ``margin`` less similar than
+    the pair's threshold.
     """
 
     settings: JudgeSettings
@@ -52,26 +51,26 @@ class NearMisses:
 
     @property
     def sampled_in(self) -> float:
-        """One in so many is drawn."""
+        """The number of kept versions per sampled one."""
         return 1 / self.share
 
     @property
     def similarity_min(self) -> float:
-        """Nothing less similar is a near miss, nor near."""
+        """The lowest similarity of a near miss."""
         return self._lowered.similarity_min
 
-    def draws(self, record: Record) -> bool:
-        """Return whether this version is drawn; those of sources that are never flagged are not."""
+    def samples(self, record: Record) -> bool:
+        """Return whether this version is in the sample; versions that are never flagged are not."""
         if self.settings.never_flags(record):
             return False
-        drawn = hashlib.blake2b(record.reference, digest_size=_DRAW_BYTES, person=_DRAW_NAME).digest()
-        return int.from_bytes(drawn) < self.share * (1 << 8 * _DRAW_BYTES)
+        sample_hash = hashlib.blake2b(record.reference, digest_size=_DRAW_BYTES, person=_DRAW_NAME).digest()
+        return int.from_bytes(sample_hash) < self.share * (1 << 8 * _DRAW_BYTES)
 
     def missed(
         self, version: StoredVersion, candidates: Sequence[bytes], matchable: ComparisonBatch
     ) -> list[Neighbour]:
-        """Return those among the candidates, by reference, that are just too unlike this version."""
-        if not candidates or not self.draws(version.record):
+        """Return the near misses of this version among the candidates, which are references."""
+        if not candidates or not self.samples(version.record):
             return []
         return [
             Neighbour(other.record, comparison.distance, comparison.similarity)
@@ -81,11 +80,11 @@ class NearMisses:
         ]
 
     def threshold(self, a: Record, b: Record) -> float:
-        """Return the least similarity at which these two would be near."""
+        """Return the lowest similarity at which these two would be near."""
         return self.settings.thresholds_for(a.source, b.source).similarity_min
 
     def event(self, record: Record, verdict: Verdict, near_miss: Neighbour) -> bytes:
-        """Return the event of a kept version; it has the times of the verdict, so that a replay has the same bytes."""
+        """Return the near-miss event of a kept version, with the times of its verdict, so that replays are equal."""
         other = near_miss.record
         return encode(
             NearMiss(
@@ -123,10 +122,10 @@ def near_miss_events(
     near: Neighbourhood,
     before: Mapping[bytes, Sequence[Neighbour]],
 ) -> dict[bytes, VerdictEvent]:
-    """Return the verdicts of a settled batch that have a near miss, with it, by reference.
+    """Return the verdicts of a settled batch that have a near miss, with it attached, by reference.
 
-    ``kept`` are the records of the batch that repeat nothing. ``near`` has what was found for those that were pending,
-    ``before`` what those that were settled before would miss.
+    ``kept`` are the records of the batch that repeat nothing. ``near`` has the near misses of versions that were
+    pending, ``before`` those of versions that were already settled.
     """
     if not before and not near.missed:
         return {}
@@ -148,14 +147,14 @@ def near_miss_events(
 
 
 def _best(record: Record, missed: Iterable[Neighbour], near: Neighbourhood) -> Neighbour | None:
-    """Return what would have been named, as in ``decide``: a kept version, or an earlier one that was pending."""
+    """Return the version that ``decide`` would have named: a kept one, or an earlier pending one."""
     return _preferred(
         other for other in missed if near.state(other) is VersionState.KEPT or other.record.arrival < record.arrival
     )
 
 
 def _best_earlier(record: Record, missed: Iterable[Neighbour]) -> Neighbour | None:
-    """Return what would have been named, as far as that can still be known: a later version may have come since."""
+    """Return the earlier version that would have been named; later ones may have arrived since."""
     return _preferred(other for other in missed if other.record.arrival < record.arrival)
 
 

@@ -1,7 +1,7 @@
-"""The postings that are near articles by code, as arrays: merged, ranked, and told apart by owner and arrival.
+"""Arrays of the postings whose codes are near an article's: merging, ranking, and the last version of each id.
 
-Most articles have short rows, and little or nothing near them. To choose candidates takes some thirty calls of numpy
-for an article, however short its rows are; in ``rank_together`` all articles of a batch share them.
+Most articles have short rows and few near postings. Choosing candidates takes some thirty numpy calls, however short
+the rows are. ``rank_together`` lets all articles of a batch share these calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from storage.postings import TAIL_WORDS, WORD_SPREAD, PostingLayout, WithinDista
 from storage.records import REFERENCE_BYTES, Record
 
 NOT_FOUND: Final = 255
-"""Stands for the distance in a lane that did not find a version; greater than every distance that a lane finds."""
+"""Stands for the distance in a lane that did not find a version; it is greater than all distances."""
 OWNER: Final = (0, 1)
 DIGEST: Final = (2, 3)
 REFERENCE: Final = (0, 1, 2, 3)
@@ -25,22 +25,22 @@ TIME: Final = 4
 SEQUENCE: Final = 5
 _TIME_MAX: Final = (1 << 64) - 1
 _ARRIVAL: Final = (TIME, SEQUENCE, 0, 1, 2, 3)
-"""The words of a posting's tail in the order in which arrivals compare."""
+"""The words of a posting's tail, in the order in which arrivals are compared."""
 
 ARTICLES_AT_ONCE: Final = 256
 ROWS_BYTES_MAX: Final = 32 << 10
-"""Limit on an article's bytes of postings in a lane: beyond it calls of its own are worth it; memory stays bounded."""
+"""Limit on an article's bytes of postings per lane. Beyond it, separate calls pay off, and memory stays bounded."""
 POSTINGS_NEAR_MAX: Final = 128
-"""Limit on postings of other ids that are near an article by code, for the same reasons."""
+"""Limit on near postings of other ids, for the same reasons."""
 
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.intp]
 
 
 class NearPostings(NamedTuple):
-    """Versions near by code, as arrays of n: tails of postings, distances in both lanes, numbers of shared keys.
+    """Versions with near codes, as arrays of n: tails of postings, distances in both lanes, numbers of shared keys.
 
-    The distance in a lane that did not find a version is ``NOT_FOUND``.
+    A lane that did not find a version has the distance ``NOT_FOUND``.
     """
 
     tails: Words
@@ -59,25 +59,25 @@ NOTHING: Final = NearPostings(
 
 
 def distinct(near: NearPostings) -> NearPostings:
-    """Merge repeats to the nearest in each lane: a version that shares several keys is found under each of them."""
+    """Merge the postings of each version, which is found under every key it shares; keep the nearest in each lane."""
     if len(near.tails) <= 1:
         return near
-    # Both words are parts of digests. Should two versions have the same mixed word, all their words are compared.
+    # Both words are parts of digests. If two versions have the same mixed word, all their words are compared.
     mixed = near.tails[:, 0] * WORD_SPREAD ^ near.tails[:, 2]
     order = np.argsort(mixed)
     mixed, tails = mixed[order], near.tails[order]
     repeats = mixed[1:] == mixed[:-1]
-    if (repeats & ~alike(tails[1:], tails[:-1].T, REFERENCE)).any():
+    if (repeats & ~words_equal(tails[1:], tails[:-1].T, REFERENCE)).any():
         order = np.lexsort(near.tails[:, _ARRIVAL[::-1]].T)
         order = order[np.lexsort(near.tails[order][:, REFERENCE].T)]
         tails = near.tails[order]
-        repeats = alike(tails[1:], tails[:-1].T, REFERENCE)
+        repeats = words_equal(tails[1:], tails[:-1].T, REFERENCE)
     starts = np.concatenate(([0], (~repeats).nonzero()[0] + 1))
     return near if len(starts) == len(tails) else merge_repeats(near.take(order), starts)
 
 
 def merge_repeats(near: NearPostings, starts: Numbers) -> NearPostings:
-    """Merge versions that follow each other to the nearest in each lane; ``starts`` are the first of each version."""
+    """Merge adjacent postings of a version; keep the nearest in each lane. ``starts`` are the first of each version."""
     return NearPostings(
         near.tails[starts],
         np.minimum.reduceat(near.simhash, starts),
@@ -86,30 +86,30 @@ def merge_repeats(near: NearPostings, starts: Numbers) -> NearPostings:
     )
 
 
-def alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
-    """Return a mask of the tails that have the given words in these columns; a word may be an array, one per tail."""
-    alike: NDArray[np.bool_] = tails[:, columns[0]] == words[columns[0]]
+def words_equal(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
+    """Return a mask of the tails that have these words in these columns; a word may be an array, one per tail."""
+    equal: NDArray[np.bool_] = tails[:, columns[0]] == words[columns[0]]
     for column in columns[1:]:
-        alike &= tails[:, column] == words[column]
-    return alike
+        equal &= tails[:, column] == words[column]
+    return equal
 
 
 def rank(own: Words, near: NearPostings, *, by_sketch: bool) -> Words:
-    """Return the rank of each version, the nearest with the lowest.
+    """Return the rank of each version; the nearest has the lowest.
 
-    Where the sketch decides, lane 1 comes first, which estimates it; else the fingerprint. Versions with the same title
-    and text, known by the digest in their reference, come before all others. A word of ``own`` may be an array, one per
-    version.
+    If the sketch decides, lane 1, which estimates it, comes first; otherwise the fingerprint does. Versions with the
+    same title and text, by the digest in their reference, come before all others. A word of ``own`` may be an array,
+    one per version.
     """
     lanes = (near.minhash, near.simhash) if by_sketch else (near.simhash, near.minhash)
-    rank = (~alike(near.tails, own, DIGEST)).astype(np.uint64)
+    rank = (~words_equal(near.tails, own, DIGEST)).astype(np.uint64)
     for byte in (*lanes, NOT_FOUND - np.minimum(near.keys, NOT_FOUND)):
         rank = rank << np.uint64(8) | byte.astype(np.uint64)
     return rank
 
 
 def window_of(record: Record, window_ms: int) -> tuple[int, int]:
-    """Return the first and the last time in the window around an article, in milliseconds."""
+    """Return the first and last time of the window around an article, in milliseconds."""
     return max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
 
 
@@ -122,7 +122,7 @@ def references_of(tails: Words) -> list[bytes]:
 def last_of_ids(record: Record, own: Words, tails: Words) -> Numbers:
     """Return for each version the index of the last version of its id that arrived before the article.
 
-    A version that arrived later has its own index. Of an id's earlier versions only the last can be in force.
+    A version that arrived later gets its own index. Of an id's earlier versions, only the last can be in force.
     """
     last = np.arange(len(tails))
     owners = np.sort(tails[:, 0])
@@ -130,13 +130,15 @@ def last_of_ids(record: Record, own: Words, tails: Words) -> Numbers:
         return last
     before = _arrived_before(tails, (record.time_ms, record.sequence, *own.tolist())).nonzero()[0]
     order = before[np.lexsort(tails[before][:, (3, 2, SEQUENCE, TIME, 1, 0)].T)]
-    is_last = np.append(~alike(tails[order[1:]], tails[order[:-1]].T, OWNER), np.ones(min(len(order), 1), np.bool_))
+    is_last = np.append(
+        ~words_equal(tails[order[1:]], tails[order[:-1]].T, OWNER), np.ones(min(len(order), 1), np.bool_)
+    )
     last[order] = order[is_last][np.cumsum(is_last) - is_last]
     return last
 
 
 def _arrived_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
-    """Return a mask of the tails that arrived earlier than this; compared as ``Arrival`` compares."""
+    """Return a mask of the tails that arrived earlier, comparing as ``Arrival`` does."""
     before = np.zeros(len(tails), np.bool_)
     tied = np.ones(len(tails), np.bool_)
     for column, value in zip(_ARRIVAL, arrival, strict=True):
@@ -147,7 +149,7 @@ def _arrived_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
 
 
 class ArticleRows(NamedTuple):
-    """An article, and the rows under its keys by lane, as packed postings; ``truncated`` if one was cut short."""
+    """An article, and the rows of its keys in each lane, as packed postings; ``truncated`` if any row is."""
 
     record: Record
     by_blocks: Sequence[bytes]
@@ -158,7 +160,7 @@ class ArticleRows(NamedTuple):
 class RankedVersions(NamedTuple):
     """The references of the versions near an article, best first, and their distances in bits of the fingerprint.
 
-    The distance is ``NOT_FOUND`` where only lane 1 found a version.
+    A version that only lane 1 found has the distance ``NOT_FOUND``.
     """
 
     references: tuple[bytes, ...]
@@ -166,17 +168,17 @@ class RankedVersions(NamedTuple):
 
 
 def rank_together(articles: Sequence[ArticleRows], settings: JudgeSettings) -> list[RankedVersions | None]:
-    """Return what is near each article and within the window; None for an article that needs a search of its own.
+    """Return the ranked versions near each article in the window, None for an article that needs a separate search.
 
-    Those are articles with truncated or long rows, with many postings near them, with more versions near than may be
-    read, or with several versions of one id.
+    These are articles with truncated or long rows, many near postings, more near versions than may be read, or several
+    near versions of one id.
     """
     ranked: list[RankedVersions | None] = [None] * len(articles)
     small = [place for place, article in enumerate(articles) if _is_small(article)]
     for start in range(0, len(small), ARTICLES_AT_ONCE):
         places = small[start : start + ARTICLES_AT_ONCE]
-        for place, found in zip(places, _rank([articles[place] for place in places], settings), strict=True):
-            ranked[place] = found
+        for place, versions in zip(places, _rank([articles[place] for place in places], settings), strict=True):
+            ranked[place] = versions
     return ranked
 
 
@@ -193,55 +195,55 @@ def _rank(articles: Sequence[ArticleRows], settings: JudgeSettings) -> Iterator[
     windows = np.array([window_of(article.record, settings.window_ms) for article in articles], np.uint64)
     times = near.tails[:, TIME]
     chosen = (times >= windows[owners, 0]) & (times <= windows[owners, 1])
-    chosen &= ~alike(near.tails, own[owners].T, OWNER)
-    alone = np.bincount(owners[chosen], minlength=len(articles)) > POSTINGS_NEAR_MAX
-    chosen &= ~alone[owners]
+    chosen &= ~words_equal(near.tails, own[owners].T, OWNER)
+    needs_own_search = np.bincount(owners[chosen], minlength=len(articles)) > POSTINGS_NEAR_MAX
+    chosen &= ~needs_own_search[owners]
     owners, near = _distinct(owners[chosen], near.take(chosen))
-    versions_of_one_id = (owners[1:] == owners[:-1]) & alike(near.tails[1:], near.tails[:-1].T, OWNER)
-    alone[owners[1:][versions_of_one_id]] = True
-    alone |= np.bincount(owners, minlength=len(articles)) > settings.verifications_max
-    # Among equals the earliest comes first, then the lowest reference, by which they are in order.
+    versions_of_one_id = (owners[1:] == owners[:-1]) & words_equal(near.tails[1:], near.tails[:-1].T, OWNER)
+    needs_own_search[owners[1:][versions_of_one_id]] = True
+    needs_own_search |= np.bincount(owners, minlength=len(articles)) > settings.verifications_max
+    # Among equals the earliest comes first. Postings are already sorted by reference, the last criterion.
     ranks = rank(own[owners].T, near, by_sketch=settings.verify)
     order = np.lexsort((near.tails[:, SEQUENCE], near.tails[:, TIME], ranks, owners))
     bounds = np.searchsorted(owners, np.arange(len(articles) + 1)).tolist()
     references = references_of(near.tails[order])
     distances = near.simhash[order].tolist()
-    for is_alone, start, end in zip(alone.tolist(), bounds[:-1], bounds[1:], strict=True):
-        yield None if is_alone else RankedVersions(tuple(references[start:end]), tuple(distances[start:end]))
+    for separate, start, end in zip(needs_own_search.tolist(), bounds[:-1], bounds[1:], strict=True):
+        yield None if separate else RankedVersions(tuple(references[start:end]), tuple(distances[start:end]))
 
 
 def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> tuple[Numbers, NearPostings]:
-    """Return the postings that either lane finds near an article, and the places of these articles."""
+    """Return the postings that either lane finds near an article, after the places of their articles."""
     layout = layout_of(articles[0].record)
     codes = [[code_of(article.record, lane) for article in articles] for lane in (LANE_SIMHASH, LANE_MINHASH)]
     blocks = [article.by_blocks for article in articles]
-    of_blocks, by_blocks = _within(blocks, codes[0], settings.suspect_distance_max, layout)
+    block_owners, by_blocks = _within(blocks, codes[0], settings.suspect_distance_max, layout)
     bands = [article.by_bands for article in articles]
-    of_bands, by_bands = _within(bands, codes[1], settings.one_bits_distance_max, layout)
-    count = len(of_blocks) + len(of_bands)
+    band_owners, by_bands = _within(bands, codes[1], settings.one_bits_distance_max, layout)
+    count = len(block_owners) + len(band_owners)
     simhash, minhash = np.full((2, count), NOT_FOUND, np.uint8)
-    simhash[: len(of_blocks)] = by_blocks.distances
-    minhash[len(of_blocks) :] = by_bands.distances
+    simhash[: len(block_owners)] = by_blocks.distances
+    minhash[len(block_owners) :] = by_bands.distances
     tails = np.concatenate((by_blocks.tails, by_bands.tails))
-    return np.concatenate((of_blocks, of_bands)), NearPostings(tails, simhash, minhash, np.ones(count, np.intp))
+    return np.concatenate((block_owners, band_owners)), NearPostings(tails, simhash, minhash, np.ones(count, np.intp))
 
 
 def _within(
     rows: Sequence[Sequence[bytes]], codes: Sequence[bytes], distance_max: int, layout: PostingLayout
 ) -> tuple[Numbers, WithinDistance]:
-    """Return the postings within ``distance_max`` bits of the code of their article, and the places of the articles."""
-    counts = [sum(map(len, of_article)) // layout.posting_bytes for of_article in rows]
+    """Return the postings within ``distance_max`` bits of their article's code, after the places of the articles."""
+    counts = [sum(map(len, article_rows)) // layout.posting_bytes for article_rows in rows]
     owners = np.repeat(np.arange(len(rows)), counts)
-    of_each = np.frombuffer(b"".join(codes), f"V{layout.code_bytes}")[owners]
-    found = layout.within(b"".join(chain.from_iterable(rows)), of_each.tobytes(), distance_max)
-    return owners[found.places], found
+    own_codes = np.frombuffer(b"".join(codes), f"V{layout.code_bytes}")[owners]
+    within = layout.within(b"".join(chain.from_iterable(rows)), own_codes.tobytes(), distance_max)
+    return owners[within.places], within
 
 
 def _distinct(owners: Numbers, near: NearPostings) -> tuple[Numbers, NearPostings]:
-    """Merge the repeats of a version near the same article; sort by article, then by reference."""
+    """Merge the postings of each version near the same article; sort by article, then by reference."""
     order = np.lexsort((*near.tails[:, REFERENCE[::-1]].T, owners))
     owners, near = owners[order], near.take(order)
-    repeats = (owners[1:] == owners[:-1]) & alike(near.tails[1:], near.tails[:-1].T, REFERENCE)
+    repeats = (owners[1:] == owners[:-1]) & words_equal(near.tails[1:], near.tails[:-1].T, REFERENCE)
     if not repeats.any():
         return owners, near
     starts = np.concatenate(([0], (~repeats).nonzero()[0] + 1))

@@ -1,8 +1,8 @@
-"""Finds earlier articles with which an article shares a long stretch, though they are not near it.
+"""Finds earlier articles that share a long passage with an article without being near it.
 
-Anchors find them, samples say how much is shared (``consumer.fingerprint.parts``). What is found informs, and never
-decides. It is found once, before the verdict is settled, so all judges of a version answer the same bytes. What stands
-in many articles is neither posted, nor looked up, nor counted as shared.
+Anchors find them, and samples measure how much is shared (``consumer.fingerprint.parts``). Parts inform readers and
+never decide. They are found once, before the verdict is settled, so that all judges of a version return the same bytes.
+Common passages are not posted, not looked up, and not counted as shared.
 """
 
 from collections import Counter
@@ -26,17 +26,17 @@ from storage.postings import PostingRow, part_keys
 from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, StoredVersion, Version
 
 ROW_POSTINGS_MAX: Final = 4
-"""Rows with more postings of earlier articles are ignored: they tell nobody apart."""
+"""Rows with more postings of earlier articles are ignored, because they do not distinguish articles."""
 ROW_WIDTH_MAX: Final = 1_024
-"""Wider rows are ignored unseen: they have more than those, and postings of a batch that arrived later beside them."""
+"""Wider rows are ignored without counting; others may also have later postings of the same batch."""
 CANDIDATES_MAX: Final = 16
-"""Articles that an article is compared with; those that share the most anchors come first."""
+"""Limit on articles that an article is compared with, those that share the most anchors first."""
 SHARE_MIN: Final = 0.3
-"""The least share, of the one or the other, that is named."""
+"""The smallest share, of either article, that a verdict names."""
 SHARED_CHARS_MIN: Final = 50
-"""The least number of characters that is named, as estimated."""
+"""The smallest estimated number of shared characters that a verdict names."""
 LOOK_UP_BYTES_MAX: Final = 4 << 20
-"""Bytes of postings looked up at once."""
+"""Limit on the bytes of postings of one look-up."""
 _SHARE_DIGITS: Final = 2
 
 
@@ -50,9 +50,9 @@ class PartCandidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartSearch:
-    """Finds what articles share with earlier ones of the window. Every method raises the store's errors.
+    """The search for parts that articles share with earlier ones. Every method raises the store's errors.
 
-    ``common`` is None where parts are not looked for.
+    ``common`` is None if the search is off.
     """
 
     store: Store
@@ -61,62 +61,62 @@ class PartSearch:
     common: CommonHashes | None
     tally: Tally
 
-    def posted(self, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions without anchors that are common: they get no postings."""
+    def without_common_anchors(self, versions: Sequence[Version]) -> list[Version]:
+        """Return the versions without their common anchors, which get no postings."""
         if self.common is None or not versions:
             return list(versions)
         records = [version.record for version in versions]
-        often = self.common.are_common(anchor_hashes(records))
-        if not often.any():
+        is_common = self.common.are_common(anchor_hashes(records))
+        if not is_common.any():
             return list(versions)
         counts = [len(record.anchors or b"") // ANCHOR_BYTES for record in records]
         ends = np.cumsum(counts)
-        self.tally.common_anchors += int(np.count_nonzero(often))
+        self.tally.common_anchors += int(np.count_nonzero(is_common))
         return [
-            version._replace(record=_thinned(version.record, often[end - count : end]))
+            version._replace(record=_without_anchors(version.record, is_common[end - count : end]))
             for version, count, end in zip(versions, counts, ends, strict=True)
         ]
 
     def find(
         self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], *, are_posted: bool = True
     ) -> dict[bytes, tuple[Part, ...]]:
-        """Return what is shared with earlier articles, by the reference of the record; the greatest share first.
+        """Return the parts that each record shares with earlier articles, by reference, the greatest share first.
 
-        ``are_posted`` says whether the postings of the records are written. ``near`` are the references of what is near
-        each of them: it is not named.
+        ``are_posted`` says whether the postings of the records are written. ``near`` has the references of versions
+        near each record, which are left out.
         """
         if self.common is None:
             return {}
         candidates = self._candidates([record for record in records if record.anchors], near, int(are_posted))
-        wanted = {reference for chosen in candidates.values() for reference in chosen}
-        if not wanted:
+        references = {reference for chosen in candidates.values() for reference in chosen}
+        if not references:
             return {}
-        read = self.cells.read(sorted(wanted))
-        found = {}
+        read = self.cells.read(sorted(references))
+        parts_by_reference = {}
         for record in records:
             others = [read[reference] for reference in candidates.get(record.reference, ()) if reference in read]
             parts = _parts(record, [other for other in others if _may_be_named(record, other)], self.common)
             if parts:
-                found[record.reference] = parts
-        return found
+                parts_by_reference[record.reference] = parts
+        return parts_by_reference
 
     def _candidates(
         self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int
     ) -> Mapping[bytes, Sequence[bytes]]:
-        """Return for each record the references of earlier versions that share anchors with it."""
+        """Return the references of earlier versions that share anchors with each record, by its reference."""
         keys_of = {record.reference: part_keys(record)[:ANCHORS_LOOKED_UP] for record in records}
-        asked = sorted({key for keys in keys_of.values() for key in keys})
-        rows = _candidates_in(dict(self._rows(asked, own_postings)))
+        distinct_keys = sorted({key for keys in keys_of.values() for key in keys})
+        rows = _candidates_in(dict(self._rows(distinct_keys, own_postings)))
         self.tally.part_row_reads += sum(map(len, keys_of.values()))
         chosen = {}
         for record in records:
-            not_named = near.get(record.reference, ())
+            excluded = near.get(record.reference, ())
             shared: Counter[PartCandidate] = Counter()
             for key in keys_of[record.reference]:
-                # Those of the same batch that arrived later are there already.
+                # Rows already have the postings of later articles of the batch.
                 earlier = [other for other in rows.get(key, ()) if self._is_earlier(other, record)]
                 if len(earlier) <= ROW_POSTINGS_MAX:
-                    shared.update(other for other in earlier if other.reference not in not_named)
+                    shared.update(other for other in earlier if other.reference not in excluded)
             if shared:
                 best = sorted(
                     shared, key=lambda other: (-shared[other], other.time_ms, other.sequence, other.reference)
@@ -125,14 +125,13 @@ class PartSearch:
         return chosen
 
     def _rows(self, keys: Sequence[bytes], own_postings: int) -> Iterator[tuple[bytes, PostingRow]]:
-        """Yield the rows of these keys that have more postings than those of the article that looks them up."""
+        """Yield the rows of these keys that have postings of other articles, and are not too wide."""
         start = 0
         while start < len(keys):
             rows = self.store.look_up(keys[start:], LOOK_UP_BYTES_MAX)
             posting_bytes = rows[0].layout.posting_bytes
             self.tally.part_postings_read += sum(len(row.packed) for row in rows) // posting_bytes
             bytes_min, bytes_max = own_postings * posting_bytes, ROW_WIDTH_MAX * posting_bytes
-            # Most have no others.
             for key, row in zip(keys[start:], rows, strict=False):
                 if bytes_min < len(row.packed) <= bytes_max and not row.truncated:
                     yield key, row
@@ -148,7 +147,7 @@ class PartSearch:
 
 
 def _candidates_in(rows: Mapping[bytes, PostingRow]) -> dict[bytes, Sequence[PartCandidate]]:
-    """Unpack rows, all with one call, since nearly all of them are short."""
+    """Return the candidates in each row; one call unpacks all rows, because nearly all are short."""
     if not rows:
         return {}
     layout = next(iter(rows.values())).layout
@@ -161,7 +160,7 @@ def _candidates_in(rows: Mapping[bytes, PostingRow]) -> dict[bytes, Sequence[Par
 
 
 def _may_be_named(record: Record, other: StoredVersion) -> bool:
-    """Return whether a version is no copy itself, and was in force when the record arrived."""
+    """Return whether a version is not a duplicate, and was in force when the record arrived."""
     in_force = other.ends_at is None or other.ends_at > record.arrival
     return in_force and other.record.sample is not None and state_of(other) is not VersionState.DUPLICATE
 
@@ -171,9 +170,9 @@ def _parts(record: Record, others: Sequence[StoredVersion], common: CommonHashes
         return ()
     samples = [unpacked_sample(other.record.sample or b"") for other in others]
     own = sample_hashes([record])
-    every = np.unique(np.concatenate([own, *(sample.astype(np.uint64) for sample in samples)]))
-    often = every[common.are_common(every)].astype(np.uint32)
-    shares = shares_of_many(own.astype(np.uint32), samples, often)
+    hashes = np.unique(np.concatenate([own, *(sample.astype(np.uint64) for sample in samples)]))
+    common_hashes = hashes[common.are_common(hashes)].astype(np.uint32)
+    shares = shares_of_many(own.astype(np.uint32), samples, common_hashes)
     return tuple(_ranked(others, shares)[:PARTS_MAX])
 
 
@@ -192,9 +191,9 @@ def _ranked(others: Sequence[StoredVersion], shares: Shares) -> list[Part]:
     ]
 
 
-def _thinned(record: Record, often: npt.NDArray[np.bool_]) -> Record:
-    """Return a record without those of its anchors that are common."""
-    if not often.any():
+def _without_anchors(record: Record, is_common: npt.NDArray[np.bool_]) -> Record:
+    """Return a record without its common anchors."""
+    if not is_common.any():
         return record
     anchors = np.frombuffer(record.anchors or b"", f"V{ANCHOR_BYTES}")
-    return msgspec.structs.replace(record, anchors=anchors[~often].tobytes())
+    return msgspec.structs.replace(record, anchors=anchors[~is_common].tobytes())

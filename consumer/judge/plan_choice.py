@@ -1,12 +1,12 @@
-"""Which block plan a window needs, and when it has outgrown it. Pure functions.
+"""Chooses the block plan for a window, and tells when the window has outgrown it. Pure functions.
 
-A look-up reads whole rows, and only rows grow with the window. A larger plan has longer keys, so shorter rows, but more
-of them, and more postings to write. The limits are where measurements on one machine crossed
-(docs/decisions/0043-plan-and-size.md); on another they are a rule of thumb.
+A look-up reads whole rows, which grow with the window. A larger plan has longer keys and so shorter rows, but more of
+them, and more postings to write. The limits are the sizes at which two plans were equally fast on one machine
+(docs/decisions/0043-plan-and-size.md); on other machines they are a rule of thumb.
 
 Rows of lane 1 hold texts that share a band, and texts whose keys are equal by chance. The latter become candidates if
-their one-bit minima are near enough, also by chance: one in 26,000 with ``one_bits_distance_max`` 16, one in five with
-28. A longer key keeps them out of the row. Texts that do share a band are in it with every plan, so they do not count.
+their one-bit minima happen to be near enough: one in 26,000 with ``one_bits_distance_max`` 16, one in five with 28. A
+longer key keeps them out of the row. Texts that share a band are in it with every plan, so they do not count.
 """
 
 from math import comb
@@ -16,22 +16,22 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 
 _SKEW: Final = 2.5
-"""Postings that a look-up reads in lane 0, as a multiple of those with evenly spread fingerprints: a usual feed."""
+"""Postings read in lane 0 of a typical feed, as a multiple of those with evenly spread fingerprints."""
 _ONE_BITS: Final = 64
 _SMALL: Final = {64: "4x16", 128: "8x16"}
 """The plan of small windows, by the width of fingerprints in bits."""
 _LARGER: Final = {"4x16": "16x28", "8x16": "4x32"}
 _START_ARTICLES: Final = {True: 1_000_000, False: 6_000_000}
-"""With this many articles in ``4x16`` and the default settings a larger plan is faster, as measured; by whether the
-store is remote."""
+"""From this many articles in ``4x16`` with the default settings a larger plan is faster, as measured. The key says
+whether the store is remote."""
 _SHOWN_FROM: Final = 0.05
 _OUTGROWN_POSTINGS: Final = {True: 500, False: 4_000}
-"""With this many postings an article, judging (remote) or look-ups and writes take twice as long as with a larger
-plan. It is more than a new store starts with, since a migration costs more than a choice."""
+"""With this many postings per article, judging (remote) or look-ups and writes take twice as long as with a larger
+plan. The limit is higher than for new stores, because a migration costs more than a choice."""
 
 
 class LookUpSettings(NamedTuple):
-    """The settings that decide what a look-up reads; ``bands`` is 0 without lane 1."""
+    """The settings that determine the reads of a look-up; ``bands`` is 0 without lane 1."""
 
     max_distance: int
     bands: int
@@ -39,7 +39,7 @@ class LookUpSettings(NamedTuple):
 
     @classmethod
     def of(cls, settings: JudgeSettings) -> Self:
-        """Return those of the settings of a judge."""
+        """Return the look-up settings of a judge."""
         bands = settings.scheme.sketch.bands if settings.lane1 else 0
         return cls(settings.max_distance, bands, settings.one_bits_distance_max)
 
@@ -49,19 +49,19 @@ _DEFAULTS: Final = LookUpSettings.of(JudgeSettings(BlockPlan.named(_SMALL[64]), 
 
 
 class LookUpCost(NamedTuple):
-    """The postings that an article reads on average, and how many of them are candidates by chance."""
+    """The average postings read per article, and how many of them become candidates by chance."""
 
     postings: float
     candidates: float
 
     def __str__(self) -> str:
-        """Return both as a phrase, candidates only if there are any."""
+        """Return both as a phrase, without candidates if there are hardly any."""
         candidates = f" and {counted(self.candidates)} candidates" if self.candidates >= _SHOWN_FROM else ""
         return f"{counted(self.postings)} postings{candidates}"
 
 
 class PlanChoice(NamedTuple):
-    """A plan for a window, and why, as a phrase that continues its name."""
+    """A plan for a window, and the reason, as a phrase that continues its name."""
 
     plan: BlockPlan
     reason: str
@@ -70,20 +70,20 @@ class PlanChoice(NamedTuple):
 def larger_plan(plan: BlockPlan, max_distance: int) -> str | None:
     """Return the plan to move to when a window outgrows this one.
 
-    None if there is none, or none that finds pairs that differ in ``max_distance`` bits.
+    Returns None if no larger plan finds pairs that differ in ``max_distance`` bits.
     """
     name = _LARGER.get(plan.name)
-    return name if name is not None and _holds(BlockPlan.named(name, plan.bits), max_distance) else None
+    return name if name is not None and _finds_all(BlockPlan.named(name, plan.bits), max_distance) else None
 
 
 def look_up_cost(plan: BlockPlan, articles: float, settings: LookUpSettings) -> LookUpCost:
-    """Return what an article reads on average with this many articles in the window.
+    """Return the average look-up cost of an article with this many articles in the window.
 
     Raises ``ValueError`` if the plan does not find pairs that differ in ``max_distance`` bits.
     """
-    in_a_row = articles / (1 << plan.key_bits)
-    by_bands = settings.bands * in_a_row
-    by_blocks = _rows(plan, settings.max_distance) * _SKEW * in_a_row
+    row_postings = articles / (1 << plan.key_bits)
+    by_bands = settings.bands * row_postings
+    by_blocks = _rows(plan, settings.max_distance) * _SKEW * row_postings
     return LookUpCost(by_blocks + by_bands, by_bands * _chance_of_candidate(settings.one_bits_distance_max))
 
 
@@ -96,7 +96,7 @@ def choose_plan(articles: int, bits: int, settings: LookUpSettings, *, remote: b
     large = BlockPlan.named(_LARGER[small.name], bits)
     max_distance = settings.max_distance
     cost = look_up_cost(small, articles, settings)
-    if not _holds(large, max_distance):
+    if not _finds_all(large, max_distance):
         far = large.exact_to[BlockPlan.RADIUS_MAX]
         reason = f"{large.name} finds pairs up to {far} bits apart, not {max_distance} (judge.max_distance)"
         return PlanChoice(small, f"{reason}; an article will read about {cost}")
@@ -110,27 +110,27 @@ def choose_plan(articles: int, bits: int, settings: LookUpSettings, *, remote: b
 
 
 def start_articles(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
-    """Return the number of articles in the window from which on a new store gets a larger plan than this one."""
+    """Return the number of articles in the window at which a new store gets a larger plan than this one."""
     small = BlockPlan.named(_SMALL[64])
     limit = _START_ARTICLES[remote] * _price(small, _DEFAULTS, remote=remote)
     return limit / _price(plan, settings, remote=remote)
 
 
 def outgrown_articles(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
-    """Return the number of articles from which on a window has outgrown a plan that has a larger one."""
+    """Return the number of articles at which a window has outgrown a plan that has a larger one."""
     return _OUTGROWN_POSTINGS[remote] / _price(plan, settings, remote=remote)
 
 
 def outgrown_postings(*, remote: bool) -> int:
-    """Return the postings an article from which on a window has outgrown a plan that has a larger one.
+    """Return the postings per article at which a window has outgrown a plan that has a larger one.
 
-    For feeds with few candidates by chance.
+    This applies to feeds with few candidates by chance.
     """
     return _OUTGROWN_POSTINGS[remote]
 
 
 def plan_to_move_to(plan: BlockPlan, articles: float, settings: LookUpSettings, *, remote: bool) -> str | None:
-    """Return the larger plan that a window of this size should move to, None if it has not outgrown its own."""
+    """Return the larger plan that a window of this size should move to, None if it has not outgrown this one."""
     larger = larger_plan(plan, settings.max_distance)
     if larger is None:
         return None
@@ -138,26 +138,29 @@ def plan_to_move_to(plan: BlockPlan, articles: float, settings: LookUpSettings, 
 
 
 def rounded(articles: float) -> int:
-    """Round to three digits: limits are no more exact than that."""
+    """Return a limit rounded to three digits; it is no more exact."""
     return int(float(f"{articles:.2e}"))
 
 
 def counted(number: float) -> str:
-    """Return a number as text, with a digit after the point where it is small."""
+    """Return a number as text, with one decimal if it is below 10."""
     return f"{number:,.1f}" if number < 10 else f"{number:,.0f}"  # noqa: PLR2004  # two digits in any case
 
 
 def _price(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
-    """Return what an article costs for each article in the window, in postings read.
+    """Return the cost of an article per article in the window, in postings read.
 
-    A candidate costs as much as a row: the store finds its record by a key, too.
+    A candidate costs as much as a row, because its record is found by key too.
     """
     cost = look_up_cost(plan, 1, settings)
     return cost.postings + cost.candidates * _postings_of_a_row(remote=remote)
 
 
 def _postings_of_a_row(*, remote: bool) -> float:
-    """Return how many postings cost as much as a row: where two plans cost the same, one reads more of either."""
+    """Return how many postings cost as much as a row.
+
+    At the size where two plans cost the same, one reads more postings and the other more rows.
+    """
     small = BlockPlan.named(_SMALL[64])
     large = BlockPlan.named(_LARGER[small.name])
     more_rows = _rows(large, _DEFAULTS.max_distance) - _rows(small, _DEFAULTS.max_distance)
@@ -174,5 +177,6 @@ def _rows(plan: BlockPlan, max_distance: int) -> int:
     return plan.probes(plan.radius_for(max_distance))
 
 
-def _holds(plan: BlockPlan, max_distance: int) -> bool:
+def _finds_all(plan: BlockPlan, max_distance: int) -> bool:
+    """Return whether a plan finds every pair that differs in ``max_distance`` bits."""
     return max_distance <= plan.exact_to[BlockPlan.RADIUS_MAX]

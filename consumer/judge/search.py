@@ -1,7 +1,7 @@
-"""Finds the stored versions that are near some records, in two steps of the protocol.
+"""Finds the stored versions near a batch of records, in two steps of the protocol.
 
-look up    read the rows of all keys, and choose the candidates in them
-read       read the records and verdicts of the candidates, and keep those that are near
+look up    read the rows of all keys, and choose candidates from them
+read       read the records and verdicts of the candidates, and keep the near ones
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,38 +30,38 @@ from storage.postings import KeyedCode, PostingRow, layout_of
 from storage.records import Record, StoredVersion
 
 LOOK_UP_BYTES_MAX: Final = 32 << 20
-"""Bytes of postings that a process looks up at once, and has in memory together. One article may need more."""
+"""Limit on the bytes of postings that a process holds in memory. A single article may need more."""
 
 
 class LookUpSize:
-    """How many articles are looked up at once: half as many after their rows were too big, then more again."""
+    """The number of articles to look up at once: halved when their rows are too big, and raised again afterwards."""
 
     def __init__(self) -> None:
         self._articles_max = 1 << 20
 
     def next(self, count: int) -> int:
-        """Return how many of ``count`` articles to look up."""
+        """Return how many of ``count`` articles to look up next."""
         return min(count, self._articles_max)
 
     def fitted(self, count: int) -> None:
-        """Note that the rows of this many articles fitted."""
+        """Note that the rows of this many articles fit."""
         self._articles_max = max(self._articles_max, 2 * count)
 
     def overflowed(self, count: int) -> None:
-        """Note that the rows of this many articles did not."""
+        """Note that the rows of this many articles were too big."""
         self._articles_max = max(count // 2, 1)
 
 
-def swept(record: Record) -> StoreError:
-    """Return the error for a record that is no longer stored while it is judged."""
-    return StoreError(f"{record.id!r} was swept away while it was judged: the window is shorter than the lag")
+def swept_error(record: Record) -> StoreError:
+    """Return the error for a record that was deleted while it was judged."""
+    return StoreError(f"{record.id!r} expired while it was judged, because the window is shorter than the lag")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds near versions in a store, and adds what that costs to the tally. Writes nothing.
+    """The search for near versions in a store. It adds its cost to the tally, and writes nothing.
 
-    At most ``look_up_bytes_max`` bytes of postings are looked up at once. With ``near_misses``, those are found too.
+    At most ``look_up_bytes_max`` bytes of postings are looked up at once. ``near_misses`` turns on near misses.
     Every method raises the store's errors.
     """
 
@@ -74,64 +74,64 @@ class Search:
     near_misses: NearMisses | None = None
 
     def look_up(self, records: Sequence[Record], *, created: Mapping[bytes, StoredVersion]) -> Neighbourhood:
-        """Find what is near each record.
+        """Return the versions near each record.
 
-        A record with candidates is read again, since a later version or a retraction may have ended it by now; others
-        are taken from ``created``, as they were when they were stored, or read if they are not there. Raises
-        ``StoreError`` where a record that is read is no longer stored.
+        A record with candidates is read again, because a later version or a retraction may have ended it. Others come
+        from ``created``, as they were stored, or are read if missing there. Raises ``StoreError`` if a record is no
+        longer stored.
         """
-        candidates = self.worth_reading(records, self._all_candidates(records))
-        references = {reference for of_record in candidates for reference in of_record.read}
-        alone = {record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.read}
-        taken = {reference: created[reference] for reference in alone & created.keys() - references}
-        references |= {record.reference for record in records} - taken.keys()
-        stored = self.cells.read(sorted(references)) | taken
+        candidates = self.similar_by_sketch(records, self._all_candidates(records))
+        references = {reference for choice in candidates for reference in choice.read}
+        alone = {record.reference for record, choice in zip(records, candidates, strict=True) if not choice.read}
+        unread = {reference: created[reference] for reference in alone & created.keys() - references}
+        references |= {record.reference for record in records} - unread.keys()
+        stored = self.cells.read(sorted(references)) | unread
         return self._neighbourhood(records, candidates, stored, own=stored)
 
     def look_up_unstored(self, records: Sequence[Record]) -> Neighbourhood:
-        """Find what is near each record as if it were not stored; it may be, and be near another one of them."""
-        candidates = self.worth_reading(records, self._all_candidates(records))
-        references = {reference for of_record in candidates for reference in of_record.read}
+        """Return the versions near each record as if it were not stored, even if it is."""
+        candidates = self.similar_by_sketch(records, self._all_candidates(records))
+        references = {reference for choice in candidates for reference in choice.read}
         own = {record.reference: StoredVersion(record, None, None) for record in records}
         return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
 
     def compare(
         self, version: StoredVersion, others: Sequence[StoredVersion], similarities: list[float]
     ) -> list[Neighbour]:
-        """Return those that are near the version; add the similarity of each pair to ``similarities``."""
+        """Return the others that are near the version; append the similarity of each pair to ``similarities``."""
         references = [other.record.reference for other in others]
         compared = ComparisonBatch(others).compare(version, references, self.settings)
         similarities += compared.similarities
         return self._neighbours(compared.near)
 
-    def worth_reading(self, records: Sequence[Record], candidates: Sequence[Candidates]) -> Sequence[Candidates]:
-        """Leave out the candidates that are certainly too unlike, where the store tells that for less."""
+    def similar_by_sketch(self, records: Sequence[Record], candidates: Sequence[Candidates]) -> Sequence[Candidates]:
+        """Return the candidates without those that their sketches rule out."""
         if not self.settings.verify:
             return candidates
         # Rules of sources can only raise the threshold.
-        least = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
+        similarity_min = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
         filtered = without_unlike(
-            self.store, records, candidates, least, self.settings.scheme.definition.sketch_similarity
+            self.store, records, candidates, similarity_min, self.settings.scheme.definition.sketch_similarity
         )
         self.tally.sketch_reads += filtered.sketches_read
         self.tally.similarities.add(filtered.similarities)
         return filtered.candidates
 
     def _all_candidates(self, records: Sequence[Record]) -> list[Candidates]:
-        """Return the candidates of each record, as many records at once as fit into ``look_up_bytes_max``."""
+        """Return the candidates of each record, looking up as many records at once as ``look_up_bytes_max`` allows."""
         candidates: list[Candidates] = []
         while len(candidates) < len(records):
             count = self.size.next(len(records) - len(candidates))
-            some = self._candidates(records[len(candidates) : len(candidates) + count])
-            if some is None:
+            chosen = self._candidates(records[len(candidates) : len(candidates) + count])
+            if chosen is None:
                 self.size.overflowed(count)
             else:
                 self.size.fitted(count)
-                candidates += some
+                candidates += chosen
         return candidates
 
     def _candidates(self, records: Sequence[Record]) -> list[Candidates] | None:
-        """Return the candidates of each record, None if there are several and their rows are too big together."""
+        """Return the candidates of each record, None if there are several records and their rows are too big."""
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
         read = self.store.look_up(keys, self.look_up_bytes_max if len(records) > 1 else None)
@@ -146,14 +146,14 @@ class Search:
         if any(row.truncated for row in read):
             tally.crowded_rows += sum(row.truncated for row in row_reads)
         tally.crowded_articles += sum(
-            of_record.truncated and of_record.found > CROWDED_VERIFICATIONS_MAX for of_record in candidates
+            choice.truncated and choice.found > CROWDED_VERIFICATIONS_MAX for choice in candidates
         )
-        tally.candidates.add([of_record.found for of_record in candidates])
-        tally.suspects.add([of_record.suspects for of_record in candidates])
+        tally.candidates.add([choice.found for choice in candidates])
+        tally.suspects.add([choice.suspects for choice in candidates])
         return candidates
 
     def _seek(self, records: Sequence[Record], rows: Mapping[bytes, PostingRow]) -> dict[KeyedCode, PostingRow]:
-        """Read postings with the codes of these records that may lie beyond the cap of rows that were cut."""
+        """Return postings with the codes of these records, which truncated rows may hide."""
         if not any(row.truncated for row in rows.values()):
             return {}
         codes = sorted({code for record in records for code in codes_to_seek(record, rows, self.settings)})
@@ -166,33 +166,33 @@ class Search:
         stored: Mapping[bytes, StoredVersion],
         own: Mapping[bytes, StoredVersion],
     ) -> Neighbourhood:
-        """Compare each record, as ``own`` has it, with its candidates, as ``stored`` has them."""
+        """Compare each record, as in ``own``, with its candidates, as in ``stored``."""
         neighbours: dict[bytes, list[Neighbour]] = {}
         verifications: list[int] = []
         similarities: list[float] = []
         missed: dict[bytes, list[Neighbour]] = {}
         ended: dict[bytes, list[EndedNeighbour]] = {}
-        # A version may be a candidate of every article of the batch: its state is worked out once.
+        # A version may be a candidate of every article of the batch, so its state is determined once.
         matchable = ComparisonBatch(
             [version for version in stored.values() if state_of(version) is not VersionState.DUPLICATE]
         )
-        for record, of_record in zip(records, candidates, strict=True):
+        for record, choice in zip(records, candidates, strict=True):
             if record.reference not in own:
-                raise swept(record)
-            compared = matchable.compare(own[record.reference], of_record.read, self.settings)
+                raise swept_error(record)
+            compared = matchable.compare(own[record.reference], choice.read, self.settings)
             verifications.append(compared.others)
             similarities += compared.similarities
             neighbours[record.reference] = self._neighbours(compared.near)
             if compared.ended and not self.settings.never_flags(record):
                 ended[record.reference] = self._ended(compared.ended)
             if self.near_misses is not None:
-                found = self.near_misses.missed(own[record.reference], of_record.references, matchable)
-                if found:
-                    missed[record.reference] = found
+                near_misses = self.near_misses.missed(own[record.reference], choice.references, matchable)
+                if near_misses:
+                    missed[record.reference] = near_misses
         self.tally.verifications.add(verifications)
         self.tally.similarities.add(similarities)
         truncated = frozenset(
-            record.reference for record, of_record in zip(records, candidates, strict=True) if of_record.truncated
+            record.reference for record, choice in zip(records, candidates, strict=True) if choice.truncated
         )
         self.tally.truncated += len(truncated)
         return Neighbourhood(stored, neighbours, truncated, missed, ended)

@@ -1,8 +1,8 @@
-"""Remembers texts beyond the window: a story that keeps coming back is found however often its window has ended.
+"""Remembers texts beyond the window, to recognise a story that keeps coming back.
 
-What is remembered informs, and never decides. It is read before a batch is decided, so that a verdict says it, and
-written once the verdicts are: after a crash in between, the replay of the batch writes it. Only arrivals later than the
-last one remembered count, so that a replay counts nothing twice.
+This memory informs readers of verdicts and never decides. It is read before a batch is decided, and written once the
+verdicts are; after a crash in between, the replay of the batch writes it. Only arrivals later than the last remembered
+one count, so that a replay counts nothing twice.
 """
 
 from collections import defaultdict
@@ -21,11 +21,11 @@ from storage.records import Record
 from storage.seen import SeenChange, SeenTimes
 
 CHANGE_ROUNDS_MAX: Final = 1_000
-"""How often entries are changed again after a lost compare-and-set before a batch fails."""
+"""How often a batch retries lost compare-and-sets before it fails."""
 
 
 class RememberedTexts(NamedTuple):
-    """The versions of a batch by their text, in order of arrival, and what was remembered of each text."""
+    """The versions of a batch by text digest, in order of arrival, and the memory of each text."""
 
     records: Mapping[bytes, Sequence[Record]]
     seen: Mapping[bytes, SeenTimes | None]
@@ -36,10 +36,10 @@ NOTHING_RECALLED: Final = RememberedTexts({}, {})
 
 @dataclass(frozen=True, slots=True)
 class TextMemory:
-    """Reads and writes what is remembered of texts, for ``keep_ms`` after each was seen last; 0 for none.
+    """The memory of texts in a store. It keeps a text for ``keep_ms`` after it was last seen; 0 keeps none.
 
-    A verdict says that a text was seen before if that was longer ago than ``window_ms``: what is nearer is found by its
-    postings. Every method raises the store's errors.
+    A verdict reports only texts first seen longer than ``window_ms`` ago, because postings find the others. Every
+    method raises the store's errors.
     """
 
     store: Store
@@ -48,76 +48,77 @@ class TextMemory:
     tally: Tally
 
     def recall(self, batch: Sequence[Record]) -> RememberedTexts:
-        """Read what is remembered of the texts of these versions, replays among them."""
+        """Return the memory of the texts of these versions, replays included."""
         if not self.keep_ms:
             return NOTHING_RECALLED
         records: defaultdict[bytes, list[Record]] = defaultdict(list)
         for record in sorted(batch, key=attrgetter("arrival")):
-            # All texts without a character, and without keywords in schemes that need them, look the same.
+            # Empty texts, or texts without keywords in schemes that need them, all have the same digest.
             if record.kind != TextKind.EMPTY:
                 records[record.text_digest].append(record)
         return RememberedTexts(records, self._read(sorted(records)))
 
-    def said(self, recalled: RememberedTexts, claimed: Sequence[Record] = ()) -> dict[bytes, SeenBefore]:
-        """Return what verdicts say of versions whose text was seen earlier than their window, by reference.
+    def sightings(self, recalled: RememberedTexts, claimed: Sequence[Record] = ()) -> dict[bytes, SeenBefore]:
+        """Return the earlier sightings of versions whose text was seen before their window, by reference.
 
-        The ``claimed`` are versions of other processes that this batch settles.
+        ``claimed`` are versions of other processes that this batch settles.
         """
-        said = self._said(recalled)
+        sightings = self._sightings(recalled)
         if claimed and self.keep_ms:
             batch = [record for records in recalled.records.values() for record in records]
-            said = self._said(self.recall([*batch, *claimed])) | said
-        return said
+            sightings = self._sightings(self.recall([*batch, *claimed])) | sightings
+        return sightings
 
-    def said_of_unstored(self, records: Sequence[Record]) -> dict[bytes, SeenBefore]:
-        """Return what a verdict would say of each of these versions if it arrived alone, by reference."""
+    def sightings_of_unstored(self, records: Sequence[Record]) -> dict[bytes, SeenBefore]:
+        """Return the sightings that a verdict would report for each version if it arrived alone, by reference."""
         recalled = self.recall(records)
-        said: dict[bytes, SeenBefore] = {}
-        for digest, of_text in recalled.records.items():
-            for record in of_text:
-                said |= self._said(recalled._replace(records={digest: [record]}))
-        return said
+        sightings: dict[bytes, SeenBefore] = {}
+        for digest, versions in recalled.records.items():
+            for record in versions:
+                sightings |= self._sightings(recalled._replace(records={digest: [record]}))
+        return sightings
 
     def note(self, recalled: RememberedTexts) -> None:
-        """Remember that the texts of these versions were seen, all versions with one text at once."""
+        """Store the sightings of these texts, with one change per text."""
         seen = dict(recalled.seen)
         for _ in range(CHANGE_ROUNDS_MAX):
             changes = [
                 SeenChange(digest, before, after)
                 for digest, before in seen.items()
-                if (after := _noted_all(before, recalled.records[digest], self.keep_ms)) != before and after is not None
+                if (after := _with_sightings(before, recalled.records[digest], self.keep_ms)) != before
+                and after is not None
             ]
             if not changes:
                 return
-            done = self.store.change_seen(changes)
-            lost = [change.digest for change, is_done in zip(changes, done, strict=True) if not is_done]
+            outcome = self.store.change_seen(changes)
+            lost = [change.digest for change, is_done in zip(changes, outcome, strict=True) if not is_done]
             self.tally.lost_compare_and_sets += len(lost)
             seen = self._read(lost)
         raise StoreError(f"{len(seen)} texts lost a compare-and-set {CHANGE_ROUNDS_MAX} times in a row")
 
-    def _said(self, recalled: RememberedTexts) -> dict[bytes, SeenBefore]:
-        said = {}
+    def _sightings(self, recalled: RememberedTexts) -> dict[bytes, SeenBefore]:
+        sightings = {}
         for digest, records in recalled.records.items():
             seen = recalled.seen[digest]
             for record in records:
-                earlier = living(seen, record, self.keep_ms)
+                earlier = unexpired(seen, record, self.keep_ms)
                 if earlier is not None and earlier.first_ms < record.time_ms - self.window_ms:
-                    said[record.reference] = seen_before(earlier)
-                seen = noted(seen, record, self.keep_ms)
-        return said
+                    sightings[record.reference] = seen_before(earlier)
+                seen = with_sighting(seen, record, self.keep_ms)
+        return sightings
 
     def _read(self, digests: Sequence[bytes]) -> dict[bytes, SeenTimes | None]:
         return dict(zip(digests, self.store.seen(digests), strict=True)) if digests else {}
 
 
-def living(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes | None:
-    """Return what is remembered when a version arrives: nothing of a text that was seen last longer ago than that."""
+def unexpired(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes | None:
+    """Return the memory of a text, or None if it was last seen more than ``keep_ms`` before this version."""
     return None if seen is None or seen.last_ms < record.time_ms - keep_ms else seen
 
 
-def noted(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes:
-    """Return what is remembered of a text once this version has been seen."""
-    known = living(seen, record, keep_ms)
+def with_sighting(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes:
+    """Return the memory of a text after this version."""
+    known = unexpired(seen, record, keep_ms)
     if known is None:
         return SeenTimes(record.time_ms, record.time_ms, record.sequence, 1)
     arrival = record.time_ms, record.sequence
@@ -128,11 +129,11 @@ def noted(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenTimes:
 
 
 def seen_before(seen: SeenTimes) -> SeenBefore:
-    """Return what a verdict says."""
+    """Return a memory in the form of verdicts."""
     return SeenBefore(first=rfc3339(seen.first_ms), last=rfc3339(seen.last_ms), times=seen.times)
 
 
-def _noted_all(seen: SeenTimes | None, records: Sequence[Record], keep_ms: int) -> SeenTimes | None:
+def _with_sightings(seen: SeenTimes | None, records: Sequence[Record], keep_ms: int) -> SeenTimes | None:
     for record in records:
-        seen = noted(seen, record, keep_ms)
+        seen = with_sighting(seen, record, keep_ms)
     return seen

@@ -1,7 +1,7 @@
-"""The settings that decide verdicts, and no others: two consumers with equal settings judge alike.
+"""The settings that decide verdicts: consumers with equal settings judge alike.
 
-A store keeps the description of the settings that it was made with. It is checked whenever the store is opened, so
-that all articles in a store are judged by the same rules.
+A store keeps a description of the settings it was made with, which is checked whenever it is opened. So all articles
+in a store are judged by the same rules.
 """
 
 import hashlib
@@ -19,28 +19,28 @@ from storage.clock import MS_PER_DAY
 from storage.records import Record
 
 FACTS_DIFFERING_MIN = 3
-"""A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
+"""The fact guard lets a pair pass that differs in fewer facts, because it may be a correction."""
 
 FACTS_MISSING_MIN: Final = 4
-"""A text that lacks fewer of the other's facts than this is no frame without facts (revision 2 of the fact guard)."""
+"""A text that lacks fewer of the other's facts is not a frame without facts (revision 2 of the fact guard)."""
 
 FACTS_SHARED_OF_MORE_MIN: Final = 0.6
-"""What share of its facts the text with more has to share (revision 2 of the fact guard)."""
+"""The share of its facts that the text with more must share (revision 2 of the fact guard)."""
 
 FACTS_REVISION: Final = 2
-"""The latest revision of the fact guard, that of new stores."""
+"""The latest revision of the fact guard, which new stores get."""
 
 STRETCHES_MAX: Final = 64
-"""How often one content of an id may come back into force within the window, by default."""
+"""The default limit on how often a content of an id may come back into force within the window."""
 
 STRETCHES_LIMIT: Final = 1_000
-"""The highest ``stretches_max``: as many records may be read for one delivery."""
+"""The highest ``stretches_max``. One delivery may read this many records."""
 
 NEVER_WITH_MAX: Final = 100
-"""Sources that one rule may name; every comparison looks through them."""
+"""Limit on the sources that one rule may name; every comparison searches them."""
 
 _SHORT_DIGEST_CHARS: Final = 12
-_ADDED: Final = frozenset(
+_ADDED_LATER: Final = frozenset(
     {"facts", "facts_shared_min", "facts_revision", "extractor", "never_with", "slots", "stretches_max"}
 )
 
@@ -50,12 +50,12 @@ Conflicts = Annotated[int, Ge(0), Le(SLOTS_KEPT)]
 
 @dataclass(frozen=True, slots=True)
 class SourceRule:
-    """Exceptions for the articles of one source; None means as for all others.
+    """The exceptions for articles of one source; None stands for the general setting.
 
-    ``never_with`` names sources whose articles never repeat those of this one, and are never repeated by them: one
-    rule of the two is enough. "" names articles without a source.
+    ``never_with`` names sources whose articles and those of this one never repeat each other. It is enough if one of
+    the two rules names the other. "" stands for articles without a source.
 
-    The configuration's section is derived from this, limits included. They are not checked here.
+    The section of the configuration is derived from this, including the limits, which are not checked here.
     """
 
     similarity_min: _Share | None = None
@@ -74,7 +74,7 @@ class SourceRule:
     """Sources whose articles and those of this one never repeat each other; "" stands for articles without a source."""
 
     def __post_init__(self) -> None:
-        """Sort the names, so that settings that differ in their order alone are equal."""
+        """Sort the names, so that their order does not matter."""
         object.__setattr__(self, "never_with", tuple(sorted(set(self.never_with))))
 
 
@@ -82,10 +82,10 @@ _DEFAULT_RULE = SourceRule()
 
 
 class Thresholds(NamedTuple):
-    """What makes two articles near: the least similarity, the greatest distance in bits, what their facts must share.
+    """The thresholds for *near*: the lowest similarity, the greatest distance in bits, the shares of common facts.
 
-    The shares are of the text with fewer facts and of the one with more; 0 where the fact guard does not ask for one.
-    ``slot_conflicts_max`` is None where slots are not compared.
+    The shares are of the text with fewer facts and of the text with more; 0 demands nothing. ``slot_conflicts_max`` is
+    None if slots are not compared.
     """
 
     similarity_min: float
@@ -103,21 +103,21 @@ class JudgeSettings:
     1 where ``lane1`` is on, is near if the similarity of the sketches is at least ``similarity_min``. Without
     ``verify`` only a distance of at most ``max_distance`` is near: plain SimHash.
 
-    Lane 1 finds what shares a band and differs in at most ``one_bits_distance_max`` of the 64 one-bit minima, of which
-    unrelated texts differ in 32 ± 4.
+    Lane 1 finds texts that share a band and differ in at most ``one_bits_distance_max`` of the 64 one-bit minima.
+    Unrelated texts differ in 32 ± 4 of them.
 
     ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
-    0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the guard's rule: 1 or
-    2, of which 2 also holds back a frame without facts from its stories.
+    0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the revision of the
+    guard, 1 or 2; revision 2 also keeps a frame without facts apart from its stories.
 
-    ``slot_conflicts_max`` is the slot guard: a pair with more slots that hold different values is never near. None
-    turns it off; a number needs a scheme that has slots.
+    ``slot_conflicts_max`` is the slot guard: a pair with more conflicting slots is never near. None turns it off; a
+    number needs a scheme with slots.
 
-    ``stretches_max`` is how often one content of an id may come back into force within the window. With 0 it never
-    does: that is the rule of stores from before there was this setting.
+    ``stretches_max`` limits how often a content of an id may come back into force within the window. 0 means never,
+    which is the rule of stores older than this setting.
 
-    ``extractor`` is how bodies are read: the extractor that finds the articles of web pages, or "html", with its
-    revision; "" where bodies are text, or HTML that is read by revision 1.
+    ``extractor`` names the reader of bodies with its revision: the extractor of articles from web pages, or "html". It
+    is "" if bodies are text, or HTML read by revision 1.
     """
 
     plan: BlockPlan
@@ -152,12 +152,12 @@ class JudgeSettings:
 
     @property
     def radius(self) -> int:
-        """The number of bits of a block that may differ for the look-up to find it."""
+        """The number of bits by which a block may differ and still be looked up."""
         return self.plan.radius_for(self.max_distance)
 
     @property
     def sketched(self) -> bool:
-        """Whether sketches decide anything, and records need one."""
+        """Whether records need sketches."""
         return self.verify or self.lane1
 
     @property
@@ -170,22 +170,22 @@ class JudgeSettings:
         return self.sources.get(source, _DEFAULT_RULE)
 
     def never_flags(self, record: Record) -> bool:
-        """Return whether an article is kept whatever it repeats: by the rule of its source, or by a bank."""
+        """Return whether an article is always kept, by the rule of its source or by a bank."""
         return record.is_allowed or self.rule(record.source).flag == "never"
 
     def compares(self, a: str, b: str) -> bool:
-        """Return whether articles of these two sources, or of this one, can be near each other by the rules."""
+        """Return whether the rules allow articles of these two sources, which may be the same, to be near."""
         if a == b:
             return self.rule(a).within_source
         return b not in self.rule(a).never_with and a not in self.rule(b).never_with
 
     def never_compared(self, source: str) -> frozenset[str]:
-        """Return the sources that this one is never compared with, whichever of the two rules says so."""
+        """Return the sources that this one is never compared with, by the rule of either."""
         naming = {name for name, rule in self.sources.items() if source in rule.never_with}
         return frozenset(naming.union(self.rule(source).never_with))
 
     def thresholds_for(self, *sources: str) -> Thresholds:
-        """Return the strictest thresholds of these sources and the general ones; no fact guard with plain SimHash."""
+        """Return the strictest of the general thresholds and those of these sources; plain SimHash has no guards."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
         conflicts = [self.slot_conflicts_max]
         for rule in [self.sources[source] for source in sources if source in self.sources]:
@@ -197,45 +197,45 @@ class JudgeSettings:
                 facts_shared_min = max(facts_shared_min, rule.facts_shared_min)
             conflicts.append(rule.slot_conflicts_max)
         facts_shared_min = facts_shared_min if self.verify else 0.0
-        # Never stricter than the share of the text with fewer facts.
+        # Never stricter than the share for the text with fewer facts.
         of_more = min(FACTS_SHARED_OF_MORE_MIN, facts_shared_min) if self.facts_revision > 1 else 0.0
         limits = [limit for limit in conflicts if limit is not None]
         slot_conflicts_max = min(limits, default=None) if self.verify else None
         return Thresholds(similarity_min, max_distance, facts_shared_min, of_more, slot_conflicts_max)
 
     def describe(self) -> dict[str, Any]:
-        """Return everything that changes verdicts, by name, in JSON types.
+        """Return all settings that change verdicts, by name, in JSON types.
 
-        Settings that were added later are left out where they are off, so that settings equal those of older stores.
+        Settings added later are left out while they are off, so that the description equals that of older stores.
         """
-        rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
+        rules = {name: _without_unused(asdict(rule)) for name, rule in sorted(self.sources.items())}
         described = {setting.name: getattr(self, setting.name) for setting in fields(self)} | {
             "plan": self.plan.name,
-            "scheme": _without_off(self.scheme.parameters()),
-            "sources": {name: rule for name, rule in rules.items() if rule != _without_off(asdict(_DEFAULT_RULE))},
-            # Stores from before there were revisions have the first, and do not name it.
+            "scheme": _without_unused(self.scheme.parameters()),
+            "sources": {name: rule for name, rule in rules.items() if rule != _without_unused(asdict(_DEFAULT_RULE))},
+            # Stores older than revisions have the first one, and do not name it.
             "facts_revision": self.facts_revision if self.scheme.facts and self.facts_revision > 1 else None,
         }
-        return _without_off(described) | ({"facts_differing_min": FACTS_DIFFERING_MIN} if self.scheme.facts else {})
+        return _without_unused(described) | ({"facts_differing_min": FACTS_DIFFERING_MIN} if self.scheme.facts else {})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Return the settings of a store. Raises ValueError where this version of dupwatch cannot judge by them."""
+        """Return the settings of a store. Raises ValueError if this version of dupwatch cannot judge by them."""
         described: dict[str, Any] = json.loads(data)
         scheme = msgspec.convert(described["scheme"], Scheme)
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])
         known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
-        known = _left_out(has_facts=scheme.facts) | known
+        known = _older_defaults(has_facts=scheme.facts) | known
         plan = BlockPlan.named(described["plan"], scheme.bits)
         settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
-        # A setting that this version does not know, even one inside a rule, would decide verdicts here and be ignored.
+        # Refuse settings that this version does not know, even inside a rule: ignoring them would change verdicts.
         differing = differences(data, settings)
         if differing:
             raise ValueError("; ".join(differing))
         return settings
 
     def encode(self) -> bytes:
-        """Return the description as canonical JSON, as a store keeps it."""
+        """Return the description as canonical JSON, the form in stores."""
         return json.dumps(self.describe(), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def digest(self) -> str:
@@ -243,13 +243,13 @@ class JudgeSettings:
         return hashlib.sha256(self.encode()).hexdigest()
 
     def short_digest(self) -> str:
-        """Return the beginning of the digest, to be compared by eye."""
+        """Return the beginning of the digest, for people to compare."""
         return self.digest()[:_SHORT_DIGEST_CHARS]
 
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
-    """Return a phrase for each setting that differs between a store and ``ours``; an empty list where none does."""
-    theirs, mine = _named(stored), _named(ours.encode())
+    """Return a phrase for each setting that differs between a store and ``ours``."""
+    theirs, mine = _by_path(stored), _by_path(ours.encode())
     return [
         f"{name} is {json.dumps(theirs.get(name), ensure_ascii=False)} in the store"
         f" and {json.dumps(mine.get(name), ensure_ascii=False)} here"
@@ -258,30 +258,30 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
     ]
 
 
-def _named(encoded: bytes) -> dict[str, object]:
-    """Return the encoded settings by their place, with what older stores leave out."""
-    named = dict(_flat("", json.loads(encoded)))
-    return _left_out(has_facts=bool(named.get("scheme.facts"))) | named
+def _by_path(encoded: bytes) -> dict[str, object]:
+    """Return encoded settings by their path, with the settings that older stores leave out."""
+    named = dict(_flatten("", json.loads(encoded)))
+    return _older_defaults(has_facts=bool(named.get("scheme.facts"))) | named
 
 
-def _left_out(*, has_facts: bool) -> dict[str, int]:
-    """Return the settings that older stores leave out, as they are there."""
+def _older_defaults(*, has_facts: bool) -> dict[str, int]:
+    """Return the settings that older stores leave out, with the values that apply to them."""
     return {"stretches_max": 0} | ({"facts_revision": 1} if has_facts else {})
 
 
-def _without_off(described: dict[str, Any]) -> dict[str, Any]:
-    """Leave out settings that were added later, where they are off."""
-    return {name: value for name, value in described.items() if not _is_off(name, value)}
+def _without_unused(described: dict[str, Any]) -> dict[str, Any]:
+    """Leave out settings added later while they are off."""
+    return {name: value for name, value in described.items() if not _is_unused(name, value)}
 
 
-def _is_off(name: str, value: object) -> bool:
+def _is_unused(name: str, value: object) -> bool:
     # Where slots are compared, 0 is the usual maximum.
-    return value is None if name == "slot_conflicts_max" else not value and name in _ADDED
+    return value is None if name == "slot_conflicts_max" else not value and name in _ADDED_LATER
 
 
-def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:
+def _flatten(prefix: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _flat(f"{prefix}.{name}" if prefix else name, inner)
+            yield from _flatten(f"{prefix}.{name}" if prefix else name, inner)
     else:
         yield prefix, value

@@ -1,4 +1,4 @@
-"""What a batch is decided by, and what is decided: pure functions between reading and writing."""
+"""The facts that decide a batch, and the decisions: pure functions between reading and writing."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,10 +14,10 @@ from storage.records import Record, StoredVersion
 
 
 class Situation(NamedTuple):
-    """What a batch is decided by: its pending versions, the known copies among them, and what is near the others.
+    """The facts that decide a batch: its pending versions, the known copies among them, and the others' neighbours.
 
-    ``recalled`` is what was remembered of the texts of the batch. What verdicts say besides is by reference:
-    ``seen_before`` and ``parts``.
+    ``recalled`` has the memory of the batch's texts. ``seen_before`` and ``parts``, by reference, inform readers of the
+    verdicts and decide nothing.
     """
 
     pending: Sequence[StoredVersion]
@@ -28,7 +28,7 @@ class Situation(NamedTuple):
     parts: Mapping[bytes, tuple[Part, ...]] = MappingProxyType({})
 
     def stored(self) -> dict[bytes, StoredVersion]:
-        """Return the pending versions and the neighbours of any, by reference, as they were read last."""
+        """Return the pending versions and all neighbours, by reference, as last read."""
         near = self.near
         others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
         stored = {version.record.reference: version for version in self.pending}
@@ -47,11 +47,11 @@ class Situation(NamedTuple):
             duplicate, truncated=truncated, decided_ms=decided_ms, remarks=self._remarks(record)
         )
 
-    def without_repeats(self, decided: "BatchWrites") -> "Situation":
-        """Leave out of what verdicts say besides the versions that become duplicates with this batch."""
+    def without_repeats(self, writes: "BatchWrites") -> "Situation":
+        """Remove versions that become duplicates with this batch from the remarks of verdicts."""
         if not self.parts and not self.near.ended:
             return self
-        repeats = {each.record.reference for each in (*decided.copies, *decided.duplicates, *decided.claims)}
+        repeats = {each.record.reference for each in (*writes.copies, *writes.duplicates, *writes.claims)}
         return self._replace(
             parts={
                 reference: tuple(part for part in parts if reference_in(part.id, part.version) not in repeats)
@@ -75,7 +75,7 @@ class Situation(NamedTuple):
 
 
 class BatchWrites(NamedTuple):
-    """What to write: known copies, other duplicates and claims, in any order, and then the kept versions."""
+    """The verdicts to write: known copies, other duplicates and claims in any order, then the kept versions."""
 
     copies: Sequence[Duplicate]
     duplicates: Sequence[Duplicate]
@@ -83,21 +83,23 @@ class BatchWrites(NamedTuple):
     kept: Sequence[Record]
 
 
-def decisions_of(found: Situation, stored: Mapping[bytes, StoredVersion], never: frozenset[bytes]) -> BatchWrites:
-    """Decide the versions that are pending by ``stored``."""
+def decisions_of(
+    situation: Situation, stored: Mapping[bytes, StoredVersion], never_flagged: frozenset[bytes]
+) -> BatchWrites:
+    """Return the decisions for the versions that are pending according to ``stored``."""
     states = {reference: state_of(version) for reference, version in stored.items()}
-    copies = [copy for copy in found.copies if states[copy.record.reference] is VersionState.PENDING]
-    # Decided before the others. A crash may have left postings of a copy, but nothing may repeat or claim it.
+    copies = [copy for copy in situation.copies if states[copy.record.reference] is VersionState.PENDING]
+    # Copies come first. A crash may have left postings of one, but no version may repeat or claim it.
     states |= {copy.record.reference: VersionState.DUPLICATE for copy in copies}
-    records = [version.record for version in found.pending if version.record.reference in found.near.neighbours]
-    decisions = decide(records, _not_released(found.near.neighbours, stored), states, never)
+    records = [version.record for version in situation.pending if version.record.reference in situation.near.neighbours]
+    decisions = decide(records, _not_released(situation.near.neighbours, stored), states, never_flagged)
     return BatchWrites(copies, *decisions)
 
 
 def _not_released(
     neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, StoredVersion]
 ) -> Mapping[bytes, list[Neighbour]]:
-    """Drop pairs that a person has released since the look-up: a version that was pending then may be released now."""
+    """Drop pairs that a person has released since the look-up."""
     return {
         reference: [other for other in others if not_released(stored[reference], stored[other.record.reference])]
         for reference, others in neighbours.items()

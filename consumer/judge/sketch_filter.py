@@ -1,7 +1,7 @@
-"""Rules candidates out by their sketches alone, before their versions are read.
+"""Rules out candidates by their sketches, before their versions are read.
 
-In a large window hundreds of versions may be near an article by fingerprint and by nothing else: the sketch tells them
-apart. It is a small part of a version, and never changes: what a store knows of it for less than a read is asked first.
+In a large window hundreds of versions may be near an article by fingerprint alone, and only their sketches tell them
+apart. A sketch is small and never changes, so a store may return it for less than the cost of a read.
 """
 
 from collections import defaultdict
@@ -18,13 +18,14 @@ from storage.interface import Store
 from storage.records import Record
 
 _PAIRS_AT_ONCE: Final = 4_096
-"""As many pairs of sketches as are compared in one pass: some MiB of arrays."""
+"""Pairs of sketches compared in one pass, which takes a few MiB."""
 
 
 class FilteredCandidates(NamedTuple):
-    """For each article the candidates that may be similar enough.
+    """The candidates of each article that may be similar enough.
 
-    ``sketches_read`` is the number of sketches that the store knew, ``similarities`` has those to candidates left out.
+    ``sketches_read`` is the number of sketches that the store returned. ``similarities`` are those of the candidates
+    ruled out.
     """
 
     candidates: Sequence[Candidates]
@@ -33,12 +34,12 @@ class FilteredCandidates(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """An article by its place, and a candidate by its reference, with the sketches of both."""
+    """An article, by its place in the batch, and a candidate, by its reference, with the sketches of both."""
 
     place: int
     reference: bytes
     sketch: bytes
-    other: bytes
+    other_sketch: bytes
 
 
 def without_unlike(
@@ -48,10 +49,11 @@ def without_unlike(
     similarity_min: float,
     estimate: SketchSimilarity,
 ) -> FilteredCandidates:
-    """Leave out candidates whose sketch is less similar than ``similarity_min``, as verification would.
+    """Return the candidates without those whose sketches are less similar than ``similarity_min``.
 
-    An article that is not verified by its sketch keeps all; those that may be equal texts by their fingerprint stay.
-    The sketches of these records have one width. Raises the store's errors.
+    Verification would reject these too. Articles that are not verified by sketch keep all candidates, and candidates
+    with the same fingerprint stay, because their texts may be equal. All records have sketches of one width. Raises the
+    store's errors.
     """
     by_sketch = [place for place, record in enumerate(records) if record.kind in SKETCHED]
     references = sorted({reference for place in by_sketch for reference in candidates[place].references})
@@ -60,15 +62,14 @@ def without_unlike(
     by_reference = dict(zip(references, store.sketches(references), strict=True))
     unlike: defaultdict[int, set[bytes]] = defaultdict(set)
     similarities: list[float] = []
-    for pair, similarity in _compared(_pairs(records, candidates, by_sketch, by_reference), estimate):
+    for pair, similarity in _similarities(_pairs(records, candidates, by_sketch, by_reference), estimate):
         if similarity < similarity_min:
             unlike[pair.place].add(pair.reference)
             similarities.append(similarity)
     kept = list(candidates)
-    for place, left_out in unlike.items():
-        of_record = candidates[place]
-        kept[place] = of_record._replace(
-            references=tuple(reference for reference in of_record.references if reference not in left_out)
+    for place, dissimilar in unlike.items():
+        kept[place] = candidates[place]._replace(
+            references=tuple(reference for reference in candidates[place].references if reference not in dissimilar)
         )
     return FilteredCandidates(kept, sum(map(bool, by_reference.values())), similarities)
 
@@ -76,7 +77,7 @@ def without_unlike(
 def _pairs(
     records: Sequence[Record], candidates: Sequence[Candidates], places: Sequence[int], sketches: Mapping[bytes, bytes]
 ) -> Iterator[_Pair]:
-    """Yield the pairs that the sketches may rule out."""
+    """Yield the pairs whose sketches may rule out the candidate."""
     for place in places:
         own, same_code = records[place].sketch, candidates[place].same_code
         for reference in candidates[place].references:
@@ -84,9 +85,9 @@ def _pairs(
                 yield _Pair(place, reference, own, sketches[reference])
 
 
-def _compared(pairs: Iterator[_Pair], estimate: SketchSimilarity) -> Iterator[tuple[_Pair, float]]:
-    """Yield each pair with its similarity. Most articles have a candidate or two, so all of them share the calls."""
-    while some := list(islice(pairs, _PAIRS_AT_ONCE)):
-        ours = np.frombuffer(b"".join(pair.sketch for pair in some), np.uint8).reshape(len(some), -1)
-        theirs = np.frombuffer(b"".join(pair.other for pair in some), np.uint8).reshape(len(some), -1)
-        yield from zip(some, estimate(ours, theirs).tolist(), strict=True)
+def _similarities(pairs: Iterator[_Pair], estimate: SketchSimilarity) -> Iterator[tuple[_Pair, float]]:
+    """Yield each pair with its similarity. Most articles have one or two candidates, so articles share calls."""
+    while chunk := list(islice(pairs, _PAIRS_AT_ONCE)):
+        ours = np.frombuffer(b"".join(pair.sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)
+        theirs = np.frombuffer(b"".join(pair.other_sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)
+        yield from zip(chunk, estimate(ours, theirs).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Counts what judging costs, and what it meets, for metrics and summaries."""
+"""Counts the costs and results of judging, for metrics and summaries."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS, Histogram
 
 
 class Cost(NamedTuple):
-    """What it took to judge some batches: counts of articles and postings, and seconds."""
+    """The cost of judging: counts of articles and postings, and seconds."""
 
     versions: int
     postings_read: int
@@ -19,7 +19,7 @@ class Cost(NamedTuple):
     settle_s: float
 
     def since(self, earlier: "Cost") -> "Cost":
-        """Return what was added after ``earlier``."""
+        """Return the cost since ``earlier``."""
         return Cost(
             self.versions - earlier.versions,
             self.postings_read - earlier.postings_read,
@@ -34,10 +34,10 @@ def _of_counts() -> Histogram:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts and times since the detector was built.
+    """The counts and times of a detector or an attempt.
 
     ``candidates``, ``suspects`` and ``verifications`` are distributions over articles, ``similarities`` over the pairs
-    that were compared. ``look_up_s`` is the time spent finding; ``settle_s`` is the rest of judging, mostly writing.
+    that were compared. ``look_up_s`` is the time spent looking up; ``settle_s`` is the rest of judging, mostly writing.
     """
 
     versions: int = 0
@@ -74,21 +74,21 @@ class Tally:
     settle_s: float = 0.0
 
     def add(self, other: "Tally") -> None:
-        """Add what another tally has counted."""
+        """Add the counts and times of another tally."""
         for name in _NAMES:
-            own, more = getattr(self, name), getattr(other, name)
-            if isinstance(own, Histogram):
-                own.merge(more)
+            value, addend = getattr(self, name), getattr(other, name)
+            if isinstance(value, Histogram):
+                value.merge(addend)
             else:
-                setattr(self, name, own + more)
+                setattr(self, name, value + addend)
 
     def cost(self) -> Cost:
-        """Return the part of the tally that is compared from batch to batch."""
+        """Return the counts and times that tell the cost of a batch."""
         return Cost(self.versions, self.postings_read, self.look_up_s, self.settle_s)
 
     @contextmanager
     def looking_up(self) -> Iterator[None]:
-        """Add the time spent inside to ``look_up_s``, also where it ends with an error."""
+        """Add the time spent inside to ``look_up_s``, even after an error."""
         began_s = time.perf_counter()
         try:
             yield
@@ -97,7 +97,7 @@ class Tally:
 
     @contextmanager
     def settling(self) -> Iterator[None]:
-        """Add the time spent inside to ``settle_s``, but for what ``looking_up`` counts meanwhile."""
+        """Add the time spent inside to ``settle_s``, excluding time counted by ``looking_up``."""
         began_s, looked_up_s = time.perf_counter(), self.look_up_s
         try:
             yield
@@ -106,4 +106,4 @@ class Tally:
             self.settle_s += time.perf_counter() - began_s - looked_up_s
 
 
-_NAMES: Final = tuple(each.name for each in fields(Tally))
+_NAMES: Final = tuple(counter.name for counter in fields(Tally))

@@ -15,7 +15,7 @@ Settlement = tuple[Record, VerdictEvent]
 
 
 class SettledVerdicts(NamedTuple):
-    """The verdicts that were written, by reference, and the references of versions that another process settled."""
+    """The verdicts written, by reference, and the references of versions that another process settled first."""
 
     written: dict[bytes, VerdictEvent]
     lost: Sequence[bytes]
@@ -23,7 +23,7 @@ class SettledVerdicts(NamedTuple):
 
 @dataclass(slots=True)
 class VerdictCells:
-    """Settles versions and reads what is settled, and adds what that costs to the tally.
+    """The verdict cells of a store: settles versions, reads verdicts, and adds the cost to the tally.
 
     Every method raises the store's errors.
     """
@@ -32,16 +32,16 @@ class VerdictCells:
     tally: Tally
 
     def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> SettledVerdicts:
-        """Settle these versions by compare-and-set. A verdict that the store has already counts as written.
+        """Settle these versions by compare-and-set. A verdict that the store already has counts as written.
 
-        The postings of the records in ``removing`` are deleted with the same call.
+        The same call deletes the postings of the records in ``removing``.
         """
         if not settlements:
             self.store.remove(removing)
             return SettledVerdicts({}, ())
         outcome = self.store.settle([(record.reference, event.encoded) for record, event in settlements], removing)
         pairs = zip(settlements, outcome, strict=True)
-        written = {record.reference: event for (record, event), done in pairs if done}
+        written = {record.reference: event for (record, event), is_written in pairs if is_written}
         if len(written) == len(settlements):
             return SettledVerdicts(written, ())
         lost = [record.reference for record, _ in settlements if record.reference not in written]
@@ -49,21 +49,21 @@ class VerdictCells:
         return SettledVerdicts(written, lost)
 
     def read(self, references: Sequence[bytes]) -> dict[bytes, StoredVersion]:
-        """Return the versions under these references with their verdicts; those that are not stored are left out."""
+        """Return the stored versions under these references, with their verdicts."""
         if not references:
             return {}
         self.tally.record_reads += len(references)
         return {stored.record.reference: stored for stored in self.store.read(references) if stored is not None}
 
     def verdicts(self, references: Sequence[bytes]) -> dict[bytes, VerdictEvent]:
-        """Return the verdicts of settled versions, as they are stored."""
+        """Return the stored verdicts of settled versions."""
         return {reference: verdict_of(stored) for reference, stored in self.read(references).items()}
 
 
 def verdict_of(stored: StoredVersion) -> VerdictEvent:
-    """Return the verdict of a version that was settled, here or by another process.
+    """Return the verdict of a version that this or another process has settled.
 
-    Raises ``StoreError`` where the store has none, and ``UnreadableEvent`` for one that is damaged.
+    Raises ``StoreError`` if the store has none, and ``UnreadableEvent`` if it is damaged.
     """
     if stored.verdict is None:
         raise StoreError(f"the verdict of {stored.record.id!r} was settled, but the store has none")

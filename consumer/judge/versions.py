@@ -18,9 +18,9 @@ _ONE_BITS_BYTES = 8
 class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
-    ``stamped_ms`` is the time that its message claims, where that differs. ``feed`` and ``key`` are those of its origin
-    (``storage.records.Origin``), None where it has none. ``is_its_own`` says that the time is in the record, so that it
-    arrives at the same time whenever it is read.
+    ``stamped_ms`` is the time that its message claims, if that differs. ``feed`` and ``key`` are those of its origin
+    (``storage.records.Origin``), None if it has none. ``is_its_own`` says that the record itself has the time, so that
+    it is the same at each delivery.
     """
 
     time_ms: int
@@ -33,7 +33,7 @@ class ArrivalTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VersionBuilder:
-    """Builds versions of one scheme and plan, with band keys where ``lane1`` is on."""
+    """A builder of versions for one scheme and plan, with band keys if ``lane1`` is on."""
 
     scheme: str
     plan: BlockPlan
@@ -42,10 +42,10 @@ class VersionBuilder:
     def versions(
         self, articles: Sequence[Article], arrivals: Sequence[ArrivalTime], fingerprints: Fingerprints
     ) -> list[Version]:
-        """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
+        """Return a version of each article; the fingerprints are those of the bodies, in the same order."""
         block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
         band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
-        # Sliced from the bytes of big-endian arrays: a single number would have the byte order of the machine.
+        # Sliced from big-endian bytes, because a single number would have the byte order of the machine.
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
@@ -91,7 +91,7 @@ class VersionBuilder:
 
 
 def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[list[bytes]]:
-    """Return the keys of each text, given as uint8[n, keys, key_bytes], as bytes."""
+    """Return the keys of each text as bytes, given uint8[n, keys, key_bytes]."""
     texts, count, width = keys.shape
     packed = keys.tobytes()
     flat = [packed[start : start + width] for start in range(0, len(packed), width)]
@@ -101,8 +101,8 @@ def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[list[bytes]]:
 def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
     """Return whether a text has keys of lane 1.
 
-    Where letters are compared, so has a short one with a shingle: an equal text that is spaced otherwise may be a long
-    one, and the fingerprints of the two have nothing in common.
+    Where letters are compared, a short text with a shingle has them too: an equal text with other spaces may be long,
+    and their fingerprints have nothing in common.
     """
     if kind is TextKind.SHORT:
         return fingerprints.marked and bool(fingerprints.sketches[index].any())
@@ -117,7 +117,8 @@ def retraction_reference(article_id: str, origin: bytes) -> bytes:
 def tombstone(article_id: str, arrived_at: ArrivalTime, origin: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction.
 
-    ``origin`` makes a replay the same tombstone: its feed and position, or the name that its client gave it.
+    ``origin`` is the feed and position, or the name that the client gave the request. It makes a replay yield the same
+    tombstone.
     """
     return Tombstone(
         reference=retraction_reference(article_id, origin),

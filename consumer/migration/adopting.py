@@ -97,7 +97,7 @@ class AdoptingJudge(Detector):
             return adoption, work(adoption)
 
         adoption, answer = self.store.together(run_attempt)
-        self.keep(adoption.attempt.learned)
+        self.keep(adoption.attempt.findings)
         self.adopted.add(adoption.adopted)
         return answer
 
@@ -216,7 +216,7 @@ class _Adoption:
         uncompared = {
             version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
         }
-        adopting = self.attempt.part_search.posted(adopting)
+        adopting = self.attempt.part_search.without_common_anchors(adopting)
         stored = self.attempt.store.create(drop_spare_keys(adopting, uncompared, self.attempt.search))
         pending = [version.record for version in stored if version.verdict is None]
         events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
@@ -225,7 +225,7 @@ class _Adoption:
         tally.versions += len(adopting)
         tally.replays += len(adopting) - len(pending)
         kept = sum(_is_kept(event) for event in events.values())
-        self.attempt.learned.kept += [record for record in pending if _is_kept(events[record.reference])]
+        self.attempt.findings.kept += [record for record in pending if _is_kept(events[record.reference])]
         tally.kept += kept
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)

@@ -1,1 +1,1 @@
-"""Text for people and machines: redaction of secrets, control characters made visible, times, spans, differences."""
+"""Text for people and machines: redaction of secrets, visible control characters, times, durations, differences."""

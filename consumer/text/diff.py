@@ -1,12 +1,12 @@
 """The difference of two texts, in bounded time and memory.
 
-The result always covers both texts from end to end. Equal text at both ends costs almost nothing. The text between is
-aligned by the first of these that applies:
+The result always covers both texts from end to end. Equal text at both ends costs almost nothing. The rest is aligned
+by the first of these that applies:
 
-1. *few edits*: the greedy algorithm of Myers (1986), as long as the texts are at most ``EDITS_MAX`` tokens apart;
-2. *anchors*: runs of tokens that occur once in each text are matched, as in a patience diff;
-3. *exact*: each gap between anchors gets a longest common subsequence, bit-parallel (Hyyro 2004), the smallest gaps
-   first, until ``CELLS_MAX`` pairs of tokens have been compared. A gap beyond that is reported as not compared.
+1. *few edits*: the greedy algorithm of Myers (1986), if the texts are at most ``EDITS_MAX`` tokens apart;
+2. *anchors*: matching runs of tokens that occur once in each text, as in a patience diff;
+3. *exact*: a longest common subsequence of each gap between anchors, bit-parallel (Hyyro 2004), smallest gaps first,
+   until ``CELLS_MAX`` pairs of tokens have been compared. Gaps beyond that are reported as not compared.
 
 Decision 0038 compares this with other algorithms.
 """
@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 EDITS_MAX: Final = 150
-"""Limit on the tokens by which two texts may differ to be aligned at once; the work grows with its square."""
+"""Limit on the tokens by which two texts may differ for the first method; the work grows with its square."""
 CELLS_MAX: Final = 200_000_000
-"""Limit on pairs of tokens that are compared in all gaps: each takes an eighth of a byte and about a nanosecond."""
+"""Limit on the pairs of tokens compared in all gaps. Each takes an eighth of a byte and about a nanosecond."""
 _ANCHOR_TOKENS: Final = (24, 6)
-"""Lengths of the runs that are searched: long ones in the whole text, shorter ones in the gaps between them."""
+"""Lengths of the runs to match: long ones in the whole text, shorter ones in the gaps between them."""
 _ANCHORS_FROM_CELLS: Final = 250_000
-"""A smaller gap is aligned exactly without anchors, which takes a millisecond."""
+"""Smaller gaps are aligned exactly without anchors, in a millisecond."""
 _RUNS_SAMPLED: Final = 50_000
-"""In a longer text about this many runs are sampled."""
+"""In longer texts about this many runs are sampled."""
 _TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
 _TOKENS_MAX: Final = sys.maxunicode
 _BASE: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -41,9 +41,9 @@ Kind = Literal["equal", "changed", "moved", "not compared"]
 
 
 class Stretch(NamedTuple):
-    """A stretch of both texts that is equal in A and B, or differs. ``at_a`` and ``at_b`` are offsets in characters.
+    """A stretch of texts A and B that is equal in both, or differs. ``at_a`` and ``at_b`` are offsets in characters.
 
-    The sides of a stretch that was not compared may have text in common. Only ``moves`` makes stretches that moved.
+    A stretch that was not compared may have equal text in A and B. Only ``moves`` produces moved stretches.
     """
 
     kind: Kind
@@ -54,7 +54,7 @@ class Stretch(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """Tokens ``a0`` to ``a1`` of A beside tokens ``b0`` to ``b1`` of B."""
+    """Tokens ``a0`` to ``a1`` of A, and tokens ``b0`` to ``b1`` of B."""
 
     a0: int
     a1: int
@@ -67,7 +67,7 @@ class _Range(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """``size`` equal tokens, from ``a`` on in A and from ``b`` on in B."""
+    """A block of ``size`` equal tokens, from ``a`` on in A and from ``b`` on in B."""
 
     a: int
     b: int
@@ -75,22 +75,22 @@ class _Block(NamedTuple):
 
 
 class TextPair(NamedTuple):
-    """Two texts as strings with a character for each token, so that runs are compared at the speed of memory."""
+    """Two texts as strings with one character per token, so that runs are compared at the speed of memory."""
 
     a: str
     b: str
 
     def prefix(self, a: int, b: int, limit: int) -> int:
-        """Return the number of equal tokens from here on, up to ``limit``."""
-        return _run(limit, lambda start, end: self.a[a + start : a + end] == self.b[b + start : b + end])
+        """Return the number of equal tokens after these places, up to ``limit``."""
+        return _run_length(limit, lambda start, end: self.a[a + start : a + end] == self.b[b + start : b + end])
 
     def suffix(self, a: int, b: int, limit: int) -> int:
-        """Return the number of equal tokens before here, up to ``limit``."""
-        return _run(limit, lambda start, end: self.a[a - end : a - start] == self.b[b - end : b - start])
+        """Return the number of equal tokens before these places, up to ``limit``."""
+        return _run_length(limit, lambda start, end: self.a[a - end : a - start] == self.b[b - end : b - start])
 
 
-def _run(limit: int, is_equal: Callable[[int, int], bool]) -> int:
-    """Return how far two texts are equal, up to ``limit``: in growing steps until one differs, then by bisection."""
+def _run_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
+    """Return the length of equal text, up to ``limit``, by growing steps until one differs, then by bisection."""
     done, step = 0, _RUN_STEP
     while done < limit:
         size = min(step, limit - done)
@@ -104,11 +104,11 @@ def _run(limit: int, is_equal: Callable[[int, int], bool]) -> int:
 
 
 def difference(a: str, b: str) -> list[Stretch]:
-    """Return both texts as stretches that are equal or differ, in order; together they cover both texts."""
+    """Return stretches that are equal or differ, in order; together they cover both texts."""
     left, right = _TOKEN.findall(a), _TOKEN.findall(b)
     distinct = dict.fromkeys(left) | dict.fromkeys(right)
     if len(distinct) > _TOKENS_MAX:
-        # There are more distinct words than characters to represent them, so each character becomes a token.
+        # There are more distinct words than characters to represent them, so use characters as tokens.
         left, right = list(a), list(b)
         pair = TextPair(a, b)
     else:
@@ -119,14 +119,14 @@ def difference(a: str, b: str) -> list[Stretch]:
 
 
 def _align(pair: TextPair) -> tuple[list[_Block], set[_Range]]:
-    """Return the equal blocks in order, and the gaps between them that were not compared."""
+    """Return the equal blocks in order, and the gaps that were not compared."""
     blocks: list[_Block] = []
     whole = _trimmed(pair, _Range(0, len(pair.a), 0, len(pair.b)), blocks)
     gaps = [whole]
     if whole.cells > _ANCHORS_FROM_CELLS:
-        found = _few_edits(pair, whole)
-        if found is not None:
-            blocks += found
+        alignment = _few_edits(pair, whole)
+        if alignment is not None:
+            blocks += alignment
             gaps = []
     for size in _ANCHOR_TOKENS:
         gaps = [gap for wide in gaps for gap in _between_anchors(pair, wide, size, blocks)]
@@ -152,10 +152,10 @@ def _trimmed(pair: TextPair, wide: _Range, blocks: list[_Block]) -> _Range:
 
 
 def _few_edits(pair: TextPair, wide: _Range) -> list[_Block] | None:
-    """Return the alignment with the fewest insertions and deletions; None where it has more than ``EDITS_MAX``."""
+    """Return the alignment with the fewest insertions and deletions, None if it has more than ``EDITS_MAX``."""
     a0, a1, b0, b1 = wide
     reached = {1: 0}
-    """By diagonal (place in A minus place in B): how far in A the best path has reached."""
+    """The farthest place in A of a path, by diagonal (place in A minus place in B)."""
     trail: list[dict[int, int]] = []
     for edits in range(EDITS_MAX + 1):
         trail.append(reached)
@@ -172,11 +172,12 @@ def _few_edits(pair: TextPair, wide: _Range) -> list[_Block] | None:
             x += pair.prefix(a0 + x, b0 + y, min(a1 - a0 - x, b1 - b0 - y))
             reached[diagonal] = x
             if x == a1 - a0 and x - diagonal == b1 - b0:
-                return _walked_back(trail, wide)
+                return _backtrack(trail, wide)
     return None
 
 
-def _walked_back(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
+def _backtrack(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
+    """Return the blocks on the path that ``_few_edits`` found."""
     x, y = wide.a1 - wide.a0, wide.b1 - wide.b0
     blocks: list[_Block] = []
     for edits in range(len(trail) - 1, -1, -1):
@@ -210,7 +211,7 @@ def _between_anchors(pair: TextPair, wide: _Range, size: int, blocks: list[_Bloc
 
 
 def _anchors(pair: TextPair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where runs of ``size`` tokens begin that occur once in each text, in ascending order in both."""
+    """Yield the places of runs of ``size`` tokens that occur once in each text, ascending in both."""
     sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED
     at_a = _single_runs(pair.a[wide.a0 : wide.a1], size, sampled)
     at_b = _single_runs(pair.b[wide.b0 : wide.b1], size, sampled)
@@ -226,7 +227,7 @@ def _anchors(pair: TextPair, wide: _Range, size: int) -> Iterator[tuple[int, int
 
 
 def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Return the hashes of runs that occur once, ascending, and where they begin; one run in ``sampled`` is used."""
+    """Return the hashes of runs that occur once, ascending, and their places; one run in ``sampled`` is used."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
     count = len(codes) - size + 1
     hashes = np.zeros(count, np.uint64)
@@ -234,10 +235,10 @@ def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64]
         hashes = hashes * _BASE + codes[place : place + count]
     # The low bits of such a product depend on few of the tokens.
     hashes ^= hashes >> np.uint64(29)
-    # Which runs are looked at depends on their hashes alone, so it is the same ones in both texts.
+    # Sampling depends on hashes alone, so both texts sample the same runs.
     places = (hashes % np.uint64(sampled) == 0).nonzero()[0]
-    found, first, counts = np.unique(hashes[places], return_index=True, return_counts=True)
-    return found[counts == 1], places[first[counts == 1]]
+    distinct, first, counts = np.unique(hashes[places], return_index=True, return_counts=True)
+    return distinct[counts == 1], places[first[counts == 1]]
 
 
 def _rising(values: Sequence[int]) -> list[int]:
@@ -262,13 +263,13 @@ def _rising(values: Sequence[int]) -> list[int]:
 
 
 def _exact(pair: TextPair, gap: _Range) -> list[_Block]:
-    """Return the longest common subsequence of a gap."""
+    """Return the longest common subsequence of a gap, as blocks of one token."""
     a, b = pair.a[gap.a0 : gap.a1], pair.b[gap.b0 : gap.b1]
     if not a or not b:
         return []
-    turned = len(a) > len(b)
-    matches = _subsequence(b, a) if turned else _subsequence(a, b)
-    return [_Block(gap.a0 + (y if turned else x), gap.b0 + (x if turned else y), 1) for x, y in matches]
+    swapped = len(a) > len(b)
+    matches = _subsequence(b, a) if swapped else _subsequence(a, b)
+    return [_Block(gap.a0 + (y if swapped else x), gap.b0 + (x if swapped else y), 1) for x, y in matches]
 
 
 def _subsequence(a: str, b: str) -> Iterator[tuple[int, int]]:
@@ -299,7 +300,7 @@ def _subsequence(a: str, b: str) -> Iterator[tuple[int, int]]:
 
 
 def _masks(a: str, b: str) -> dict[str, int]:
-    """Return for each token of ``a`` the places where ``b`` has it, as bits."""
+    """Return the places of each token of ``a`` in ``b``, as bits."""
     if len(b) <= _SHORT_ROW:
         masks = dict.fromkeys(a, 0)
         for place, token in enumerate(b):
@@ -324,15 +325,15 @@ def _stretches(
 
 
 def _edges(a_end: int, b_end: int, blocks: Sequence[_Block], skipped: set[_Range]) -> Iterator[tuple[Kind, int, int]]:
-    """Yield the kind of each stretch and where it ends in A and B; adjacent blocks are one stretch."""
+    """Yield the kind of each stretch, and its ends in A and B; adjacent blocks are one stretch."""
     a = b = 0
     equal = False
     for block in (*blocks, _Block(a_end, b_end, 0)):
         if (block.a, block.b) != (a, b):
             if equal:
                 yield "equal", a, b
-            whole = _Range(a, block.a, b, block.b) in skipped
-            yield ("not compared" if whole else "changed"), block.a, block.b
+            is_skipped = _Range(a, block.a, b, block.b) in skipped
+            yield ("not compared" if is_skipped else "changed"), block.a, block.b
             equal = False
         equal = equal or bool(block.size)
         a, b = block.a + block.size, block.b + block.size

@@ -1,7 +1,7 @@
-"""Imports what needs the packages of an extra, or says how to install them.
+"""Imports modules that need the packages of an extra, or says how to install them.
 
-dupwatch is not on a package index, so the advice never asks one for it. A checkout has ``make extras``; any other
-installation came from the wheels of ``make dist``, which are all that pip may look at.
+dupwatch is not on a package index, so the advice never uses one. A checkout has ``make extras``. Any other installation
+came from the wheels of ``make dist``, so pip is limited to these.
 """
 
 import shlex
@@ -21,7 +21,7 @@ CONSOLE_PACKAGES: Final = frozenset(
 
 
 def imported(module: str, packages: frozenset[str], extra: Extra, command: str) -> ModuleType:
-    """Import a module. Raises ``ConfigError`` where one of these packages, which its extra has, is not installed."""
+    """Import and return a module. Raises ``ConfigError`` if one of these packages of the extra is not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -33,18 +33,18 @@ def imported(module: str, packages: frozenset[str], extra: Extra, command: str) 
 
 
 def install_command(extra: Extra) -> str:
-    """Return the command to type: ``make`` in the environment of a checkout, elsewhere pip.
+    """Return the command that installs an extra: ``make`` in the environment of a checkout, otherwise pip.
 
-    pip is that of the running Python, since the shell may be in another environment.
+    It is the pip of the running Python, because the shell may use another environment.
     """
     if _is_in_checkout():
-        # Not by the absolute path of the working directory, which somebody may have removed.
+        # Compares with ".", not its absolute path, because the working directory may have been removed.
         return "make extras" if _ROOT.samefile(".") else shlex.join(["make", "-C", str(_ROOT), "extras"])
     pip = [sys.executable, "-m", "pip", "install", "--no-index", "--find-links", "dist", f"dupwatch[{extra}]"]
     return f"{shlex.join(pip)}   # dist is what make dist DEPS=1 has made"
 
 
 def _is_in_checkout() -> bool:
-    """Return whether this is the environment that the Makefile next to the packages has set up."""
+    """Return whether this Python runs in the environment that the Makefile of a checkout created."""
     environment = _ROOT / ".venv"
     return (_ROOT / "Makefile").is_file() and environment.is_dir() and environment.samefile(sys.prefix)

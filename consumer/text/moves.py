@@ -1,8 +1,8 @@
-"""Finds text that moved: a passage that one place of a difference took out and another one put in, word for word.
+"""Finds moved text: a passage removed at one place of a difference and inserted at another, word for word.
 
-Runs of ``_RUN_CHARS`` characters of the text that changed are looked up by hash. The longest matches are taken, from
-the beginning of A on; no character moves twice. The work grows with the length of the texts: at most ``_PLACES_MAX``
-places of a run are compared.
+Runs of ``_RUN_CHARS`` characters of changed text are looked up by hash. The longest matches win, from the beginning of
+A; no character moves twice. The work grows with the length of the texts only, because at most ``_PLACES_MAX`` places of
+a run are compared.
 """
 
 import unicodedata
@@ -18,19 +18,19 @@ from consumer.text.diff import Kind, Stretch, TextPair
 from consumer.text.passages import run_hashes
 
 MOVED_WIDTH_MIN: Final = 40
-"""A narrower passage is a figure of speech. A letter counts one, an ideograph three: it says as much as a syllable."""
+"""Narrower passages are phrases. A letter counts one, an ideograph three, because it says as much as a syllable."""
 ISLAND_WIDTH_MAX: Final = 24
-"""Equal text no wider than this, between two changes, may be a part of a passage that moved."""
+"""Equal text between two changes, up to this width, may be part of a moved passage."""
 _WIDE: Final = 3
 _RUN_CHARS: Final = 12
 _STEP: Final = 3
-"""One run in so many of A is looked up: the shortest passage has more of them than that."""
+"""One in this many runs of A is looked up. The shortest passage has more runs."""
 _PLACES_MAX: Final = 4
-"""Places of a run in B that are compared."""
+"""Limit on the places of a run in B that are compared."""
 
 
 class TextSpan(NamedTuple):
-    """Characters from ``start`` to ``end``."""
+    """A span of characters from ``start`` to ``end``."""
 
     start: int
     end: int
@@ -42,10 +42,10 @@ class _Match(NamedTuple):
 
 
 def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches of a difference with those that moved as stretches of their own.
+    """Return the stretches of a difference with moved text as separate stretches.
 
-    A stretch of kind ``moved`` has text on one side only; the passage that it is of is on the other side elsewhere. All
-    stretches still cover both texts, in order.
+    A stretch of kind ``moved`` has text in A or B only; the other text has the same passage elsewhere. The stretches
+    still cover both texts, in order.
     """
     changed = [*_changed(stretches)]
     pair = TextPair("".join(stretch.a for stretch in stretches), "".join(stretch.b for stretch in stretches))
@@ -57,7 +57,7 @@ def with_moves(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def _changed(stretches: Sequence[Stretch]) -> Iterator[tuple[TextSpan, TextSpan]]:
-    """Yield what changed on both sides, together with the islands of equal text in it."""
+    """Yield the changed spans of both texts, including islands of equal text."""
     first: Stretch | None = None
     last: Stretch | None = None
     for stretch in stretches:
@@ -79,7 +79,7 @@ def _span_between(first: Stretch, last: Stretch) -> tuple[TextSpan, TextSpan]:
 
 
 def _matches(pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[TextSpan]) -> list[_Match]:
-    """Return the passages of A that are also in B, in what changed of both."""
+    """Return the passages in the changed spans of A that are also in those of B."""
     starts_a, starts_b = _run_starts(changed_a), _run_starts(changed_b)
     if not len(starts_a) or not len(starts_b):
         return []
@@ -91,20 +91,20 @@ def _matches(pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[
     firsts = np.searchsorted(hashes_b, hashes_a, "left")
     ends = np.minimum(np.searchsorted(hashes_b, hashes_a, "right"), firsts + _PLACES_MAX)
     known = (firsts < ends).nonzero()[0]
-    taken = _MatchSet(pair, changed_a, changed_b)
+    matches = _MatchSet(pair, changed_a, changed_b)
     for start, first, end in zip(starts_a[known].tolist(), firsts[known].tolist(), ends[known].tolist(), strict=True):
-        taken.take(start, starts_b[first:end].tolist())
-    return taken.matches
+        matches.add_longest(start, starts_b[first:end].tolist())
+    return matches.matches
 
 
 def _run_starts(spans: Sequence[TextSpan]) -> NDArray[np.intp]:
-    """Return where runs begin that lie within a span."""
+    """Return the starts of all runs within these spans."""
     starts = [np.arange(span.start, max(span.end - _RUN_CHARS + 1, span.start), dtype=np.intp) for span in spans]
     return np.concatenate(starts) if starts else np.zeros(0, np.intp)
 
 
 class _MatchSet:
-    """The matches that were found so far, of which no two overlap on either side."""
+    """The matches found so far, which do not overlap in A or B."""
 
     def __init__(self, pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[TextSpan]) -> None:
         self.matches: list[_Match] = []
@@ -114,26 +114,26 @@ class _MatchSet:
         self._looked_to = 0
         self._spans_b: list[TextSpan] = []
 
-    def take(self, at_a: int, places_b: Sequence[int]) -> None:
-        """Add the longest match around a run, if it is long enough. Runs have to come in the order of A."""
+    def add_longest(self, at_a: int, places_b: Sequence[int]) -> None:
+        """Add the longest match around a run, if it is long enough. Runs must come in the order of A."""
         if at_a < self._looked_to:
             return
         room_a = _around(self._changed_a, at_a)
         room_a = TextSpan(max(room_a.start, self.matches[-1].a.end if self.matches else 0), room_a.end)
-        found = [match for at_b in places_b if (match := self._grown(at_a, at_b, room_a)) is not None]
-        if not found:
+        candidates = [match for at_b in places_b if (match := self._grow(at_a, at_b, room_a)) is not None]
+        if not candidates:
             return
-        longest = max(found, key=lambda match: match.a.end - match.a.start)
-        # What is longer than this, and begins further on, is found by a later run of it.
+        longest = max(candidates, key=lambda match: match.a.end - match.a.start)
+        # A later run finds any longer match that begins after this.
         self._looked_to = longest.a.end - _RUN_CHARS + 1
-        match = _of_whole_words(self._pair, longest)
+        match = _trim_to_words(self._pair, longest)
         if _width(self._pair.a[match.a.start : match.a.end]) >= MOVED_WIDTH_MIN:
             self.matches.append(match)
             insort(self._spans_b, match.b)
             self._looked_to = match.a.end
 
-    def _grown(self, at_a: int, at_b: int, room_a: TextSpan) -> _Match | None:
-        """Return the longest match around a place of each text; None where that of B is taken."""
+    def _grow(self, at_a: int, at_b: int, room_a: TextSpan) -> _Match | None:
+        """Return the longest match around a place of each text, None if another match covers the place in B."""
         room_b = _around(self._changed_b, at_b)
         index = bisect_left(self._spans_b, TextSpan(at_b + 1, at_b + 1))
         start = max(room_b.start, self._spans_b[index - 1].end if index else 0)
@@ -146,12 +146,12 @@ class _MatchSet:
 
 
 def _around(spans: Sequence[TextSpan], at: int) -> TextSpan:
-    """Return the span that a place is in."""
+    """Return the span that contains a place."""
     return spans[bisect_left(spans, TextSpan(at + 1, at + 1)) - 1]
 
 
-def _of_whole_words(pair: TextPair, match: _Match) -> _Match:
-    """Return a match without the parts of words at its ends, and without spaces there."""
+def _trim_to_words(pair: TextPair, match: _Match) -> _Match:
+    """Return a match without partial words and spaces at its ends."""
     (a, a_end), (b, _) = match
     first, last = 0, a_end - a
     while first < last and (_is_cut(pair.a, a + first) or _is_cut(pair.b, b + first)):
@@ -166,11 +166,11 @@ def _of_whole_words(pair: TextPair, match: _Match) -> _Match:
 
 
 def _is_cut(text: str, at: int) -> bool:
-    """Tell whether a place is within a word."""
-    return 0 < at < len(text) and _is_of_word(text[at - 1]) and _is_of_word(text[at])
+    """Return whether a place is within a word."""
+    return 0 < at < len(text) and _is_word_char(text[at - 1]) and _is_word_char(text[at])
 
 
-def _is_of_word(char: str) -> bool:
+def _is_word_char(char: str) -> bool:
     return char.isalnum() and not _is_wide(char)
 
 
@@ -183,7 +183,7 @@ def _width(text: str) -> int:
 
 
 def _divided(stretch: Stretch, spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan]) -> Iterator[Stretch]:
-    """Yield a stretch in parts that moved, or did not."""
+    """Yield the moved and other parts of a stretch."""
     kind, at_a, a, at_b, b = stretch
     edges_a, edges_b = _edges(spans_a, at_a, len(a)), _edges(spans_b, at_b, len(b))
     if not edges_a and not edges_b:
@@ -204,7 +204,7 @@ def _divided(stretch: Stretch, spans_a: Sequence[TextSpan], spans_b: Sequence[Te
 
 
 def _equal_part(spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan], part: Stretch) -> Iterator[Stretch]:
-    """Yield equal text of which either side is, or is not, a part of a passage that moved."""
+    """Yield a part of equal text, as two stretches if it belongs to a moved passage in A or B."""
     moved_a, moved_b = _is_in(spans_a, part.at_a), _is_in(spans_b, part.at_b)
     if not moved_a and not moved_b:
         yield part
@@ -214,17 +214,17 @@ def _equal_part(spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan], part: 
 
 
 def _edges(spans: Sequence[TextSpan], at: int, size: int) -> list[int]:
-    """Return where a text of ``size`` characters from a place on is divided by spans, and its ends if it is at all."""
+    """Return the places, relative to ``at``, where spans divide ``size`` characters, and both ends; [] if none does."""
     first = max(bisect_left(spans, TextSpan(at, at)) - 1, 0)
     edges = {0, size}
-    touched = False
+    has_overlap = False
     for span in spans[first:]:
         if span.start >= at + size:
             break
         if span.end > at:
-            touched = True
+            has_overlap = True
             edges |= {edge - at for edge in span if at < edge < at + size}
-    return sorted(edges) if touched else []
+    return sorted(edges) if has_overlap else []
 
 
 def _parts(edges: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
@@ -238,7 +238,7 @@ def _is_in(spans: Sequence[TextSpan], at: int) -> bool:
 
 
 def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:
-    """Yield parts; of those between two equal ones first what A has, then what B has, each in few stretches."""
+    """Yield parts in order; between two equal ones, first the text of A, then that of B, in few stretches."""
     pending: list[Stretch] = []
     for part in parts:
         if part.kind in {"changed", "moved"}:
@@ -254,9 +254,9 @@ def _in_order(parts: Sequence[Stretch]) -> Iterator[Stretch]:
     if all(part.kind == "changed" for part in parts):
         yield from parts
         return
-    a, b = _side((part.kind, part.a) for part in parts), _side((part.kind, part.b) for part in parts)
-    # The difference may have aligned with what moved what has its equal beside it.
-    before, after = _taken_off(a, b, 0), _taken_off(a, b, -1)
+    a, b = _pieces((part.kind, part.a) for part in parts), _pieces((part.kind, part.b) for part in parts)
+    # The difference may have aligned moved text with text whose equal stands next to it.
+    before, after = _take_equal_words(a, b, 0), _take_equal_words(a, b, -1)
     at_a, at_b = parts[0].at_a, parts[0].at_b
     only_a = [(kind, text, "") for kind, text in a]
     only_b = [(kind, "", text) for kind, text in b]
@@ -266,14 +266,14 @@ def _in_order(parts: Sequence[Stretch]) -> Iterator[Stretch]:
             at_a, at_b = at_a + len(text_a), at_b + len(text_b)
 
 
-def _side(parts: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
-    """Return what one side has of some stretches, in as few pieces as there can be."""
+def _pieces(parts: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+    """Return the text of A or B in some stretches, in as few pieces as possible."""
     pieces = _grouped(part for part in parts if part[1])
-    # The space beside a passage goes with it: nobody looks for a change there.
-    beside = [{kind for kind, _ in pieces[max(index - 1, 0) : index + 2]} for index in range(len(pieces))]
+    # The space next to a moved passage counts as moved: nobody looks for a change there.
+    kinds_nearby = [{kind for kind, _ in pieces[max(index - 1, 0) : index + 2]} for index in range(len(pieces))]
     return _grouped(
         ("moved" if text.isspace() and "moved" in kinds else kind, text)
-        for (kind, text), kinds in zip(pieces, beside, strict=True)
+        for (kind, text), kinds in zip(pieces, kinds_nearby, strict=True)
     )
 
 
@@ -282,14 +282,14 @@ def _grouped(pieces: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
     return [(kind, "".join(text for _, text in group)) for kind, group in groups]
 
 
-def _taken_off(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end: Literal[0, -1]) -> str:
-    """Take equal words off the first change of both sides, or off the last one, and return them."""
+def _take_equal_words(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end: Literal[0, -1]) -> str:
+    """Remove equal words from the first change in A and B, or from the end of the last, and return them."""
     if not a or not b or not a[end][0] == b[end][0] == "changed":
         return ""
-    texts = [side[end][1][:: -1 if end else 1] for side in (a, b)]
+    texts = [pieces[end][1][:: -1 if end else 1] for pieces in (a, b)]
     size = TextPair(*texts).prefix(0, 0, min(map(len, texts)))
     while size and any(_is_cut(text, size) for text in texts):
         size -= 1
-    for side, text in zip((a, b), texts, strict=True):
-        side[end] = ("changed", text[size:][:: -1 if end else 1])
+    for pieces, text in zip((a, b), texts, strict=True):
+        pieces[end] = ("changed", text[size:][:: -1 if end else 1])
     return texts[0][:size][:: -1 if end else 1]

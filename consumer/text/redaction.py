@@ -1,9 +1,8 @@
 """Removes secrets from everything that dupwatch prints, logs and serves.
 
-A value is a secret because of the name of its setting (``is_secret``), its form (a token of dupwatch, a URL with a
-password or a token, an ``Authorization`` header), or because this process has read it as one (``remember``). Libraries
-quote the values of settings in their own ways, so texts are redacted where they leave the process, not where they are
-composed.
+A value is secret by the name of its setting (``is_secret``), by its form (a token of dupwatch, a URL with a password or
+token, an ``Authorization`` header), or because this process read it as a secret (``remember``). Libraries quote values
+of settings in their own ways, so texts are redacted where they leave the process, not where they are composed.
 """
 
 import base64
@@ -18,17 +17,17 @@ from urllib.parse import quote, unquote
 from consumer.model.errors import ConfigError
 
 HIDDEN: Final = "*****"
-TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # what all of them begin with
-"""Begins the secret of every token, so that it is recognised anywhere."""
+TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # a prefix
+"""The prefix of every token, by which tokens are recognised anywhere."""
 CHARS_MIN: Final = 6
-"""Shorter values are hidden by the names of their settings, but not searched in texts: they are parts of words."""
+"""Shorter values are hidden by the names of their settings only, because texts may contain them by chance."""
 _NAME: Final = re.compile(
     r"passw|passphrase|secret|token|credential|user\.info|\.key$|\.key\.pem$|ssl\.key|oauthbearer\.(config|extensions)",
     re.IGNORECASE,
 )
 # A password after a colon may contain slashes; hiding too much does no harm.
 _IN_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@:\"'<>]*:[^\s\"'<>]*|[^\s/?#\"'<>]*)@", re.IGNORECASE)
-# A URL that became a path lost a slash: only with user and password, since paths may contain "@" too.
+# A URL that became a path lost a slash. Only with user and password, because paths may contain "@" too.
 _IN_PATH: Final = re.compile(r"([a-z][a-z0-9+.-]*:/)(?!/)[^\s/?#@:\"'<>]*:[^\s\"'<>]*@", re.IGNORECASE)
 _IN_QUERY: Final = re.compile(
     r"([?&;][\w.-]*(?:token|secret|passw|api[_-]?key|signature|credential)[\w.-]*=)[^&;\s\"'#]+", re.IGNORECASE
@@ -36,7 +35,7 @@ _IN_QUERY: Final = re.compile(
 _IN_HEADER: Final = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer)\s+)?)[^\s'\",]+", re.IGNORECASE
 )
-# Shorter than a whole secret, since a text may have been cut.
+# Also matches cut tokens.
 _TOKEN: Final = re.compile(rf"{TOKEN_PREFIX}[0-9a-f]{{16,}}")
 _PASSWORD: Final = re.compile(r"://[^\s/?#@:]*:([^\s]*)@")
 _SEPARATOR: Final = re.compile("[=:]")
@@ -44,7 +43,7 @@ _PEM_LINE_CHARS_MIN: Final = 16
 
 
 class _SecretSet:
-    """The secrets that this process has read, and a pattern that matches any of them."""
+    """The secrets that this process has read, with a pattern that matches any of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,9 +54,9 @@ class _SecretSet:
         with self._lock:
             if not values <= self._values:
                 self._values |= values
-                # The longest first, since one may be part of another.
-                longest = sorted(self._values, key=len, reverse=True)
-                self._pattern = re.compile("|".join(map(re.escape, longest)))
+                # The longest first, because one may be part of another.
+                ordered = sorted(self._values, key=len, reverse=True)
+                self._pattern = re.compile("|".join(map(re.escape, ordered)))
 
     def clear(self) -> None:
         with self._lock:
@@ -78,55 +77,55 @@ def is_secret(name: str) -> bool:
 
 
 def redacted(text: str) -> str:
-    """Remove secrets that are recognised by their form, and those that this process has read."""
+    """Return a text without secrets recognised by their form, and those that this process has read."""
     return without_credentials(_known.hide(text))
 
 
 def without_credentials(text: str) -> str:
-    """Remove secrets that are recognised by their form."""
-    found = _TOKEN.sub(HIDDEN, text) if TOKEN_PREFIX in text else text
-    if "://" in found:
-        found = _IN_URL.sub(rf"\1{HIDDEN}@", found)
-    if ":/" in found:
-        found = _IN_PATH.sub(rf"\1{HIDDEN}@", found)
-    if "=" in found:
-        found = _IN_QUERY.sub(rf"\1{HIDDEN}", found)
-    return _IN_HEADER.sub(rf"\1{HIDDEN}", found)
+    """Return a text without secrets recognised by their form."""
+    redacted_text = _TOKEN.sub(HIDDEN, text) if TOKEN_PREFIX in text else text
+    if "://" in redacted_text:
+        redacted_text = _IN_URL.sub(rf"\1{HIDDEN}@", redacted_text)
+    if ":/" in redacted_text:
+        redacted_text = _IN_PATH.sub(rf"\1{HIDDEN}@", redacted_text)
+    if "=" in redacted_text:
+        redacted_text = _IN_QUERY.sub(rf"\1{HIDDEN}", redacted_text)
+    return _IN_HEADER.sub(rf"\1{HIDDEN}", redacted_text)
 
 
 def without_arguments(text: str, arguments: Sequence[str]) -> str:
-    """Remove secrets from a text that quotes arguments of a command line.
+    """Return a text that quotes arguments of a command line without the secrets in them.
 
     A secret is the value in ``NAME=VALUE`` or ``NAME:VALUE`` with the name of a secret setting, and the argument after
     such a name.
     """
-    hidden: dict[str, str] = {}
-    before = ""
+    replacements: dict[str, str] = {}
+    previous = ""
     for argument in arguments:
-        given = argument.removeprefix("--set=")
-        name, separator, value = _named(given)
-        if given.startswith("-"):
+        assignment = argument.removeprefix("--set=")
+        name, separator, value = _split_assignment(assignment)
+        if assignment.startswith("-"):
             # Typer quotes the name of an unknown option, never its value.
-            before = ""
-        elif is_secret(before):
-            hidden[argument], before = HIDDEN, ""
+            previous = ""
+        elif is_secret(previous):
+            replacements[argument], previous = HIDDEN, ""
         else:
             if value and is_secret(name):
-                hidden[given] = f"{name}{separator}{HIDDEN}"
-            before = "" if separator else given
-    # The longest first, since one may be part of another.
-    for secret in sorted(hidden, key=len, reverse=True):
-        text = text.replace(secret, hidden[secret])
+                replacements[assignment] = f"{name}{separator}{HIDDEN}"
+            previous = "" if separator else assignment
+    # The longest first, because one may be part of another.
+    for secret in sorted(replacements, key=len, reverse=True):
+        text = text.replace(secret, replacements[secret])
     return redacted(text)
 
 
 def remember(value: str) -> None:
-    """Remove this secret from every text from now on, in all spellings that messages use."""
+    """Redact this secret from now on, in all spellings that messages use."""
     _known.add({form for part in _parts(value) for form in _spellings(part) if len(form) >= CHARS_MIN})
 
 
 def remember_settings(settings: Mapping[str, object]) -> None:
-    """Remember the values of settings with secret names, and the passwords in the URLs of all others."""
+    """Redact the values of settings with secret names from now on, and the passwords in URLs of all others."""
     for name, value in settings.items():
         if is_secret(name):
             remember(str(value))
@@ -135,14 +134,17 @@ def remember_settings(settings: Mapping[str, object]) -> None:
 
 
 def remember_credentials(text: str) -> None:
-    """Remember the passwords of the URLs in a text; derived forms, such as a path, may no longer look like a URL."""
+    """Redact the passwords of the URLs in a text from now on, even where derived forms do not look like a URL."""
     for password in _PASSWORD.findall(text):
         remember(password)
 
 
-def with_secrets(given: Mapping[str, Any], files: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Return the settings with those from files; the ``ConfigError`` for an unreadable one names ``where``."""
-    settings: dict[str, Any] = {**given}
+def with_secrets(plain: Mapping[str, Any], files: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Return plain settings with those whose values are in files.
+
+    Raises ``ConfigError``, which names ``where``, for an unreadable file.
+    """
+    settings: dict[str, Any] = {**plain}
     for name, path in files.items():
         try:
             value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
@@ -154,18 +156,18 @@ def with_secrets(given: Mapping[str, Any], files: Mapping[str, str], where: str)
 
 
 def forget_all() -> None:
-    """Forget every secret; for tests, which run many programs in one process."""
+    """Forget every secret. For tests, which run many programs in one process."""
     _known.clear()
 
 
-def _named(argument: str) -> tuple[str, str, str]:
-    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``; only the name without a separator."""
-    found = _SEPARATOR.search(argument)
-    return (argument, "", "") if found is None else (argument[: found.start()], found[0], argument[found.end() :])
+def _split_assignment(argument: str) -> tuple[str, str, str]:
+    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``; only a name without a separator."""
+    match = _SEPARATOR.search(argument)
+    return (argument, "", "") if match is None else (argument[: match.start()], match[0], argument[match.end() :])
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yield the value and parts that may be quoted alone: a password after its user, lines of a key, list values."""
+    """Yield the value, and parts that may be quoted alone: a password after a user, lines of a key, list values."""
     yield value
     user, colon, password = value.partition(":")
     if colon and "\n" not in value:

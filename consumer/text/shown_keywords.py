@@ -1,6 +1,6 @@
-"""Chooses the keywords that people are shown; what is stored and sent stays whole.
+"""Chooses the keywords to show to people; stored and sent keywords stay complete.
 
-Keywords weigh what texts are compared by, and so include words and figures that say nothing by themselves.
+Keywords serve comparison, so they include words and figures that mean nothing on their own.
 """
 
 import re
@@ -50,17 +50,17 @@ _RUSSIAN: Final = """
 тот ту у уже хотя чего чем через что чтобы эта эти этим этих это этого этой этом этот эту я
 """
 STOP_WORDS: Final = frozenset(f"{_ENGLISH}{_CHINESE}{_ARABIC}{_RUSSIAN}".split())
-"""Words that do not tell what a text is about: English, Chinese (in simplified form), Arabic and Russian ones."""
+"""Words that do not tell what a text is about, in English, Chinese (simplified), Arabic and Russian."""
 _NUMBER: Final = re.compile(r"[1-9][0-9]{3,}|[0-9]+(\.[0-9]+%?|%)")
-"""A number as it stands in a text. Fewer figures may be a part of one: 40,000 is cut into 40 and 000."""
+"""Matches whole numbers. Fewer digits may be part of a number: 40,000 is cut into 40 and 000."""
 
 
 def shown_keywords(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the keywords that say something: neither stop words nor figures that may be fragments of a number."""
-    return tuple(word for word in words if _says_something(word))
+    """Return the keywords except stop words and figures that may be fragments of a number."""
+    return tuple(word for word in words if _is_meaningful(word))
 
 
-def _says_something(word: str) -> bool:
+def _is_meaningful(word: str) -> bool:
     if any(char.isalpha() for char in word):
         return word.casefold() not in STOP_WORDS
     return _NUMBER.fullmatch(word) is not None or not any(char.isdigit() for char in word)

@@ -1,7 +1,7 @@
-"""Writes points in time, and parses them as command lines, settings and feeds write them.
+"""Writes times, and parses times from command lines, settings and feeds.
 
-The caller decides on times without a zone: options take them as UTC, like all output; for the articles of a feed there
-is ``source.published_at_zone``.
+The caller decides about times without a zone. Options treat them as UTC, like all output; feeds have
+``source.published_at_zone``.
 """
 
 import re
@@ -31,15 +31,15 @@ _RFC_2822: Final = re.compile(
 _OFFSET: Final = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?", re.ASCII)
 _ZONES: Final = {"Z": 0, "UT": 0, "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8,
                  "PDT": -7}  # fmt: skip
-"""The zone names of RFC 2822, in hours, without CST: in feeds it is as often China's (+8) as America's (-6)."""
+"""The zone names of RFC 2822, in hours, without CST, which in feeds means China (+8) as often as America (-6)."""
 DURATION_HELP: Final = "30m, 12h or 90d"
-"""How to write a span of time on the command line, for help and errors."""
-_FORM: Final = re.compile(r"([0-9]{1,6})([mhd])")
+"""How to write a duration on the command line, for help and errors."""
+_DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse a time in ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822; the result is naive without a zone.
+    """Return a time parsed from ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822; naive without a zone.
 
     Raises ``ValueError`` for anything else.
     """
@@ -53,33 +53,33 @@ def parse_moment(text: str) -> datetime:
 
 
 def parse_zone(text: str) -> tzinfo:
-    """Parse an offset (+08:00), Z or UTC, or an IANA name (Asia/Shanghai). Raises ``ValueError``."""
+    """Return the zone of an offset (+08:00), Z, UTC, or an IANA name (Asia/Shanghai). Raises ``ValueError``."""
     if text in {"Z", "UTC"} or _OFFSET.fullmatch(text):
         return _named_zone(text)
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:
         raise ValueError(
-            f"{text!r} is not a time zone known on this machine; write an offset such as +08:00, or a name such as"
+            f"{text!r} is not a time zone that this machine knows; write an offset such as +08:00, or a name such as"
             " Asia/Shanghai"
         ) from error
 
 
 def localised(naive: datetime, zone: tzinfo) -> datetime | None:
-    """Return a local time in its zone; None in an hour that clocks there skip or repeat, since it is ambiguous."""
+    """Return a local time in its zone, None in an hour that clocks skip or repeat, because it is ambiguous."""
     moment = naive.replace(tzinfo=zone)
     return moment if moment.utcoffset() == moment.replace(fold=1).utcoffset() else None
 
 
-def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
-    """Parse the time of an option, in milliseconds since 1970; UTC without a zone. Raises ``ConfigError``.
+def option_time_ms(option: str, text: str, expected: str = "a time") -> int:
+    """Return the time of an option in milliseconds since 1970; UTC without a zone. Raises ``ConfigError``.
 
-    Times before 1970 are refused, since negative time stamps mean something else to Kafka.
+    Times before 1970 are refused, because negative timestamps mean something else to Kafka.
     """
     try:
         moment = parse_moment(text)
     except ValueError:
-        raise ConfigError(f"{option}: {text!r} is not {wanted}; write a time as {TIME_HELP}") from None
+        raise ConfigError(f"{option}: {text!r} is not {expected}; write a time as {TIME_HELP}") from None
     time_ms = since_1970_ms(moment)
     if time_ms < 0:
         raise ConfigError(f"{option}: {text!r} is before 1970; write a later time")
@@ -87,7 +87,7 @@ def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
 
 
 def day_begins_ms(day: date) -> int:
-    """Return when a day begins in UTC, in milliseconds since 1970."""
+    """Return the start of a day in UTC, in milliseconds since 1970."""
     return (day - _EPOCH.date()).days * MS_PER_DAY
 
 
@@ -98,13 +98,13 @@ def since_1970_ms(moment: datetime) -> int:
 
 
 def rfc3339(time_ms: int) -> str:
-    """Return a time in UTC with milliseconds. Raises an error for times that the calendar does not have."""
+    """Return a time as RFC 3339, in UTC with milliseconds. Raises an error for times outside the calendar."""
     moment = datetime.fromtimestamp(time_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def shown_time(time_ms: int) -> str:
-    """Return ``rfc3339`` of a time from outside, or the bare number where the calendar does not have it."""
+    """Return ``rfc3339`` of an untrusted time, or the number itself if it is outside the calendar."""
     try:
         return rfc3339(time_ms)
     except (OverflowError, ValueError, OSError):
@@ -121,13 +121,13 @@ def _named_zone(text: str) -> tzinfo:
 
 
 def option_duration(option: str, text: str) -> timedelta:
-    """Parse the span of time of an option. Raises ``ConfigError``."""
-    found = _FORM.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"{option}: {text!r} is not a span of time; write it as {DURATION_HELP}")
-    return int(found[1]) * _UNITS[found[2]]
+    """Return the duration of an option. Raises ``ConfigError``."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"{option}: {text!r} is not a duration; write it as {DURATION_HELP}")
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def shown_duration(span: timedelta) -> str:
-    """Return a span of whole days as an option has it."""
+    """Return a duration of whole days in the form of options."""
     return f"{span.days}d"

@@ -1,4 +1,4 @@
-"""Makes foreign text safe to show: it cannot control a terminal, a log or a page."""
+"""Makes foreign text safe to show, so that it cannot control a terminal, a log or a page."""
 
 import unicodedata
 from typing import Final
@@ -8,22 +8,22 @@ MARK: Final = "\ufffd"
 """Replaces a character that is not shown."""
 URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
-# Emoji and the scripts of India and Persia need them.
+# Emoji, Indic scripts and Persian need them.
 _JOINERS: Final = frozenset("\u200c\u200d")
-# Soft hyphens break lines, and marks set a direction; in one line they could reorder what a terminal shows.
+# Soft hyphens break lines, and marks set a direction. In one-line output they could reorder text on a terminal.
 _NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
 
 
 def one_line(text: str, chars_max: int) -> str:
-    """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
+    """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for unsafe ones.
 
-    Control, format and unassigned characters and line ends are not shown, except joiners.
+    Control, format and unassigned characters and line ends are unsafe, except joiners.
     """
     return _shown(cut(text, chars_max), _JOINERS)
 
 
 def paragraphs(text: str, chars_max: int) -> str:
-    """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
+    """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for unsafe ones.
 
     Line ends, tabs and format characters that scripts need stay; every line end becomes a newline.
     """
@@ -31,19 +31,19 @@ def paragraphs(text: str, chars_max: int) -> str:
     return _shown(shown, _NEEDED_IN_PARAGRAPHS)
 
 
-def escaped(text: str, chars_max: int, spared: str = "") -> str:
-    """Return at most ``chars_max`` characters of a text, with Python escapes for what is neither printable nor a space.
+def escaped(text: str, chars_max: int, allowed: str = "") -> str:
+    """Return at most ``chars_max`` characters of a text, with Python escapes for unprintable ones except spaces.
 
-    Characters in ``spared`` are left as they are.
+    Characters in ``allowed`` are not escaped.
     """
     shown = cut(text, chars_max)
     if shown.isprintable():
         return shown
-    return "".join(char if char in spared or _is_seen(char) else _escape(char) for char in shown)
+    return "".join(char if char in allowed or _is_seen(char) else _escape(char) for char in shown)
 
 
 def cut(text: str, chars_max: int) -> str:
-    """Return the first ``chars_max`` characters of a text; the last of them is an ellipsis if the text is longer."""
+    """Return a text cut to ``chars_max`` characters, with an ellipsis as the last one if it was longer."""
     return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
 
 
@@ -51,10 +51,10 @@ def safe_url(url: str) -> str | None:
     """Return the URL if it is safe to link to: http or https, with a host, and without invisible characters."""
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_web_url = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         return None
-    return url if sound and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
+    return url if is_web_url and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
 
 
 def _shown(text: str, needed: frozenset[str]) -> str:
@@ -73,10 +73,10 @@ def _escape(char: str) -> str:
 
 
 def for_terminal(data: bytes) -> bytes:
-    r"""Return lines of JSON or text with invisible characters, except newlines and tabs, as ``\uXXXX``.
+    r"""Return lines of JSON or text with invisible characters, except newlines and tabs, escaped as ``\uXXXX``.
 
-    In JSON such characters occur in strings only, so that the lines mean the same as before. Bytes that are not UTF-8
-    become ``\xXX``.
+    In JSON such characters occur only in strings, so the lines keep their meaning. Bytes that are not UTF-8 become
+    ``\xXX``.
     """
     text = data.decode(errors="backslashreplace")
     return "".join(char if char in "\n\t" or _is_seen(char) else _in_json(char) for char in text).encode()

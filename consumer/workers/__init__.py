@@ -1,4 +1,4 @@
-"""Runs the fingerprint engine, in this process or on worker processes, and loads the word files that it needs.
+"""Runs the fingerprint engine in this process or in worker processes, and loads its word files.
 
-How a fingerprint is computed is in ``fingerprint``.
+``consumer.fingerprint`` computes the fingerprints.
 """

@@ -1,4 +1,4 @@
-"""Chooses what computes fingerprints: the compiled engine where it is installed and fits, else the one in Python."""
+"""Chooses the engine that computes fingerprints: the compiled one if it is installed and fits, else that in Python."""
 
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -26,26 +26,26 @@ PYTHON: Final[EngineName] = "python"
 
 
 class ChosenEngine(NamedTuple):
-    """An engine by its name, and ``why``: its version, or why it is not the compiled one."""
+    """The name of the chosen engine, and ``why``: the version of the compiled one, or the reason against it."""
 
     name: EngineName
     why: str
 
     @property
     def described(self) -> str:
-        """The engine in words."""
+        """The name and the reason, for people."""
         return f"{self.name} ({self.why})"
 
 
-def chosen_engine(wanted: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> ChosenEngine:
-    """Choose the engine for a scheme; ``ConfigError`` where the compiled one is asked for and cannot be had."""
-    if wanted == PYTHON:
-        return ChosenEngine(PYTHON, "fingerprint.engine asks for it")
+def chosen_engine(choice: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> ChosenEngine:
+    """Return the engine for a scheme. Raises ``ConfigError`` if the compiled one is required but unusable."""
+    if choice == PYTHON:
+        return ChosenEngine(PYTHON, "fingerprint.engine selects it")
     reason = why_not(scheme, lexicon)
     if reason is None:
         return ChosenEngine(COMPILED, f"dupwatch-core {core_version()}")
-    if wanted == COMPILED:
-        raise ConfigError(f'fingerprint.engine is "compiled", but {reason}; in a checkout, make core builds it')
+    if choice == COMPILED:
+        raise ConfigError(f'fingerprint.engine is "compiled", but {reason}; in a checkout, run make core')
     return ChosenEngine(PYTHON, reason)
 
 
@@ -58,14 +58,14 @@ def built_engine(
     parts: bool,
     secret: Secret = PUBLISHED_SECRET,
 ) -> Engine:
-    """Build the engine with this name."""
+    """Return a new engine with this name."""
     if name == COMPILED:
         return CompiledFingerprinter(scheme, lexicon, sketched=sketched, parts=parts, secret=secret)
     return Fingerprinter(scheme, lexicon, sketched=sketched, parts=parts, secret=secret)
 
 
 class SerializedEngine(Engine):
-    """An engine that one thread at a time uses; the one in Python is not made for several."""
+    """An engine behind a lock, because the one in Python is not thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -90,7 +90,7 @@ class SerializedEngine(Engine):
 
 
 class BankAwareEngine(Engine):
-    """An engine that looks for the shingles of known texts in every text; ``known`` returns those that count now."""
+    """An engine that also reports the shingles of known texts; ``known`` returns the current ones."""
 
     def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:
         self._engine = engine

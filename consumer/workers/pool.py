@@ -1,4 +1,4 @@
-"""Computes fingerprints in this thread, or on others or on worker processes while the previous batch is judged."""
+"""Computes fingerprints in this thread, or in others or worker processes while the previous batch is judged."""
 
 import multiprocessing
 import os
@@ -24,41 +24,41 @@ from consumer.workers.word_files import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PIECE_CHARS_MAX = 200_000
-"""Larger batches are computed in pieces of this size, a second of work or less, so that waiting code gets its turn."""
+"""Batches are computed in pieces of at most this size, a second of work or less, so that waiting code can run."""
 _GRACE_S = 5.0
-"""How long a worker survives SIGTERM, while the parent, which got it too, finishes the current batch."""
+"""How long a worker survives SIGTERM, so that its parent, which gets it too, can finish the current batch."""
 
 
 class TimedFingerprints(NamedTuple):
-    """Fingerprints, and the time that it took to compute them."""
+    """Fingerprints, and the seconds it took to compute them."""
 
     fingerprints: Fingerprints
     work_s: float
 
 
 class Fingerprinting(Protocol):
-    """Computes fingerprints of batches, possibly ahead of their use. Called from the thread of the run."""
+    """A way to compute fingerprints of batches, possibly ahead of their use. Called from the thread of the run."""
 
     @property
     def ahead(self) -> int:
-        """How many batches should be submitted before their results are needed; 0 if nothing runs in the background."""
+        """The number of batches to submit before their results are needed; 0 if nothing runs in the background."""
         ...
 
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
-        """Start to compute a batch, with the languages that its texts declare.
+        """Start computing a batch, with the declared languages of its texts; return the future result.
 
-        Called for each batch in order. Results do not depend on the process or the batch. Raises ``Fatal``, or sets it
-        as the result, if the computation cannot be completed.
+        Called for each batch in order. Results do not depend on the process or the batch. Raises ``Fatal``, directly or
+        from the future, if the computation cannot be completed.
         """
         ...
 
     def close(self) -> None:
-        """Stop and discard unfinished batches. Called once, at the end of the run."""
+        """Stop, and discard unfinished batches. Called once, at the end of the run."""
         ...
 
 
 class InlineFingerprinting(Fingerprinting):
-    """Computes fingerprints at once in the caller's thread; ``proceed`` is called before each piece and may raise."""
+    """Fingerprinting in the caller's thread, without delay; ``proceed`` is called before each piece and may raise."""
 
     def __init__(self, engine: Engine, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing) -> None:
         self._engine = engine
@@ -75,8 +75,8 @@ class InlineFingerprinting(Fingerprinting):
         results = []
         for piece in pieces(texts):
             self._proceed()
-            results.append(_timed(self._engine, texts[piece], languages[piece]))
-        future.set_result(_joined(results))
+            results.append(_compute(self._engine, texts[piece], languages[piece]))
+        future.set_result(_join(results))
         return future
 
     @override
@@ -85,9 +85,9 @@ class InlineFingerprinting(Fingerprinting):
 
 
 class ThreadedFingerprinting(Fingerprinting):
-    """Computes fingerprints on threads that share an engine, which has to work without the interpreter lock.
+    """Fingerprinting on threads that share an engine, which must work without the interpreter lock.
 
-    ``WorkerTurned`` is reported for each finished piece, from these threads.
+    These threads report ``WorkerTurned`` for each finished piece.
     """
 
     def __init__(self, engine: Engine, workers: int, hooks: Hooks | None = None) -> None:
@@ -104,23 +104,23 @@ class ThreadedFingerprinting(Fingerprinting):
 
     @override
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
-        futures = [self._pool.submit(_timed, self._engine, texts[piece], languages[piece]) for piece in pieces(texts)]
-        return _gathered(futures, self._hooks)
+        futures = [self._pool.submit(_compute, self._engine, texts[piece], languages[piece]) for piece in pieces(texts)]
+        return _gather(futures, self._hooks)
 
     @override
     def close(self) -> None:
-        """Cancel waiting pieces; threads finish their current ones first."""
+        """Cancel waiting pieces, and wait for the current ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class ProcessFingerprinting(Fingerprinting):
-    """Computes fingerprints on spawned processes, each with a dictionary of its own (about 150 MB).
+    """Fingerprinting in spawned processes, each with its own dictionary (about 150 MB).
 
-    They are not forked: a fork would inherit the store's locks and the client libraries' threads. ``WorkerTurned`` is
-    reported for each finished piece, from a thread of the pool.
+    They are not forked, because a fork would inherit the store's locks and the threads of client libraries. A thread of
+    the pool reports ``WorkerTurned`` for each finished piece.
     """
 
-    def __init__(  # noqa: PLR0913  # what its workers are told
+    def __init__(  # noqa: PLR0913  # its workers need all of these
         self,
         scheme: Scheme,
         words: WordFiles,
@@ -156,17 +156,17 @@ class ProcessFingerprinting(Fingerprinting):
                 ]
         except BrokenProcessPool as error:
             raise _worker_died() from error
-        return _gathered(futures, self._hooks)
+        return _gather(futures, self._hooks)
 
     @override
     def close(self) -> None:
-        """Cancel waiting pieces; workers finish their current ones first."""
+        """Cancel waiting pieces, and wait for the current ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals while the first task starts the workers, until they have installed their own handlers."""
+    """Block signals while the first task starts the workers, until these have installed their handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -176,14 +176,14 @@ def _signals_blocked() -> Iterator[None]:
 
 def _worker_died() -> Fatal:
     return Fatal(
-        "a worker process ended unexpectedly, possibly out of memory; nothing of the batch was committed; start again, "
+        "a worker process ended unexpectedly, possibly out of memory; nothing of the batch was committed. Start again, "
         "with fewer workers if necessary"
     )
 
 
-def _gathered(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Future[TimedFingerprints]":
-    """Combine all pieces into one result; a lost worker becomes an error with a sentence for a person."""
-    gathered: Future[TimedFingerprints] = Future()
+def _gather(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Future[TimedFingerprints]":
+    """Return one future for all pieces; a lost worker becomes a ``Fatal`` error."""
+    combined: Future[TimedFingerprints] = Future()
     lock = threading.Lock()
     left = len(futures)
 
@@ -193,28 +193,28 @@ def _gathered(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "
         hooks.report(WorkerTurned())
         with lock:
             left -= 1
-            if left or gathered.done():
+            if left or combined.done():
                 return
             if any(future.cancelled() for future in futures):
-                gathered.cancel()
+                combined.cancel()
                 return
             error = next((error for future in futures if (error := future.exception()) is not None), None)
             if error is None:
-                gathered.set_result(_joined([future.result() for future in futures]))
+                combined.set_result(_join([future.result() for future in futures]))
             else:
-                gathered.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
+                combined.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
 
     for future in futures:
         future.add_done_callback(finish)
-    return gathered
+    return combined
 
 
 def pieces(texts: Sequence[str]) -> list[slice]:
-    """Cut a batch into pieces of one text, or of several with at most ``PIECE_CHARS_MAX`` together; at least one."""
+    """Return a batch in one or more pieces of a single text, or of several with at most ``PIECE_CHARS_MAX`` in all."""
     return chunks(texts, PIECE_CHARS_MAX)
 
 
-def _joined(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
+def _join(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
     if len(results) == 1:
         return results[0]
     fingerprints = joined([result.fingerprints for result in results])
@@ -227,12 +227,12 @@ _worker: Fingerprinter | None = None
 def _start_worker(
     scheme: Scheme,
     words: WordFiles,
-    sketched: bool,  # noqa: FBT001  # by place, from a pool
+    sketched: bool,  # noqa: FBT001  # a pool passes arguments by position
     parts: bool,  # noqa: FBT001
     secret: Secret,
 ) -> None:
-    global _worker  # noqa: PLW0603  # a pool's initializer has no other way to pass its result to later calls
-    # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
+    global _worker  # noqa: PLW0603  # a pool's initializer can pass its result to later calls only in a global
+    # Ctrl-C and a supervisor's SIGTERM go to the whole group, but the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end_later)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -248,7 +248,7 @@ def _end_later(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent ends: after a SIGKILL of the parent it would wait for work for ever."""
+    """End this worker when its parent ends; after a SIGKILL of the parent it would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -258,10 +258,10 @@ def _end_with_parent() -> None:
 def _fingerprint(texts: list[str], languages: list[str]) -> TimedFingerprints:
     if _worker is None:
         raise RuntimeError("a worker was called before it was initialised")
-    return _timed(_worker, texts, languages)
+    return _compute(_worker, texts, languages)
 
 
-def _timed(engine: Engine, texts: Sequence[str], languages: Sequence[str]) -> TimedFingerprints:
+def _compute(engine: Engine, texts: Sequence[str], languages: Sequence[str]) -> TimedFingerprints:
     began_s = time.perf_counter()
     fingerprints = engine.fingerprint(texts, languages)
     return TimedFingerprints(fingerprints, time.perf_counter() - began_s)

@@ -1,4 +1,4 @@
-"""Loads the word tables of the jieba package, without importing it (slow, with warnings), and the user's own files."""
+"""Loads the user's word files and the tables of jieba, without importing jieba, which is slow and emits warnings."""
 
 import hashlib
 import math
@@ -26,7 +26,7 @@ from consumer.fingerprint import (
     normalise,
 )
 
-# The default of jieba.analyse.TFIDF, which is in its code, not in a file.
+# The default of jieba.analyse.TFIDF, which exists only in its code.
 STOP_WORDS: Final = frozenset(
     {
         *("the", "of", "is", "and", "to", "in", "that", "we", "for", "an", "are", "by", "be", "as", "on", "with"),
@@ -38,7 +38,7 @@ _CHINESE: Final = Path(__file__).with_name("traditional_chinese.tsv")
 """OpenCC's tables for tw2sp, version 1.4.2, normalised (NOTICE)."""
 _LETTERS: Final = Path(__file__).with_name("letters.tsv")
 _DECORATIONS: Final = Path(__file__).with_name("decorations.tsv")
-# Everything that decides how jieba splits and weighs: dictionary, HMM, IDF.
+# Everything by which jieba splits and weighs words: dictionary, HMM, IDF.
 _DICTIONARY: Final = "dict.txt"
 _FILES: Final = (
     _DICTIONARY,
@@ -53,7 +53,7 @@ _FREQUENCY_MAX: Final = 10**9
 
 
 class WordFiles(NamedTuple):
-    """The user's own files, None for jieba's. Worker processes build their lexicon from them."""
+    """The user's word files, None for jieba's. Worker processes build their lexicon from them."""
 
     dictionary: Path | None = None
     stop_words: Path | None = None
@@ -61,11 +61,11 @@ class WordFiles(NamedTuple):
 
 
 def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:
-    """Digest jieba's IDF table, dictionary, HMM and stop words; the table is read when the first word is weighed.
+    """Return the lexicon of jieba with the user's files; the IDF table is read when the first word is weighed.
 
-    ``dictionary`` adds words to jieba's: on each line a word, a frequency and a tag, of which the last two may be left
-    out and the tag is ignored. ``stop_words`` (one per line) and ``idf`` (a word and a number per line) replace
-    jieba's. Blank lines and the order of lines do not matter.
+    ``dictionary`` adds words to jieba's: on each line a word, and optionally a frequency and a tag, which is ignored.
+    ``stop_words`` (one per line) and ``idf`` (a word and a number per line) replace jieba's. Blank lines and the order
+    of lines do not matter.
 
     Raises ``ModuleNotFoundError`` if jieba is not installed, ``OSError`` if a file cannot be read, and ``ValueError``
     with file and line if one of the user's files is invalid.
@@ -76,7 +76,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
     hasher.update("\n".join(sorted(stopped)).encode())
     own_words = () if dictionary is None else _own_words(dictionary)
     weights = None if idf is None else _idf(idf)
-    # The user's own files come last, so that the digest is the default one without them.
+    # The user's files come last, so that without them the digest is the default one.
     if weights is not None:
         hasher.update(_section("idf", [f"{word} {weight!r}" for word, weight in sorted(weights.items())]))
     if dictionary is not None:
@@ -96,7 +96,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
 
 
 def _median(weights: Mapping[str, float]) -> float:
-    """Return the median, of an even number of values the greater one of the two in the middle."""
+    """Return the median; of an even number of values, the greater of the middle two."""
     values = np.fromiter(weights.values(), np.float64, len(weights))
     return float(np.partition(values, len(values) // 2)[len(values) // 2])
 
@@ -105,7 +105,7 @@ def _section(name: str, lines: list[str]) -> bytes:
     return "\n".join(["", f"{name} {len(lines)}", *lines]).encode()
 
 
-# The files of a package do not change during a process: they are digested once, and the table is built once.
+# The files of a package do not change while a process runs, so each is read once.
 @cache
 def _jieba_hasher(folder: Path) -> hashlib.blake2b:
     hasher = hashlib.blake2b(digest_size=16)
@@ -119,10 +119,10 @@ def _jieba_hasher(folder: Path) -> hashlib.blake2b:
 @cache
 def _jieba_table(folder: Path) -> IdfTable:
     weights: dict[str, float] = {}
-    # The 270,132 lines have only 3,328 different numbers.
+    # Cached because the 270,132 lines have only 3,328 different numbers.
     number = cache(float)
     with (folder / _IDF).open("rb") as file:
-        # Splitting the whole file would take 40 MB more for a moment, and longer than reading it.
+        # In pieces, because splitting the whole file is slower and takes 40 MB more.
         while piece := file.read(_IDF_PIECE_BYTES) + file.readline():
             fields = iter(piece.decode().split())
             weights.update(zip(fields, map(number, fields), strict=True))
@@ -131,7 +131,7 @@ def _jieba_table(folder: Path) -> IdfTable:
 
 @cache
 def _names(folder: Path) -> frozenset[str]:
-    """Read the names of places, persons and institutions from jieba's dictionary: on each line word, frequency, tag."""
+    """Return the names of places, persons and institutions in jieba's dictionary, by the tag on each line."""
     lines = (line.split() for line in (folder / _DICTIONARY).read_text(encoding="utf-8").splitlines())
     tags = {word: tag for word, _, tag in lines}
     return frozenset(word for word, tag in tags.items() if tag.startswith(NAME_TAGS) and CUT_WHOLE.fullmatch(word))
@@ -139,7 +139,7 @@ def _names(folder: Path) -> frozenset[str]:
 
 @cache
 def _chinese_tables() -> ChineseTables:
-    """Read the tables for folding traditional Chinese: on each line a step, a phrase or character, and its form."""
+    """Return the tables for folding traditional Chinese; each line has a step, a phrase or character, and its form."""
     content = _CHINESE.read_bytes()
     steps: tuple[dict[str, str], dict[str, str]] = ({}, {})
     for line in content.decode().splitlines():
@@ -169,12 +169,12 @@ def _decoration_lists() -> DecorationLists:
 
 def _stop_words(path: Path) -> frozenset[str]:
     """Return stop words both as written and normalised, so that every scheme finds them."""
-    found: set[str] = set()
+    stop_words: set[str] = set()
     for number, line in _lines(path):
         if len(line.split()) != 1:
             raise ValueError(f"{path}, line {number}: expected one stop word, not {line!r}")
-        found |= {line.lower(), normalise(line)}
-    return frozenset(found - {""})
+        stop_words |= {line.lower(), normalise(line)}
+    return frozenset(stop_words - {""})
 
 
 def _idf(path: Path) -> dict[str, float]:
@@ -204,7 +204,7 @@ def _number(text: str) -> float:
 
 def _own_words(path: Path) -> tuple[OwnWord, ...]:
     """Return own words both as written and normalised, so that every scheme finds them, in order of code points."""
-    found: dict[str, OwnWord] = {}
+    own_words: dict[str, OwnWord] = {}
     for number, line in _lines(path):
         where = f"{path}, line {number}"
         word, *rest = line.split()
@@ -215,14 +215,14 @@ def _own_words(path: Path) -> tuple[OwnWord, ...]:
             )
         own = OwnWord(word, _frequency(rest, where))
         for form in {word, normalise(word)}:
-            if form in found:
+            if form in own_words:
                 raise ValueError(f"{where}: {form!r} is already on an earlier line")
-            found[form] = own._replace(word=form)
-    return tuple(found[form] for form in sorted(found))
+            own_words[form] = own._replace(word=form)
+    return tuple(own_words[form] for form in sorted(own_words))
 
 
 def _frequency(rest: list[str], where: str) -> int | None:
-    """Return the frequency of a word, which may be followed by a tag; both are optional."""
+    """Return the frequency after a word, None without one; an optional tag may follow."""
     is_number = bool(rest) and re.fullmatch("[0-9]+", rest[0]) is not None
     tags = rest[1:] if is_number else rest
     if len(tags) > 1 or any(re.fullmatch("[a-zA-Z]+", tag) is None for tag in tags):
@@ -236,7 +236,7 @@ def _frequency(rest: list[str], where: str) -> int | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, stripped, with their numbers; a byte order mark is ignored."""
+    """Yield the number and stripped text of each line that is not blank; a byte order mark is ignored."""
     for number, raw in enumerate(path.read_bytes().removeprefix(BOM_UTF8).split(b"\n"), 1):
         try:
             line = raw.decode().strip()

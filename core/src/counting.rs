@@ -1,4 +1,4 @@
-//! Counts the words of a text: each distinct word once, with how often it occurs.
+//! Counts the words of a text: each distinct word with its number of occurrences.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -7,34 +7,34 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::words::{self, Cutter, WordId};
 
-/// A distinct word of a text: where it stands first, and how often it occurs.
+/// A distinct word of a text: its first place, and its number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// Its place in the text, in characters.
     pub range: Range<usize>,
     /// Its number, if jieba knows it.
     pub id: Option<WordId>,
-    /// How often it occurs.
+    /// Its number of occurrences.
     pub count: u32,
 }
 
-/// Memory for more different words than this is given back.
+/// Memory for more distinct words than this is freed.
 const KEPT_WORDS_MAX: usize = 1 << 13;
 
-/// Memory that one text after the other uses.
+/// Memory that is reused from text to text.
 #[derive(Debug, Default)]
 pub struct Counter {
     cutting: words::Scratch,
-    /// With a seed by chance: whoever writes a text could choose words that collide under a known one.
+    /// Randomly seeded, because an author could choose words that collide under a known seed.
     hashing: DefaultHashBuilder,
     table: HashTable<usize>,
     counted: Vec<Counted>,
 }
 
 impl Counter {
-    /// Count the words of at least this many characters, in the order in which they occur first.
+    /// Count the words of at least this many characters, in order of first occurrence.
     ///
-    /// `each` gets every one of them, as often as it occurs.
+    /// `each` gets every occurrence.
     pub fn count(
         &mut self,
         text: &[char],

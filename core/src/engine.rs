@@ -1,4 +1,4 @@
-//! The engine: a text in, its fingerprint, sketch and evidence out.
+//! The engine, which turns a text into its fingerprint, sketch and evidence.
 
 use std::ops::Range;
 
@@ -22,28 +22,28 @@ pub const DIGEST_BYTES: usize = 16;
 const KEPT_UTF8_BYTES_MAX: usize = 1 << 18;
 const KEPT_KEYWORDS_MAX: usize = 1 << 13;
 
-/// What the engine finds out about a text; `consumer.fingerprint.Fingerprints` says what each means.
+/// The results for a text; `consumer.fingerprint.Fingerprints` explains each.
 #[derive(Debug)]
 pub struct Fingerprint {
-    /// The fingerprint, the most significant word first; those of 64 bits have the first alone.
+    /// The fingerprint, the most significant word first; 64 bits use only the first word.
     pub code: [u64; 2],
-    /// Minima of shingles, and what is folded from them.
+    /// The sketch, one-bit minima and bands, from the minima of shingles.
     pub sketch: Sketch,
     /// The heaviest keywords with their weights.
     pub keywords: Vec<(String, f64)>,
-    /// How the text can be matched.
+    /// The way in which the text is matched.
     pub kind: Kind,
     /// The number of distinct keywords.
     pub keyword_count: usize,
-    /// The digest of the text that is compared.
+    /// The digest of the compared form.
     pub text_digest: [u8; DIGEST_BYTES],
     /// The digest of the normalised text.
     pub written_digest: [u8; DIGEST_BYTES],
     /// The packed facts or slots, empty if the scheme has neither.
     pub facts: Vec<u8>,
-    /// The anchors and the sample, empty if they are not wanted.
+    /// The anchors and the sample, empty unless requested.
     pub parts: Parts,
-    /// The packed hashes of known shingles, empty if no set of them is given.
+    /// The packed hashes of known shingles, empty without a set of them.
     pub known_shingles: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ pub struct Engine {
     shingling: OfLetters,
 }
 
-/// Memory that one text after the other uses.
+/// Memory that is reused from text to text.
 #[derive(Debug, Default)]
 pub struct Scratch {
     counter: Counter,
@@ -66,7 +66,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Free what only a text far longer than others needed.
+    /// Free the memory that only an exceptionally long text needed.
     fn give_back(&mut self) {
         self.utf8.truncate(KEPT_UTF8_BYTES_MAX);
         self.utf8.shrink_to(KEPT_UTF8_BYTES_MAX);
@@ -77,7 +77,7 @@ impl Scratch {
     }
 }
 
-/// A word that counts, by its place among the counted ones.
+/// A word that counts, by its place among the counted words.
 #[derive(Clone, Copy, Debug)]
 struct Keyword {
     word: usize,
@@ -86,7 +86,7 @@ struct Keyword {
 }
 
 impl Engine {
-    /// Put an engine together. `shingling` counts where letters are compared.
+    /// Build an engine. Only schemes that compare letters use `shingling`.
     #[must_use]
     pub const fn new(definition: Definition, parameters: Parameters, lexicon: Lexicon, shingling: OfLetters) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Engine {
         &self.parameters
     }
 
-    /// Fingerprint a text without surrogates that declares this language, "" for none; find which shingles are known.
+    /// Return the results for a text without surrogates. It declares this language, "" for none.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Engine {
         })
     }
 
-    /// The packed smallest hashes of a text's shingles; the text is as above.
+    /// Return the packed smallest hashes of a text's shingles; the text is as above.
     #[must_use]
     pub fn smallest_shingles(&self, written: &str, language: &str) -> Vec<u8> {
         let forms = Forms::of(written, &self.definition, &self.parameters);
@@ -181,7 +181,7 @@ impl Engine {
         known::smallest_shingles(&words(forms.shingled(), language))
     }
 
-    /// Compute what is wanted of all that shingles are for.
+    /// Compute the requested results from shingles.
     fn by_shingles(&self, text: &[char], language: &str, known: Option<&KnownShingles>) -> (Sketch, Parts, Vec<u8>) {
         if self.definition.compares_letters() {
             return self.of_shingles(&self.letters(text), known);
@@ -189,7 +189,7 @@ impl Engine {
         self.of_shingles(&words(text, language), known)
     }
 
-    /// The same; the text is read once.
+    /// The same for a text of words or of letters, which is read once.
     fn of_shingles(&self, text: &impl Shingled, known: Option<&KnownShingles>) -> (Sketch, Parts, Vec<u8>) {
         let Some(known) = known else {
             let (sketch, parts) = self.sketch_and_parts(text, &mut ());
@@ -200,7 +200,7 @@ impl Engine {
         (sketch, parts, hits.packed())
     }
 
-    /// Compute the sketch and the parts as far as they are wanted; `along` reads the same text.
+    /// Compute the sketch and the parts if requested; `along` reads the same text.
     fn sketch_and_parts<R: Reader>(&self, text: &impl Shingled, along: &mut R) -> (Sketch, Parts) {
         let Parameters {
             layout,
@@ -259,9 +259,9 @@ impl Engine {
         facts::packed(written, compared, unknown, self.definition.compares_letters())
     }
 
-    /// The fingerprint; in schemes for every script, that of a text without keywords is from its digest.
+    /// Return the fingerprint. In schemes for every script, that of a text without keywords is from its digest.
     ///
-    /// Where letters are compared, so is that of any short text.
+    /// Where letters are compared, this holds for all short texts.
     fn code(
         &self,
         keywords: &[Keyword],
@@ -280,7 +280,7 @@ impl Engine {
     fn kind(&self, keyword_count: usize, filled_bins: usize, forms: &Forms) -> Kind {
         let short_max = self.parameters.short_keywords_max;
         if self.definition.compares_letters() {
-            // What has words of symbols, and no letter, is compared by equality alone.
+            // Texts without a letter, even with words of symbols, are compared by equality alone.
             let counting = if forms.shingled().is_empty() { 0 } else { keyword_count };
             Kind::in_every_script(counting, short_max, filled_bins, forms.text(), LETTERS_BINS_MIN)
         } else if self.definition.every_script() {
@@ -300,7 +300,7 @@ impl Engine {
         let kept = self.parameters.keywords_kept;
         let weighed = as_weighed(keywords, counted, read);
         let chosen = evidence::evidence(&weighed, kept);
-        // Also where all keywords are too long.
+        // Also if all keywords are too long.
         if chosen.is_empty() && self.definition.every_script() {
             return evidence::runs(compared, kept);
         }
@@ -318,7 +318,7 @@ fn words<'a>(text: &'a [char], language: &str) -> TextOfWords<'a> {
     }
 }
 
-/// Leave only the heaviest keywords.
+/// Keep only the heaviest keywords.
 fn keep_heaviest(keywords: &mut Vec<Keyword>, most: usize, read: &[char], counted: &[Counted]) {
     if keywords.len() > most {
         let chosen = evidence::heaviest(&as_weighed(keywords, counted, read), Some(most));
@@ -336,7 +336,7 @@ fn as_weighed<'a>(keywords: &[Keyword], counted: &[Counted], read: &'a [char]) -
         .collect()
 }
 
-/// The digest of a text's UTF-8; `utf8` is memory to encode it in.
+/// Return the digest of a text's UTF-8; `utf8` is memory for encoding.
 fn digest(text: &[char], utf8: &mut Vec<u8>) -> [u8; DIGEST_BYTES] {
     Blake2b::<U16>::digest(encode(text, utf8)).into()
 }

@@ -1,17 +1,17 @@
-//! How a text can be matched, and which of its keywords go along as evidence for people.
+//! Decides how a text is matched, and chooses its evidence for people.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use crate::unicode::{is_decimal, is_word};
 
-/// Longer keywords are no evidence, which goes into every record: a word can be as long as its text.
+/// Longer keywords are not evidence: it goes into every record, and a word can be as long as its text.
 const EVIDENCE_CHARS_MAX: usize = 64;
-/// A text has enough shingles where they fall into so many of the 256 bins: it has about 120 different ones.
+/// A text with shingles in at least this many of the 256 bins, about 120 different ones, is matched by its sketch.
 pub const SHINGLED_BINS_MIN: usize = 96;
-/// The same where letters are compared: about 74 different ones.
+/// The same where letters are compared: about 74 different shingles.
 pub const LETTERS_BINS_MIN: usize = 64;
-/// Marks that are no word characters, but belong to the letters before them.
+/// Marks that are not word characters, but belong to the letters before them.
 const MARKS: [RangeInclusive<char>; 6] = [
     '\u{300}'..='\u{36f}',
     '\u{591}'..='\u{5bd}',
@@ -21,7 +21,7 @@ const MARKS: [RangeInclusive<char>; 6] = [
     '\u{1780}'..='\u{17d3}',
 ];
 
-/// How a text can be matched: `TextKind` of `consumer/fingerprint/text_kinds.py`.
+/// The way in which a text is matched: `TextKind` of `consumer/fingerprint/text_kinds.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -31,7 +31,7 @@ pub enum Kind {
     Short = 1,
     /// Matched by fingerprint and sketch.
     Long = 2,
-    /// Too few keywords, but enough shingles: matched by its sketch, with any long text.
+    /// Too few keywords, but enough shingles: matched by sketch, also with long texts.
     Shingled = 3,
 }
 
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a text that may have no keywords: by its shingles, and whether it has any character.
+    /// The kind of a text by its keywords, its shingles, and whether it has any character.
     #[must_use]
     pub const fn in_every_script(
         keywords: usize,
@@ -78,25 +78,25 @@ pub struct Weighed<'a> {
     pub weight: f64,
 }
 
-/// The places of the heaviest keywords, heaviest first, then by code points: at most so many, all without a limit.
+/// The places of the heaviest keywords, heaviest first, then by code points; all of them without a limit.
 #[must_use]
 pub fn heaviest(keywords: &[Weighed<'_>], most: Option<usize>) -> Vec<usize> {
     ranked((0..keywords.len()).collect(), keywords, most)
 }
 
-/// The same of the keywords with at most 64 characters.
+/// The same for keywords of at most 64 characters.
 #[must_use]
 pub fn evidence(keywords: &[Weighed<'_>], most: Option<usize>) -> Vec<usize> {
     let is_kept = |&place: &usize| keywords[place].word.len() <= EVIDENCE_CHARS_MAX;
     ranked((0..keywords.len()).filter(is_kept).collect(), keywords, most)
 }
 
-/// The runs of letters and marks that occur most often in a text, with their counts, without those over 64 characters.
+/// The most frequent runs of letters and marks in a text, of at most 64 characters, with their counts.
 ///
 /// They are in the order of [`heaviest`]. A run is `[^\W\d_](?:[^\W\d_]|[marks])*`.
 #[must_use]
 pub fn runs(text: &[char], most: Option<usize>) -> Vec<(String, f64)> {
-    // Not a faster hash: whoever writes the text could choose runs that collide.
+    // Not a faster hash, because an author could choose runs that collide.
     let mut counts: HashMap<&[char], u32> = HashMap::new();
     let mut rest = text;
     while let Some(start) = rest.iter().position(|&character| is_of_run(character)) {
@@ -129,7 +129,7 @@ fn ranked(mut places: Vec<usize>, keywords: &[Weighed<'_>], most: Option<usize>)
     };
     let most = most.unwrap_or(usize::MAX);
     if most < places.len() {
-        // Only those that are kept need sorting.
+        // Sort only the runs to keep.
         places.select_nth_unstable_by(most, order);
         places.truncate(most);
     }

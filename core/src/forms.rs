@@ -1,4 +1,4 @@
-//! The forms of a text that a scheme computes from: one for each of its uses.
+//! The forms of a text from which a scheme computes: one for each use.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::normalise::{Normalised, as_written};
 use crate::scheme::{Definition, Parameters, Reading};
 use crate::{equality, letters, simplified};
 
-/// The forms of a text. In schemes that know no others all are the normalised text, which is here once.
+/// The forms of a text. In older schemes all are the normalised text, which is stored once.
 #[derive(Debug)]
 pub struct Forms {
     written: Vec<char>,
@@ -37,7 +37,7 @@ impl Forms {
     fn of_letters(text: &str, normalised: Normalised, parameters: &Parameters) -> Self {
         let letters::Found { letters, seen } = letters::letters(text, &normalised.form, parameters.decorations);
         let equality::Forms { read, compact } = equality::forms(text, &normalised, seen);
-        // Most texts stay as they are: to see that takes less than a second digest.
+        // Most texts do not change, and comparing is cheaper than a second digest.
         let read = match read {
             Cow::Owned(read) if read != normalised.form => Some(read),
             _ => None,
@@ -57,25 +57,25 @@ impl Forms {
         &self.written
     }
 
-    /// What is split into words.
+    /// The form for splitting into words.
     #[must_use]
     pub fn words(&self) -> &[char] {
         self.words.as_deref().unwrap_or_else(|| self.text())
     }
 
-    /// What facts and evidence are of; a text is empty where this is.
+    /// The form for facts and evidence; a text counts as empty if this is.
     #[must_use]
     pub fn text(&self) -> &[char] {
         self.text.as_deref().unwrap_or(&self.written)
     }
 
-    /// What the text digest is of, `None` where it is the normalised text.
+    /// The form for the text digest, `None` if it is the normalised text.
     #[must_use]
     pub fn compared(&self) -> Option<&[char]> {
         self.compared.as_deref().or(self.text.as_deref())
     }
 
-    /// What shingles are of.
+    /// The form for shingles.
     #[must_use]
     pub fn shingled(&self) -> &[char] {
         self.shingled.as_deref().unwrap_or_else(|| self.text())

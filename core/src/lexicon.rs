@@ -11,13 +11,13 @@ use crate::words::{Cutter, WordId, Words};
 pub struct OwnIdf {
     /// By word.
     pub weights: FxHashMap<Box<[char]>, f64>,
-    /// That of unknown words.
+    /// The median, which applies to unknown words.
     pub median: f64,
     /// The correctly rounded mean.
     pub mean: f64,
 }
 
-/// What splits texts, and says which words count and what they weigh.
+/// The tokenizer, and the words that count with their weights.
 #[derive(Debug)]
 pub struct Lexicon {
     /// Splits texts into words.
@@ -50,7 +50,7 @@ impl Lexicon {
             && (!definition.letter_or_digit || word.iter().any(|&letter| is_letter_or_number(letter)))
     }
 
-    /// What an occurrence of a word weighs in a scheme; `id` is the word's own, if jieba knows it.
+    /// The weight of an occurrence of a word in a scheme; `id` is the number of the word, if jieba knows it.
     #[must_use]
     pub fn factor(&self, word: &[char], id: Option<WordId>, weighting: Weighting) -> f64 {
         let unknown = match weighting {
@@ -73,7 +73,7 @@ impl Lexicon {
         }
     }
 
-    /// Whether jieba's dictionary calls a word the name of a place, a person or an institution.
+    /// Whether a word is the name of a place, person or institution in jieba's dictionary.
     #[must_use]
     pub fn is_name(&self, id: Option<WordId>) -> bool {
         id.is_some_and(|known| self.words.is_name(known))

@@ -1,4 +1,4 @@
-//! From text to fingerprint, sketch and index keys: what `consumer/fingerprint` defines, compiled.
+//! The compiled engine: the steps of `consumer/fingerprint` from a text to its fingerprint, sketch and index keys.
 //!
 //! ```text
 //! text ──▶ normalise ──▶ forms ──▶ words ──▶ features ──▶ summing ──▶ fingerprint

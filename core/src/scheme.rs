@@ -3,53 +3,53 @@
 use crate::hashes::WordHash;
 use crate::sketch::Layout;
 
-/// The form of a text that is split into words; sketch and text digest are never of the text as written.
+/// The form of a text that is split into words. Sketches and text digests never use the text as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The text that is compared.
+    /// The compared form.
     Normalised,
     /// The text as written.
     AsWritten,
 }
 
-/// What each occurrence of a word weighs.
+/// The weight of each occurrence of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighting {
-    /// Its inverse document frequency, for unknown words the median one.
+    /// Its inverse document frequency; the median for unknown words.
     IdfOrMedian,
-    /// Its inverse document frequency, for unknown words the mean one.
+    /// Its inverse document frequency; the mean for unknown words.
     IdfOrMean,
     /// One.
     Count,
 }
 
-/// What of texts is matched; each has what is said of those before it, unless it says otherwise.
+/// The texts that a scheme matches and how; each level extends those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Matching {
-    /// Texts with keywords, normalised; those with few by their digest.
+    /// Texts with keywords, normalised; those with few keywords by digest.
     Keywords,
-    /// Texts of every script, in simplified characters; those with few keywords by their shingles, or by their digest.
+    /// Texts of every script, in simplified characters; those with few keywords by shingles or digest.
     EveryScript,
-    /// Shingles are of letters and figures alone, and keyed; digests are of a form that folds less.
+    /// Texts by their letters and figures, in keyed shingles; digests are of a form that folds less.
     Letters,
 }
 
 /// A scheme without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What is split into words.
+    /// The form that is split into words.
     pub reading: Reading,
-    /// A word counts if it has at least so many characters once white space at its ends is gone.
+    /// A word counts if it has at least this many characters when stripped.
     pub characters_min: usize,
     /// A word counts only if it has a letter or a digit.
     pub letter_or_digit: bool,
-    /// What words weigh.
+    /// The weights of words.
     pub weighting: Weighting,
     /// The hash of a word, as wide as the fingerprint.
     pub hashing: WordHash,
     /// The bit of a sum of exactly 0.
     pub tie: bool,
-    /// What of texts is matched.
+    /// The texts that are matched and how.
     pub matching: Matching,
 }
 
@@ -60,34 +60,34 @@ impl Definition {
         self.matching >= Matching::EveryScript
     }
 
-    /// Whether shingles are of letters alone and keyed, and sketches are marked.
+    /// Whether shingles are keyed and of letters alone, and sketches are marked.
     #[must_use]
     pub fn compares_letters(&self) -> bool {
         self.matching >= Matching::Letters
     }
 }
 
-/// A scheme's parameters: those of `consumer.fingerprint.Scheme`, and what of the results is wanted.
+/// A scheme's parameters: those of `consumer.fingerprint.Scheme`, and the requested results.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a choice of its own
 pub struct Parameters {
-    /// How many of the heaviest keywords count; `None` for all.
+    /// The number of heaviest keywords that count; `None` for all.
     pub keywords_max: Option<usize>,
-    /// A text with at most so many distinct keywords is short.
+    /// A text with at most this many distinct keywords is short.
     pub short_keywords_max: usize,
-    /// Which minima of a sketch are used for what.
+    /// The uses of the minima of a sketch.
     pub layout: Layout,
-    /// Whether facts are wanted.
+    /// Whether to return facts.
     pub facts: bool,
-    /// Whether slots are, in place of facts.
+    /// Whether to return slots in place of facts.
     pub slots: bool,
     /// Whether decorations are left out, where letters are compared.
     pub decorations: bool,
-    /// Whether sketches are wanted.
+    /// Whether to return sketches.
     pub sketched: bool,
-    /// Whether anchors and samples are wanted.
+    /// Whether to return anchors and samples.
     pub parts: bool,
-    /// How many keywords go along as evidence; `None` for all.
+    /// The number of keywords returned as evidence; `None` for all.
     pub keywords_kept: Option<usize>,
 }
 

@@ -1,20 +1,20 @@
-//! `SimHash`: weighted hashes are added up bit by bit, and the signs of the sums are the fingerprint.
+//! `SimHash`: adds up weighted hashes bit by bit; the signs of the sums are the fingerprint.
 //!
 //! Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain, Das Sarma,
 //! "Detecting Near-Duplicates for Web Crawling" (WWW 2007).
 //!
-//! Weights are rounded to multiples of 2⁻²⁰ and added as whole numbers of these, so that their order does not matter.
+//! Weights are rounded to multiples of 2⁻²⁰ and added as whole numbers of these, so their order does not matter.
 
 use std::error::Error;
 use std::fmt;
 
 /// A weight of 1 in the units that are added.
 const ONE: f64 = 1_048_576.0;
-/// The weights of a text must add up to less, in units: 2³² as a weight.
+/// The limit below which the weights of a text must add up, in units: 2³² as a weight.
 const SUM_MAX: u64 = 1 << 52;
 const BYTES: usize = 8;
 
-/// The weights of a text add up to 2³² or more.
+/// The error for weights of a text that add up to 2³² or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightsTooLarge;
 
@@ -56,7 +56,7 @@ fn reduce<const WORDS: usize>(
     let mut total = 0_i64;
     let mut magnitude = 0_u64;
     for (hash, weight) in keywords {
-        // A weight that is too large becomes the largest number, which the check below finds.
+        // A weight that is too large becomes the largest number, which the check below rejects.
         #[allow(clippy::cast_possible_truncation)]
         let units = (weight * ONE).round_ties_even() as i64;
         magnitude = magnitude.saturating_add(units.unsigned_abs());
@@ -73,8 +73,8 @@ fn reduce<const WORDS: usize>(
 
 /// The sum of the weights, in units, for every value of each of the eight bytes of a hash.
 ///
-/// Eight additions for each keyword, and at the end a few thousand that the processor does several at a time, in place
-/// of 64 additions for each keyword.
+/// This takes eight additions for each keyword, and at the end a few thousand that the processor does several at a
+/// time, in place of 64 additions for each keyword.
 struct ByteSums([[i64; 256]; BYTES]);
 
 impl ByteSums {
@@ -89,7 +89,7 @@ impl ByteSums {
         }
     }
 
-    /// The bits whose sum is positive, where all weights add up to `total` units. What was added is lost.
+    /// The bits with a positive sum, given the `total` of all weights in units. This destroys the sums.
     fn signs(&mut self, total: i64, tie: bool) -> u64 {
         let mut code = 0;
         for sums in &mut self.0 {
@@ -123,7 +123,7 @@ mod tests {
         fingerprint(keywords, 64, false).expect("small weights")[0]
     }
 
-    /// Of hashes of a few bits, which are the first ones of 64, the others being 0.
+    /// The fingerprint of hashes of a few bits, which are the first of 64 bits; the others are 0.
     fn of_bits(features: &[(&str, f64)]) -> u64 {
         let bits = features[0].0.len();
         let keywords = features.iter().map(|&(hash, weight)| {

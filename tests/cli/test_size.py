@@ -117,7 +117,7 @@ def test_calibrating_replaces_speeds(dupwatch: Command) -> None:
         (("--copies", "1"), "--copies 1: write a share from 0 to 0.99"),
         (("--copies", "-0.1"), "--copies -0.1: write a share from 0 to 0.99"),
         (("--copies", "nan"), "--copies nan: write a share from 0 to 0.99"),
-        (("--window", "week"), "--window: 'week' is not a span of time; write it as 30m, 12h or 90d"),
+        (("--window", "week"), "--window: 'week' is not a duration; write it as 30m, 12h or 90d"),
         (("--window", "0d"), "--window is 0; write how far back copies are found, such as 7d"),
         (("--window", "99999d", "--store", "hbase"), "HBase keeps cells up to 2,147,483,647; write at most 24854d"),
         (("--peak", "0.5"), "--peak 0.5: write how many times the average the busiest minute is, from 1 to 1,000"),

@@ -88,7 +88,7 @@ def test_a_keyed_store_without_its_secret_is_refused(url: str) -> None:
     lexicon = lexicon_of(config)
     with stores.opened_store(config) as store:
         store.agree(judge_settings(config, lexicon).encode())
-        with pytest.raises(StoreMismatch, match="secret of scheme jieba-tfidf/3 is missing"):
+        with pytest.raises(StoreMismatch, match="scheme jieba-tfidf/3 needs a secret, but the store has none"):
             stores.stored_binding(store, lexicon)
         with pytest.raises(StoreMismatch, match="damaged"):
             stores.bind(store, judge_settings(config, lexicon), config)

@@ -79,7 +79,7 @@ def test_the_file_is_a_setting(dupwatch: Command, tokens: Path) -> None:
         (("a b", "--role", "reader"), "'a b' cannot name a token; use 1 to 64 letters"),
         (("x", "--role", "root"), "'root' is not one of"),
         (("x",), "Missing option '--role'"),
-        (("x", "--role", "reader", "--expires", "never"), "--expires: 'never' is not a span of time; write it as 30m"),
+        (("x", "--role", "reader", "--expires", "never"), "--expires: 'never' is not a duration; write it as 30m"),
         (("x", "--role", "reader", "--expires", "0d"), "at most 366 days"),
         (("x", "--role", "reader", "--expires", "367d"), "at most 366 days"),
         (("taken", "--role", "reader"), "there is, or was, a token named taken"),

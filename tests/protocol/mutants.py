@@ -52,9 +52,9 @@ class _ClaimsNothing(Attempt):
     """Keeps a version without claiming the later near ones."""
 
     def _settle_in_order(
-        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
+        self, writes: BatchWrites, situation: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
-        return super()._settle_in_order(decided._replace(claims=()), found, stale)
+        return super()._settle_in_order(writes._replace(claims=()), situation, stale)
 
 
 ClaimsNothing = judge_by(_ClaimsNothing)
@@ -64,12 +64,12 @@ class _KeepsBeforeItClaims(Attempt):
     """Writes the kept ones before the claims."""
 
     def _settle_in_order(
-        self, decided: BatchWrites, found: Situation, stale: Sequence[Record]
+        self, writes: BatchWrites, situation: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
-        kept = super()._settle_in_order(decided._replace(claims=()), found, stale)
+        kept = super()._settle_in_order(writes._replace(claims=()), situation, stale)
         if kept is None:
             return None
-        claimed = super()._settle_in_order(BatchWrites((), (), decided.claims, ()), found, ())
+        claimed = super()._settle_in_order(BatchWrites((), (), writes.claims, ()), situation, ())
         return None if claimed is None else kept | claimed
 
 
@@ -107,10 +107,10 @@ class RememberingCells(VerdictCells):
 class _NeverReadsAgain(Attempt):
     """Decides again after a lost compare-and-set, from what it had read before."""
 
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+    def _decide_and_settle(self, situation: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         cells = RememberingCells(self.store, self.tally)
-        cells.given = found.stored()
-        return Attempt._decide_and_settle(replace(self, cells=cells), found, stale)
+        cells.given = situation.stored()
+        return Attempt._decide_and_settle(replace(self, cells=cells), situation, stale)
 
 
 NeverReadsAgain = judge_by(_NeverReadsAgain)
@@ -137,10 +137,10 @@ class CellsThatReadWhatWasLost(RememberingCells):
 class _ReadsAgainOnlyWhatItLost(Attempt):
     """Reads only the lost cells after a lost compare-and-set, and trusts what it had read of all others."""
 
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+    def _decide_and_settle(self, situation: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         cells = CellsThatReadWhatWasLost(self.store, self.tally)
-        cells.given = found.stored()
-        return Attempt._decide_and_settle(replace(self, cells=cells), found, stale)
+        cells.given = situation.stored()
+        return Attempt._decide_and_settle(replace(self, cells=cells), situation, stale)
 
 
 ReadsAgainOnlyWhatItLost = judge_by(_ReadsAgainOnlyWhatItLost)
@@ -149,9 +149,9 @@ ReadsAgainOnlyWhatItLost = judge_by(_ReadsAgainOnlyWhatItLost)
 class _GivesUpOnPendingOnes(Attempt):
     """Ignores earlier versions that are pending in another process."""
 
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        near = found.near
-        own = {version.record.reference: version.record.arrival for version in found.pending}
+    def _decide_and_settle(self, situation: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        near = situation.near
+        own = {version.record.reference: version.record.arrival for version in situation.pending}
         neighbours = {
             reference: [
                 other
@@ -162,7 +162,7 @@ class _GivesUpOnPendingOnes(Attempt):
             ]
             for reference, others in near.neighbours.items()
         }
-        return super()._decide_and_settle(found._replace(near=near._replace(neighbours=neighbours)), stale)
+        return super()._decide_and_settle(situation._replace(near=near._replace(neighbours=neighbours)), stale)
 
 
 GivesUpOnPendingOnes = judge_by(_GivesUpOnPendingOnes)
@@ -190,9 +190,9 @@ TrustsItsMemory = judge_by(_TrustsItsMemory)
 class _RemovesWhatWasReplaced(Attempt):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
-    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        verdicts = super()._decide_and_settle(found, stale)
-        for record in (version.record for version in found.pending):
+    def _decide_and_settle(self, situation: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        verdicts = super()._decide_and_settle(situation, stale)
+        for record in (version.record for version in situation.pending):
             history = self.store.history(record.id_hash)
             self.store.remove(
                 [

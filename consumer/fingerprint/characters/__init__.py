@@ -1,1 +1,1 @@
-"""What counts as the same character: folding, look-alikes, both Chinese scripts, decorations, letters and figures."""
+"""Decides which characters count as the same: folding, look-alikes, Chinese scripts, decorations, letters, figures."""

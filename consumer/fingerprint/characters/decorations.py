@@ -1,6 +1,6 @@
-"""What people put around a text when they pass it on: links, names, repost marks, [emoji].
+"""Removes decorations, which people put around a text when they pass it on: links, names, repost marks, [emoji].
 
-They are bounded, so that nobody hides a text in them: a text that would lose too much to them is compared as it is.
+Their amount is limited, so that nobody can hide a text in them: a text that would lose too much is compared whole.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ NAME_CHARS_MAX: Final = 30
 EMOJI_CHARS_MAX: Final = 4
 EMOJI_LISTED_CHARS_MAX: Final = 8
 LETTERS_LEFT_MIN: Final = 24
-"""What is left of a text has at least so many letters, or the text is compared whole."""
+"""A text is compared whole if fewer letters than this would be left."""
 LETTERS_FREE: Final = 60
 SHARE_LEFT: Final = 4
-"""Beyond the first letters of names, marks and emoji, there is at most one for so many of the letters that are left."""
+"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each of them."""
 PLACES_FREE: Final = 4
 LETTERS_A_PLACE: Final = 100
-"""Beyond the first places of decorations there is at most one for so many letters that are left."""
+"""If decorations are in more than ``PLACES_FREE`` places, this many letters must be left for each further place."""
 DECORATIONS_DESCRIBED: Final = (
     f"links of at most {LINK_CHARS_MAX} characters; names of at most {NAME_CHARS_MAX} letters, digits, _ and - behind "
     f"@, and what leads to them; repost marks; [emoji] of at most {EMOJI_CHARS_MAX} characters, or listed; the text "
@@ -44,10 +44,10 @@ _CLOSING: Final = {"[": "]", "(": ")", "【": "】"}
 
 @dataclass(frozen=True, eq=False)
 class DecorationLists:
-    """The words of decorations by what they are, and a digest of the file that they come from.
+    """The words of decorations by kind, and a digest of their file.
 
-    ``link``: beginnings of links. ``lead``: what leads to a name. ``mark``: repost marks. ``boxed``: what is one in
-    brackets. ``emoji``: what is one in square brackets.
+    ``link``: beginnings of links. ``lead``: words that introduce a name. ``mark``: repost marks. ``boxed``: repost
+    marks inside brackets. ``emoji``: names of emoji inside square brackets.
     """
 
     words: dict[str, frozenset[str]] = field(repr=False)
@@ -55,17 +55,17 @@ class DecorationLists:
 
     @classmethod
     def of_file(cls, content: bytes) -> "DecorationLists":
-        """Read the lists from a file's content: on each line what a word is, and the word."""
+        """Return the lists in a file's content: on each line the kind of a word, and the word."""
         words: defaultdict[str, set[str]] = defaultdict(set)
         for line in content.decode().splitlines():
             name, word = line.split("\t")
             words[name].add(word)
         digest = hashlib.blake2b(content, digest_size=16).digest()
-        return cls({name: frozenset(of_name) for name, of_name in words.items()}, digest)
+        return cls({name: frozenset(entries) for name, entries in words.items()}, digest)
 
     @cached_property
     def beginnings(self) -> re.Pattern[str]:
-        """The characters at which a decoration may begin, and the @ of names."""
+        """Matches characters at which a decoration may begin, and the @ of names."""
         words = sorted(self.words["link"] | self.words["mark"])
         return re.compile(
             "|".join(["[@\\[(【]", *(f"{re.escape(word[0])}(?={re.escape(word[1:])})" for word in words)])
@@ -73,11 +73,11 @@ class DecorationLists:
 
     @cached_property
     def leads_by_end(self) -> dict[str, tuple[str, ...]]:
-        """What leads to a name by its last character, the longest first."""
+        """The words that introduce a name, by last character, the longest first."""
         leads: defaultdict[str, list[str]] = defaultdict(list)
         for lead in sorted(self.words["lead"], key=lambda word: (-len(word), word)):
             leads[lead[-1]].append(lead)
-        return {end: tuple(of_end) for end, of_end in leads.items()}
+        return {end: tuple(words) for end, words in leads.items()}
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class DecorationLists:
 
 
 class _Span(NamedTuple):
-    """Where a decoration is in a text."""
+    """The place of a decoration in a text."""
 
     start: int
     stop: int
@@ -94,7 +94,7 @@ class _Span(NamedTuple):
 
 
 def without_decorations(texts: Sequence[str], letters: LetterTables, lists: DecorationLists) -> list[str]:
-    """Return these normalised texts without their decorations, or whole where these are too much of a text."""
+    """Return normalised texts without decorations; texts with too many of them are returned whole."""
     return [_without(text, letters, lists) if lists.beginnings.search(text) else text for text in texts]
 
 
@@ -110,7 +110,7 @@ def _without(text: str, letters: LetterTables, lists: DecorationLists) -> str:
 
 
 def _too_much(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
-    """Return whether a text is to be compared whole."""
+    """Return whether decorations are too much of a text, so that it is compared whole."""
     counts = np.concatenate(([0], np.cumsum(is_letter))).tolist()
     linked = other = places = end = 0
     for span in spans:
@@ -129,7 +129,7 @@ def _too_much(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
 
 
 def _spans(text: str, letters: LetterTables, lists: DecorationLists) -> Iterator[_Span]:
-    """Yield the decorations of a text from the left; each is looked for within a few characters."""
+    """Yield the decorations of a text from the left; finding each takes a few characters."""
     end = 0
     for beginning in lists.beginnings.finditer(text):
         place = beginning.start()
@@ -147,7 +147,7 @@ def _spans(text: str, letters: LetterTables, lists: DecorationLists) -> Iterator
 
 
 def _name(text: str, place: int, least: int, letters: LetterTables, lists: DecorationLists) -> _Span | None:
-    """Return the name behind an @ with what leads to it."""
+    """Return the name after an @, with the words that introduce it."""
     stop = place + 1
     limit = min(len(text), stop + NAME_CHARS_MAX + 1)
     while stop < limit and (letters.kinds[ord(text[stop])] != DROPPED or text[stop] in "_-"):
@@ -166,7 +166,7 @@ def _name(text: str, place: int, least: int, letters: LetterTables, lists: Decor
 
 
 def _continues(text: str, place: int) -> bool:
-    """Return whether an ASCII letter or digit continues an ASCII word."""
+    """Return whether the ASCII letter or digit at a place continues a word."""
     return place > 0 and text[place] in _ASCII and text[place - 1] in _ASCII
 
 
@@ -183,7 +183,7 @@ def _boxed(text: str, place: int, letters: LetterTables, lists: DecorationLists)
 
 
 def _is_emoji(inside: str, letters: LetterTables) -> bool:
-    """Return whether there are few characters, all of them letters or digits, and not digits alone."""
+    """Return whether these are a few letters or digits, but not only digits."""
     return (
         0 < len(inside) <= EMOJI_CHARS_MAX
         and all(letters.kinds[ord(character)] != DROPPED for character in inside)
@@ -196,11 +196,11 @@ def _link_or_mark(text: str, place: int, lists: DecorationLists) -> _Span | None
         if text.startswith(mark, place):
             return _Span(place, place + len(mark))
     link = _LINK.match(text, place)
-    # A host without a scheme begins a word.
+    # A host without a scheme must begin a word.
     if link is None or (not text.startswith("http", place) and _continues(text, place)):
         return None
     return _Span(place, link.end(), is_link=True)
 
 
 NO_DECORATIONS: Final = DecorationLists({}, b"")
-"""Has no decorations."""
+"""Lists without decorations."""

@@ -1,7 +1,7 @@
 """Computes the length of a text after folding, without folding it: one character can become eighteen.
 
-The length is the sum of the lengths of the folded characters. Folding may compose characters afterwards, so it is an
-upper bound, and exact for all but a few characters in a million.
+The result is the sum of the lengths of the folded characters. Folding may then compose characters, so it is an upper
+bound, but exact for all but a few characters in a million.
 """
 
 import unicodedata
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-# All other characters become at most one character; a test checks every code point.
+# Blocks with characters that become several; a test checks that no other character does.
 _GROWING: Final = (
     (0x00A0, 0x3400),
     (0xFB00, 0xFFF0),
@@ -20,11 +20,11 @@ _GROWING: Final = (
 )
 _CODE_POINTS: Final = 0x110000
 GROWTH_MAX: Final = 18
-"""The length of U+FDFA after folding, the maximum."""
+"""The maximum length of a folded character, that of U+FDFA."""
 
 
 def folded_length(text: str) -> int:
-    """Return how many characters a text has after folding; takes four bytes of memory for each character before."""
+    """Return the number of characters of a text after folding, in four bytes of memory per character."""
     if text.isascii():
         return len(text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -33,7 +33,7 @@ def folded_length(text: str) -> int:
 
 @cache
 def _lengths() -> npt.NDArray[np.uint8]:
-    """Return for every code point how many characters it becomes, at least 1."""
+    """Return for each code point the number of characters that it becomes, at least 1."""
     lengths = np.ones(_CODE_POINTS, dtype=np.uint8)
     for first, end in _GROWING:
         lengths[first:end] = [_length(chr(code)) for code in range(first, end)]

@@ -1,6 +1,6 @@
-"""What becomes of each character when texts are compared by their letters; ``consumer.workers.word_files`` loads it.
+"""Tables of the treatment of each character in comparisons by letters; ``consumer.workers.word_files`` loads them.
 
-The file has a name on each line, then either ranges of code points, which are a set, or a character or word and its
+Each line of the file has a name, then either ranges of code points, which form a set, or a character or word and its
 form.
 """
 
@@ -21,7 +21,7 @@ from consumer.fingerprint.characters.simplified import Step
 
 CODE_POINTS: Final = 0x110000
 SEPARATOR: Final = "\n"
-"""Put behind each text of a batch. No normalised text has one."""
+"""Ends each text of a batch. Normalised texts do not contain it."""
 
 DROPPED: Final = 0
 BARE: Final = 1
@@ -29,46 +29,46 @@ LETTER: Final = 2
 MARK: Final = 3
 
 EAST: Final = 1
-BESIDE_EAST: Final = 1 << 1
+JOINS_EAST: Final = 1 << 1
 SEPARATING: Final = 1 << 2
 BEFORE_SEPARATOR: Final = 1 << 3
-BEHIND_SEPARATOR: Final = 1 << 4
+AFTER_SEPARATOR: Final = 1 << 4
 POINT: Final = 1 << 5
 STRESS: Final = 1 << 6
 VOWEL: Final = 1 << 7
 
 Script = Literal["latin", "cyrillic", "greek"]
 SCRIPTS: Final[tuple[Script, ...]] = ("latin", "cyrillic", "greek")
-"""In the order in which ties are decided."""
+"""The scripts, in the order that decides ties."""
 IN_WORD: Final = 1
-"""The class of what neither ends a word nor is a letter of one: marks and invisible characters."""
+"""The class of marks and invisible characters, which neither end a word nor count as letters."""
 
 
 @dataclass(frozen=True, eq=False)
 class LetterTables:
-    """The tables of the file with this content, each built when it is first used.
+    """The tables in a file with this content, each built when it is first used.
 
-    ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says of each
-    code point whether it counts as a letter: not at all (``DROPPED``), as one whose marks do not count (``BARE``), as
-    one whose marks are letters (``LETTER``), or as such a mark (``MARK``).
+    ``sets`` are sets of characters, ``forms`` the forms of characters and words, both by name. ``kinds`` says whether
+    each code point counts as a letter: no (``DROPPED``), as a letter whose marks do not count (``BARE``), as one whose
+    marks are letters (``LETTER``), or as such a mark (``MARK``).
     """
 
     content: bytes = field(repr=False)
 
     @cached_property
     def digest(self) -> bytes:
-        """BLAKE2b of 16 bytes, which is part of the scheme's."""
+        """The digest of the file, BLAKE2b of 16 bytes, which is part of the scheme's digest."""
         return hashlib.blake2b(self.content, digest_size=16).digest()
 
     @cached_property
     def sets(self) -> Mapping[str, frozenset[int]]:
-        """Sets of code points."""
+        """The sets of code points, by name."""
         entries = (line.split("\t") for line in self._lines if line.count("\t") == 1)
         return {name: frozenset(_codes(ranges)) for name, ranges in entries if name != "unicode"}
 
     @cached_property
     def forms(self) -> Mapping[str, Mapping[str, str]]:
-        """Characters and words with their forms."""
+        """The forms of characters and words, by name."""
         forms: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for line in self._lines:
             if line.count("\t") > 1:
@@ -91,7 +91,7 @@ class LetterTables:
 
     @cached_property
     def words(self) -> Step:
-        """Words of several letters that count as another word."""
+        """The words of several letters that count as another word."""
         return Step(self.forms.get("word", {}), {})
 
     @cached_property
@@ -101,15 +101,15 @@ class LetterTables:
 
     @cached_property
     def roles(self) -> npt.NDArray[np.uint8]:
-        """What each code point does when texts are compared by equality, as bits."""
+        """The roles of each code point in comparisons by equality, as bits."""
         roles = np.zeros(CODE_POINTS, np.uint8)
         letters = (self._set("bare") | self._set("letter")) - self._set("number")
         for codes, role in (
             (self._set("east"), EAST),
-            (self._set("latin") | set(map(ord, ascii_digits)) | self._set("beside_east"), BESIDE_EAST),
+            (self._set("latin") | set(map(ord, ascii_digits)) | self._set("beside_east"), JOINS_EAST),
             (self._set("separator"), SEPARATING),
             (letters | self._set("mark") | self._set("accent"), BEFORE_SEPARATOR),
-            (letters | self._set("mark"), BEHIND_SEPARATOR),
+            (letters | self._set("mark"), AFTER_SEPARATOR),
             (self._set("point") | self._set("blank"), POINT),
             (self._set("stress"), STRESS),
             (self._set("vowel"), VOWEL),
@@ -119,7 +119,7 @@ class LetterTables:
 
     @cached_property
     def raised(self) -> str:
-        """Characters that are no digits, but become a text that begins with one, such as superscripts."""
+        """The characters, such as superscripts, that are not digits but normalise to a text that begins with one."""
         return "".join(map(chr, sorted(self._set("raised"))))
 
     @cached_property
@@ -129,12 +129,12 @@ class LetterTables:
 
     @cached_property
     def points(self) -> str:
-        """What equality drops: points, overlays and characters that look like a space."""
+        """The characters that equality drops: points, overlays and characters that look like a space."""
         return "".join(map(chr, sorted(self._set("point") | self._set("blank"))))
 
     @cached_property
     def scripts(self) -> npt.NDArray[np.uint8]:
-        """Of each code point of a text as written 2 + the place of its script in ``SCRIPTS``, ``IN_WORD``, or 0."""
+        """The class of each code point as written: 2 + its script's place in ``SCRIPTS``, ``IN_WORD``, or 0."""
         scripts = np.zeros(CODE_POINTS, np.uint8)
         invisible = re.compile(f"[{INVISIBLE}]")
         scripts[[code for code in range(CODE_POINTS) if invisible.match(chr(code))]] = IN_WORD
@@ -145,12 +145,12 @@ class LetterTables:
 
     @cached_property
     def same(self) -> frozenset[str]:
-        """Letters that cannot be told apart from one of another script."""
+        """The letters that look exactly like one of another script."""
         return frozenset(map(chr, self._set("same")))
 
     @cached_property
     def look_alikes(self) -> tuple[dict[int, str], ...]:
-        """For each of ``SCRIPTS`` its letters by what looks like them."""
+        """For each of ``SCRIPTS``, its letters by the characters that look like them."""
         to_latin = self.forms.get("latin_like", {})
         translations = [dict(to_latin)]
         for script in SCRIPTS[1:]:
@@ -160,7 +160,7 @@ class LetterTables:
             translations.append(
                 {other: form for other, form in {**through, **own}.items() if ord(other) not in letters}
             )
-        return tuple({ord(other): form for other, form in of_script.items()} for of_script in translations)
+        return tuple({ord(other): form for other, form in translation.items()} for translation in translations)
 
     @property
     def _lines(self) -> list[str]:
@@ -177,9 +177,9 @@ class LetterTables:
 
 
 def _codes(ranges: str) -> Iterator[int]:
-    for first, last in (of.split("-") for of in ranges.split()):
+    for first, last in (limits.split("-") for limits in ranges.split()):
         yield from range(int(first, 16), int(last, 16) + 1)
 
 
 NO_LETTERS: Final = LetterTables(b"")
-"""Has no letters."""
+"""Tables without letters."""

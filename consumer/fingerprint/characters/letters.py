@@ -1,4 +1,4 @@
-"""The letters and figures of a text, of which its shingles are: whatever else stands between them does not count."""
+"""Extracts the letters and figures of a text for its shingles; all other characters do not count."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -28,7 +28,7 @@ def letters_of(
 ) -> list[str]:
     """Return the letters and figures of each text, given the texts as written and normalised.
 
-    Without ``decorations`` those of links, names and other decorations count too.
+    If ``decorations`` is None, those of links, names and other decorations count too.
     """
     forms = in_one_script(texts, normalised, letters)
     if decorations is not None:
@@ -37,14 +37,14 @@ def letters_of(
 
 
 def _letters(texts: Sequence[str], letters: LetterTables) -> list[str]:
-    """Return each text with its letters alone, each as the letter that it counts as."""
+    """Return the letters of each text, each in the form that counts."""
     codes = code_points("".join(f"{text}{SEPARATOR}" for text in texts))
     kinds = letters.kinds[codes]
     ends = codes == ord(SEPARATOR)
     is_mark = kinds == MARK
     keep = kinds != DROPPED
     if is_mark.any():
-        # Between a mark and its letter there may be anything that does not count.
+        # Ignored characters may stand between a mark and its letter.
         ends_or_letter = np.where(ends | (kinds == BARE) | (kinds == LETTER), np.arange(len(codes)), 0)
         keep &= ~is_mark | (kinds[np.maximum.accumulate(ends_or_letter)] == LETTER)
     stops = np.cumsum(keep)[ends]

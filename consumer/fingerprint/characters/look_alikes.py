@@ -1,4 +1,4 @@
-"""Letters of another script that look like those around them: a word that mixes scripts is brought into one."""
+"""Replaces letters of another script that look like those around them, so that a word has one script."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from consumer.fingerprint.characters.letter_tables import SCRIPTS, LetterTables
 from consumer.fingerprint.characters.normalise import code_points, normalise, without_surrogates
 
-# Each character of a text as written is the number of its class in `LetterTables.scripts`.
+# The patterns apply to a text whose characters are replaced by their classes in `LetterTables.scripts`.
 _LATIN, _CYRILLIC, _GREEK = "\2\3\4"
 _MIXED: Final = re.compile(
     f"{_LATIN}\1*+[{_CYRILLIC}{_GREEK}]|{_CYRILLIC}\1*+[{_LATIN}{_GREEK}]|{_GREEK}\1*+[{_LATIN}{_CYRILLIC}]"
@@ -20,9 +20,9 @@ _WORD: Final = re.compile("[\1-\4]+")
 def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: LetterTables) -> list[str]:
     """Return the normalised texts, in which no word mixes scripts by letters that look alike.
 
-    A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. The script that has most letters
-    unlike those of others is that of the whole word: so honest words stay, and so do Russian words with a Latin letter
-    in them. If two have as many, Latin comes first, then Cyrillic.
+    A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. It gets the script with the most
+    letters that look like no letter of another script. So honest words do not change, nor do Russian words with a Latin
+    letter. Ties go to Latin, then to Cyrillic.
     """
     return [
         _in_one_script(text, form, letters) if other else form
@@ -38,8 +38,8 @@ def _has_other_scripts(normalised: Sequence[str], letters: LetterTables) -> list
         places = np.flatnonzero(letters.scripts[code_points(joined)] > ord(_LATIN))
         ends = np.cumsum([len(text) for text in normalised])
         has[np.searchsorted(ends, places, side="right")] = True
-    found: list[bool] = has.tolist()
-    return found
+    flags: list[bool] = has.tolist()
+    return flags
 
 
 def _in_one_script(text: str, normalised: str, letters: LetterTables) -> str:
@@ -65,9 +65,9 @@ def _start_of_word(scripts: str, place: int, least: int) -> int:
 
 
 def _word_in_one_script(word: str, scripts: str, letters: LetterTables) -> str:
-    own = [0] * len(SCRIPTS)
+    counts = [0] * len(SCRIPTS)
     for character, script in zip(word, scripts, strict=True):
         if script >= _LATIN and character not in letters.same:
-            own[ord(script) - ord(_LATIN)] += 1
-    # The first of several greatest counts: the order of SCRIPTS decides.
-    return word.translate(letters.look_alikes[own.index(max(own))])
+            counts[ord(script) - ord(_LATIN)] += 1
+    # Of equal counts the first one wins, in the order of SCRIPTS.
+    return word.translate(letters.look_alikes[counts.index(max(counts))])

@@ -1,4 +1,4 @@
-"""Brings texts that look alike into one form, so that invisible changes do not change a fingerprint."""
+"""Normalises texts, so that invisible changes do not change a fingerprint."""
 
 import re
 import unicodedata
@@ -17,21 +17,21 @@ INVISIBLE: Final = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]+")
-# Full-width punctuation is on nearly every Chinese page, and NFKC is slow if it has anything to change. Each of these
-# is a step of NFKC's own decomposition, so doing it first saves time and changes nothing else.
+# Nearly every Chinese page has full-width punctuation, and NFKC is slow if it has anything to change. Each of these is
+# a step of NFKC's own decomposition, so doing it first only saves time.
 _FULL_WIDTH: Final = tuple(zip("，：；？！（）…", (",", ":", ";", "?", "!", "(", ")", "..."), strict=True))
 # As in the Stream-Safe Text Format of UAX #15. Without a limit the time of NFKC is quadratic in the length of a row.
 MARKS_IN_A_ROW_MAX: Final = 30
-# Of combining class 0, but NFKC makes them marks of other classes.
+# Characters of combining class 0 that NFKC turns into marks of other classes.
 _BECOME_MARKS: Final = "\u0f73\u0f75\u0f81\uff9e\uff9f"
 _CODE_POINT_MAX: Final = 0x10FFFF
 
 
 def normalise(text: str) -> str:
-    """Fold a text: remove invisible characters, NFKC, casefold, collapse white space, strip.
+    """Return a text without invisible characters, in NFKC, casefolded, with single spaces, stripped.
 
-    Only the first 30 of more combining marks in a row stay, before and after folding. Surrogate pairs become the
-    character that they encode, lone surrogates U+FFFD, so that the result can always be encoded as UTF-8. Idempotent.
+    Of more than 30 combining marks in a row only the first 30 stay, before and after folding. Surrogate pairs become
+    the character that they encode and lone surrogates U+FFFD, so the result can always be encoded as UTF-8. Idempotent.
     """
     if text.isascii():
         return " ".join(text.lower().split())
@@ -40,7 +40,7 @@ def normalise(text: str) -> str:
     for full_width, plain in _FULL_WIDTH:
         visible = visible.replace(full_width, plain)
     folded = caseless(visible)
-    # Folding decomposes some marks and letters, so a row may have grown.
+    # Folding decomposes some marks and letters, which may lengthen a row.
     if folded != visible:
         folded = _first_marks(folded)
     return " ".join(folded.split())
@@ -52,7 +52,7 @@ def caseless(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Replace surrogate pairs by the character that they encode, and lone surrogates by U+FFFD."""
+    """Return a text with surrogate pairs as the character that they encode, and lone surrogates as U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _first_marks(text: str) -> str:
-    """Keep only the first 30 of more combining marks in a row."""
+    """Return a text with at most 30 combining marks in a row, the first ones."""
     # A row that is too long covers at least one of these places.
     sample = text[MARKS_IN_A_ROW_MAX :: MARKS_IN_A_ROW_MAX + 1]
     if sample.isascii():
@@ -74,7 +74,7 @@ def _first_marks(text: str) -> str:
 
 @cache
 def _marks() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Return all combining marks, and a pattern for a row of them whose group is the part that stays."""
+    """Return all combining marks, and a pattern for a row of them whose group is the part to keep."""
     marks = "".join(filter(unicodedata.combining, map(chr, range(_CODE_POINT_MAX + 1)))) + _BECOME_MARKS
     return frozenset(marks), re.compile(f"([{marks}]{{1,{MARKS_IN_A_ROW_MAX}}})[{marks}]*")
 

@@ -1,8 +1,8 @@
 """Folds traditional Chinese to simplified, so that a copy in the other script has the same words and shingles.
 
-The tables are OpenCC's (``consumer.workers.word_files`` loads them). There are two steps: words and variants of Taiwan
-become those of the mainland, in traditional characters; and then these become simplified ones. In each step the longest
-phrase counts, from the left, and characters outside of phrases are replaced one by one.
+The tables are OpenCC's (``consumer.workers.word_files`` loads them). There are two steps: Taiwanese words and variants
+become those of the mainland, in traditional characters; then these become simplified. Each step replaces the longest
+phrases, from the left, and the characters outside phrases one by one.
 """
 
 from collections import defaultdict
@@ -22,17 +22,16 @@ _EAST_ASIAN_FROM: Final = "\u2e80"
 _KANA: Final = ((0x3041, 0x3100), (0x31F0, 0x3200))
 _HAN: Final = ((0x3400, 0xA000), (0x20000, 0x34000))
 JAPANESE_SHARE: Final = 8
-"""A text is Japanese where one of so many of its kana and Han characters is kana: in prose it is every second one."""
+"""A text is Japanese if at least one in this many of its kana and Han characters is kana; prose has one in two."""
 JAPANESE_DESCRIBED: Final = f"not folded where at least 1 of {JAPANESE_SHARE} kana and Han characters is kana"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: phrases of several characters, and single characters, each with what takes its place.
+    """A folding step: phrases of several characters, and single characters, each with its replacement.
 
-    The places where the first two characters of a phrase stand are found in numpy. Only there it is looked whether a
-    phrase follows, once for each length that it may have: so a text costs at most a few lookups in a dictionary for
-    each of its characters, whatever they are and however many phrases there are.
+    Numpy finds the places of the first two characters of phrases. Only there, phrases are looked up, once for each
+    possible length. So a text costs at most a few dictionary look-ups per character, however many phrases there are.
     """
 
     phrases: Mapping[str, str]
@@ -56,29 +55,29 @@ class Step:
         return "".join((*parts, folded[end:]))
 
     def fold_all(self, texts: Sequence[str]) -> list[str]:
-        """Return each of these texts after this step; every entry must have a character from U+2E80 on."""
+        """Return texts after this step; every entry must have a character from U+2E80 on."""
         if "".join(texts).isascii():
             return list(texts)
         return [text if max(text, default="") < _EAST_ASIAN_FROM else self.fold(text) for text in texts]
 
     def _one_by_one(self, codes: npt.NDArray[np.uint32]) -> str:
-        """Return the text with each character replaced, except those that become several."""
+        """Return the text with single characters replaced, except those that become several."""
         known = codes < len(self._table)
         folded = np.where(known, self._table[np.where(known, codes, 0)], codes)
         return text_of(folded.astype(np.uint32))
 
     def _starts(self, codes: npt.NDArray[np.uint32]) -> list[int]:
-        """Return the places where an entry of ``_forms`` may stand: its first two characters do."""
-        found = np.isin(codes, self._growing)
+        """Return the places where an entry of ``_forms`` may begin, by its first two characters."""
+        may_begin = np.isin(codes, self._growing)
         pairs = _pair_numbers(codes)
         places = np.searchsorted(self._pairs, pairs)
-        found[:-1] |= self._pairs[np.minimum(places, len(self._pairs) - 1)] == pairs
-        starts: list[int] = found.nonzero()[0].tolist()
+        may_begin[:-1] |= self._pairs[np.minimum(places, len(self._pairs) - 1)] == pairs
+        starts: list[int] = may_begin.nonzero()[0].tolist()
         return starts
 
     @cached_property
     def _forms(self) -> dict[str, str]:
-        """What is replaced as a whole: phrases, and characters that become several."""
+        """The replacements of phrases, and of characters that become several."""
         return {char: form for char, form in self.characters.items() if len(form) != 1} | dict(self.phrases)
 
     @cached_property
@@ -87,11 +86,11 @@ class Step:
         lengths: defaultdict[str, set[int]] = defaultdict(set)
         for phrase in self.phrases:
             lengths[phrase[:2]].add(len(phrase))
-        return {pair: tuple(sorted(of_pair, reverse=True)) for pair, of_pair in lengths.items()}
+        return {pair: tuple(sorted(sizes, reverse=True)) for pair, sizes in lengths.items()}
 
     @cached_property
     def _pairs(self) -> npt.NDArray[np.uint64]:
-        # The last one is no pair of code points, so that there always is one.
+        # The last number is not a pair of code points; it keeps the array from being empty.
         return np.array(
             [*sorted(int(_pair_numbers(code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64
         )
@@ -102,7 +101,7 @@ class Step:
 
     @cached_property
     def _table(self) -> npt.NDArray[np.uint32]:
-        """What each code point becomes, up to the last one that is replaced."""
+        """The replacement of each code point, up to the last one that has one."""
         table = np.arange(max(map(ord, self.characters), default=0) + 1, dtype=np.uint32)
         for character, form in self.characters.items():
             if len(form) == 1:
@@ -111,21 +110,21 @@ class Step:
 
 
 def _pair_numbers(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-    """Return for each code point but the last a number of it and the next one."""
+    """Return a number for each pair of adjacent code points."""
     return codes[:-1].astype(np.uint64) << np.uint64(32) | codes[1:]
 
 
 @dataclass(frozen=True)
 class ChineseTables:
-    """The steps, in order, and a digest of the tables that they come from."""
+    """The folding steps, in order, and a digest of their tables."""
 
     steps: tuple[Step, ...]
     digest: bytes
 
     def fold(self, texts: Sequence[str]) -> list[str]:
-        """Fold each of these normalised texts that has a traditional character and is not Japanese.
+        """Return normalised texts with traditional characters simplified; Japanese texts are unchanged.
 
-        A text without one is returned as it is.
+        Texts without a traditional character are unchanged too.
         """
         return [
             self._in_steps(text) if has and not is_japanese(text) else text
@@ -139,14 +138,14 @@ class ChineseTables:
 
     def _has_traditional(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether it has a character that the last step replaces."""
-        # With "clip" numpy checks no bounds, and the table has every code point.
+        # "clip" skips numpy's bounds check, which the table does not need: it has every code point.
         places = np.flatnonzero(np.take(self._traditional, code_points("".join(texts)), mode="clip"))
         has = np.zeros(len(texts), np.bool_)
         if len(places):
             ends = np.cumsum([len(text) for text in texts])
             has[np.searchsorted(ends, places, side="right")] = True
-        found: list[bool] = has.tolist()
-        return found
+        flags: list[bool] = has.tolist()
+        return flags
 
     @cached_property
     def _traditional(self) -> npt.NDArray[np.bool_]:
@@ -157,7 +156,7 @@ class ChineseTables:
 
 
 NO_TABLES: Final = ChineseTables((), b"")
-"""Folds nothing."""
+"""Tables that fold nothing."""
 
 
 def is_japanese(text: str) -> bool:

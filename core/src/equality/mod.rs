@@ -11,9 +11,9 @@ use crate::simplified;
 /// Two forms of a text.
 #[derive(Debug)]
 pub struct Forms<'a> {
-    /// What is split into words and searched for facts.
+    /// The form that is split into words and searched for facts.
     pub read: Cow<'a, [char]>,
-    /// The same without separators between letters, `None` where there are none.
+    /// The same without separators between letters, `None` if there are none.
     pub compact: Option<Vec<char>>,
 }
 
@@ -26,7 +26,7 @@ impl Forms<'_> {
 }
 
 /// The forms by which a text is equal to others, given the text as written and normalised, and the roles of all
-/// characters of the latter.
+/// characters of the normalised text.
 #[must_use]
 pub(crate) fn forms<'a>(text: &str, normalised: &'a Normalised, seen: u32) -> Forms<'a> {
     let tables = Tables::get();
@@ -58,14 +58,14 @@ pub(crate) fn forms<'a>(text: &str, normalised: &'a Normalised, seen: u32) -> Fo
     if seen & TRADITIONAL == 0 {
         return Forms { read: form, compact };
     }
-    // A phrase that separators stand in is folded as one, so these went before.
+    // Separators are dropped before folding, because a phrase is folded as one even if it contains them.
     Forms {
         compact: compact.map(|compact| simplified::fold(&compact).unwrap_or(compact)),
         read: simplified::fold(&form).map_or(form, Cow::Owned),
     }
 }
 
-/// The text as written with ^ between a digit and a raised one behind it. None: there are none.
+/// The text as written with ^ between a digit and a raised digit after it, `None` if there are none.
 fn set_off(text: &str, tables: &Tables) -> Option<String> {
     let mut changed: Option<String> = None;
     let (mut taken, mut is_digit) = (0, false);
@@ -88,7 +88,7 @@ fn set_off(text: &str, tables: &Tables) -> Option<String> {
     changed.map(|changed| changed + &text[taken..])
 }
 
-/// The text without points, overlays, stress, blanks, and the white space beside ideographs and
+/// The text without points, overlays, stress, blanks, and the white space next to ideographs and
 /// kana.
 fn plain(text: &[char], tables: &Tables) -> Vec<char> {
     let mut form = Vec::with_capacity(text.len());
@@ -125,7 +125,7 @@ const fn is_needless(before: u32, behind: u32) -> bool {
     before & EAST != 0 && behind & beside != 0 || before & beside != 0 && behind & EAST != 0
 }
 
-/// The text without the white space beside ideographs and kana, as [`plain`] leaves it out, and that text [`compact`].
+/// The text without white space next to ideographs and kana, as [`plain`] returns it, and that text [`compact`].
 fn without_needless(text: &[char], tables: &Tables) -> (Vec<char>, Option<Vec<char>>) {
     let mut form = vec!['\0'; text.len()];
     let mut compact = Compact::new(text.len());
@@ -148,7 +148,7 @@ fn without_needless(text: &[char], tables: &Tables) -> (Vec<char>, Option<Vec<ch
     (form, compact.unless_equal(end))
 }
 
-/// The text without white space, hyphens, dots and low lines that stand between two letters. None: there are none.
+/// The text without white space, hyphens, dots and low lines between two letters, `None` if there are none.
 fn compact(text: &[char], tables: &Tables) -> Option<Vec<char>> {
     let mut compact = Compact::new(text.len());
     for &character in text {
@@ -157,14 +157,14 @@ fn compact(text: &[char], tables: &Tables) -> Option<Vec<char>> {
     compact.unless_equal(text.len())
 }
 
-/// What becomes of a text without separators between letters.
+/// The form of a text without separators between letters, as it is written.
 struct Compact {
     form: Vec<char>,
-    /// The place behind the last character.
+    /// The place after the last character.
     end: usize,
-    /// The place behind the last one that separates nothing.
+    /// The place after the last character that is not a separator.
     kept: usize,
-    /// The role of that one, shifted so that `BEFORE_SEPARATOR` meets [`BEHIND_SEPARATOR`].
+    /// The role of that character, shifted so that `BEFORE_SEPARATOR` meets [`BEHIND_SEPARATOR`].
     before: u32,
 }
 

@@ -24,7 +24,7 @@ const SEPT: &str = "sept";
 const MONTH_CHARS_MAX: usize = 9;
 const YEAR_DIGITS: usize = 4;
 
-/// A number, and the month and the year that are next to it, empty where there are none.
+/// A number with the month and the year next to it, which are empty if there are none.
 pub(super) struct Date<'a> {
     pub(super) parts: [&'a [char]; 3],
     /// Where it begins in the text.
@@ -33,7 +33,7 @@ pub(super) struct Date<'a> {
     pub(super) end: usize,
 }
 
-/// Reads the month behind a number, or before it, and then the year behind both.
+/// Reads the month after a number, or before it, and then the year after both.
 pub(super) fn around(text: &[char], number: Range<usize>) -> Date<'_> {
     let (month, end) = match month_behind(text, number.end) {
         Some(month) => (&text[month.clone()], month.end),
@@ -64,7 +64,7 @@ fn month_behind(text: &[char], place: usize) -> Option<Range<usize>> {
     is_month(&text[month.clone()].iter().copied()).then_some(month)
 }
 
-/// The last word, of the nine characters before a space at the end, if it is a month, else nothing.
+/// The last word of the nine characters before a final space if it is a month, else nothing.
 fn month_before(text: &[char]) -> &[char] {
     let Some((&' ', before)) = text.split_last() else {
         return &[];
@@ -82,7 +82,7 @@ fn year_behind(text: &[char], place: usize) -> Option<Range<usize>> {
     (year.len() == YEAR_DIGITS).then_some(year)
 }
 
-/// The place behind `st`, `nd`, `rd` or `th`, or the same place without one.
+/// The place after `st`, `nd`, `rd` or `th`, or the same place without one.
 fn behind_ordinal(text: &[char], place: usize) -> usize {
     match text.get(place..place + 2) {
         Some(['s', 't'] | ['n' | 'r', 'd'] | ['t', 'h']) => place + 2,
@@ -90,7 +90,7 @@ fn behind_ordinal(text: &[char], place: usize) -> usize {
     }
 }
 
-/// The place behind this character, if it is here.
+/// The place after this character, if it is here.
 fn behind(text: &[char], place: usize, character: char) -> Option<usize> {
     (text.get(place) == Some(&character)).then_some(place + 1)
 }

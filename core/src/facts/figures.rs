@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::numbers::{self, ARABIC_POINT, Number};
 use super::{Facts, dates, end_of, first};
 
-/// How many letters before a digit belong to a code, the last ones.
+/// Limit on the letters before a digit that belong to a code.
 const CODE_LETTERS_MAX: usize = 8;
 const DAY_CHARS_MAX: usize = 2;
 const YEAR_DIGITS_MAX: usize = 4;
@@ -14,7 +14,7 @@ const MONTH_DIGITS_MAX: usize = 2;
 
 /// Adds figures: dates, numbers with their separators, and codes, which are figures with letters before them.
 pub(super) fn find(text: &[char], facts: &mut impl Facts) {
-    // What belongs to a fact is no other fact.
+    // A part of a fact is not another fact.
     let mut taken = 0;
     let mut place = 0;
     while let Some(start) = first(text, place, is_digit) {
@@ -25,7 +25,7 @@ pub(super) fn find(text: &[char], facts: &mut impl Facts) {
     }
 }
 
-/// Adds numbers in Chinese numerals: two and more in a row, or one behind 第.
+/// Adds numbers in Chinese numerals: two or more in a row, or one after 第.
 pub(super) fn find_in_words(text: &[char], facts: &mut impl Facts) {
     let mut place = 0;
     while let Some(start) = first(text, place, is_numeral) {
@@ -155,7 +155,7 @@ fn day_of_month(text: &[char], place: usize) -> Option<usize> {
     number(text, unit(text, place, &['月'])?, &['日', '号'])
 }
 
-/// What follows the first digits of a number: digits behind marks.
+/// What follows the first digits of a number: marks, each with digits after it.
 fn end_of_number(text: &[char], place: usize, is_between: impl Fn(char) -> bool) -> usize {
     let mut end = place;
     while let Some([mark, '0'..='9']) = text.get(end..end + 2)
@@ -187,7 +187,7 @@ fn behind_space(text: &[char], place: usize) -> usize {
     place + usize::from(text.get(place) == Some(&' '))
 }
 
-/// How many letters are right before a place, of a code's at most.
+/// The number of letters right before a place, at most those of a code.
 fn letters_before(text: &[char], place: usize) -> usize {
     let near = text[..place].iter().rev().take(CODE_LETTERS_MAX);
     near.take_while(|&&character| is_letter(character)).count()
@@ -199,7 +199,7 @@ fn has_thousands(number: &[char]) -> bool {
     let (whole, decimals) = number.split_at(point.unwrap_or(number.len()));
     let mut groups = whole.split(|&character| character == ',');
     let leading = groups.next().unwrap_or_default();
-    // Between separators a number has nothing but digits, and a digit at least; a figure with a unit is none.
+    // A number has only digits between separators, at least one; a figure with a unit is not a number.
     whole.len() > leading.len()
         && leading.len() <= 3
         && groups.all(|group| group.len() == 3)

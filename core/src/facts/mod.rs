@@ -1,8 +1,8 @@
-//! The facts of a text, which tell two stories in the same words apart: numbers, dates, codes and names.
+//! The facts of a text, which distinguish two stories told in the same words: numbers, dates, codes and names.
 //!
 //! A record keeps a sample of their hashes that is chosen by the hashes alone (bottom-k: Cohen and Kaplan, "Summarizing
-//! Data Using Bottom-k Sketches", PODC 2007). `consumer/fingerprint/facts.py` says by regular expressions what a fact is;
-//! the functions here read the same from the left, and look at no character more than a few times.
+//! Data Using Bottom-k Sketches", PODC 2007). `consumer/fingerprint/facts.py` defines facts by regular
+//! expressions; the functions here find the same facts from the left, and look at each character only a few times.
 
 mod dates;
 mod figures;
@@ -20,17 +20,17 @@ pub use slots::packed as packed_slots;
 const EAST_ASIAN_FROM: char = '\u{2e80}';
 const NAME_CHARS_MIN: usize = 2;
 
-/// What facts of a text are found for.
+/// A receiver of the facts of a text.
 trait Facts {
-    /// Takes a fact that stands here in the text.
+    /// Takes a fact at this place of the text.
     fn add(&mut self, range: Range<usize>, fact: impl Iterator<Item = char>);
 }
 
-/// The packed facts of a text: how many there are, then the 64 smallest of their hashes; nothing if there are none.
+/// The packed facts of a text: their number, then the 64 smallest of their hashes; nothing if there are none.
 ///
 /// All numbers have 4 bytes and are big-endian. `written` is the text as it came, without surrogates, and `compared` the
-/// form in which texts are compared. `unknown` are those of its words that can be names, see [`can_be_name`], and are
-/// not in the table of document frequencies. Numbers are `canonical` in schemes that compare letters.
+/// form in which texts are compared. `unknown` are its words that can be names, see [`can_be_name`], and are not in
+/// the table of document frequencies. Numbers are `canonical` in schemes that compare letters.
 #[must_use]
 pub fn packed<'a>(
     written: &str,
@@ -54,7 +54,7 @@ pub fn packed<'a>(
     facts.packed()
 }
 
-/// Whether a word is a name if no document frequency is known for it: letters of East Asia, two and more.
+/// Whether a word without a known document frequency is a name: two or more letters of East Asia.
 #[must_use]
 pub fn can_be_name(word: &[char]) -> bool {
     word.len() >= NAME_CHARS_MIN && word[0] >= EAST_ASIAN_FROM && word.iter().all(|&character| is_letter(character))
@@ -66,13 +66,13 @@ fn is_latin(text: &[char]) -> bool {
     4 * bytes < 5 * text.len()
 }
 
-/// The first place from `from` on with one of a kind.
+/// The first place from `from` on with a character of a kind.
 fn first<T: Copy>(items: &[T], from: usize, is_one: impl Fn(T) -> bool) -> Option<usize> {
     let ahead = items[from..].iter().position(|&item| is_one(item))?;
     Some(from + ahead)
 }
 
-/// Where those of a kind end that are at `from`.
+/// The end of the characters of a kind at `from`.
 fn end_of<T: Copy>(items: &[T], from: usize, is_one: impl Fn(T) -> bool) -> usize {
     first(items, from, |item| !is_one(item)).unwrap_or(items.len())
 }

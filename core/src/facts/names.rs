@@ -1,4 +1,4 @@
-//! Names in Latin text: capitalised words, from the text as written, since case folding removes capitals.
+//! Names in Latin text: capitalised words of the text as written, because case folding removes capitals.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use super::dates::is_month;
 use super::sample::Sample;
 use super::{end_of, first};
 
-/// Adds the capitalised words behind a word, a comma, a semicolon or a bracket, or before another one, except months.
+/// Adds the capitalised words after a word, comma, semicolon or bracket, or before another one, except months.
 pub(super) fn find(written: &str, facts: &mut Sample) {
     let text = visible(written);
     let mut place = 0;
     while let Some(start) = first(&text, place, |byte| byte.is_ascii_uppercase()) {
-        // Capitals further on in the same word begin no other.
+        // Later capitals in the same word do not begin another.
         place = end_of(&text, start + 1, is_inner);
         let letters = text[start..place]
             .iter()
@@ -23,9 +23,9 @@ pub(super) fn find(written: &str, facts: &mut Sample) {
     }
 }
 
-/// The text in ASCII: full-width letters as plain ones, and the rest dropped.
+/// The text in ASCII: full-width letters become plain ones, and the rest is dropped.
 ///
-/// Invisible characters are dropped too: a spammer can insert them into any name.
+/// This drops invisible characters too, which a spammer can insert into any name.
 fn visible(written: &str) -> Cow<'_, [u8]> {
     if written.is_ascii() {
         return Cow::Borrowed(written.as_bytes());
@@ -49,7 +49,7 @@ fn is_within_sentence(before: &[u8]) -> bool {
     matches!(before, [.., byte, b' '] if is_word(*byte) || matches!(byte, b',' | b';' | b'('))
 }
 
-/// `(?<![\w-])` before the word, and `(?= [A-Z])` behind it.
+/// `(?<![\w-])` before the word, and `(?= [A-Z])` after it.
 fn is_beside_another(text: &[u8], start: usize, end: usize) -> bool {
     let is_begin = text[..start].last().is_none_or(|&byte| !is_inner(byte));
     is_begin && matches!(text[end..], [b' ', b'A'..=b'Z', ..])

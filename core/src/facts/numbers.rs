@@ -8,13 +8,13 @@ use crate::letters::{Figure, Tables};
 
 /// The Arabic decimal separator.
 pub(super) const ARABIC_POINT: char = '\u{66b}';
-/// Groups of thousands with marks that also stand between numbers of a list.
+/// Limit on groups of thousands with marks that also separate the numbers of a list.
 const GROUPS_MAX: usize = 6;
 const GROUP_DIGITS: usize = 3;
 const ADDRESS_PARTS: usize = 4;
 const ADDRESS_PART_MAX: u32 = 255;
 
-/// What a number is that starts at a place, and where it ends.
+/// The kind of number at a place, and its end.
 pub(super) enum Number {
     /// One number, or several with marks such as hyphens between them.
     One(usize),
@@ -22,9 +22,9 @@ pub(super) enum Number {
     List(usize),
 }
 
-/// The text with ASCII digits, and with one mark each for hyphens and apostrophes.
+/// The text with ASCII digits, and with one character each for hyphens and apostrophes.
 pub(super) fn in_plain_marks(text: &[char]) -> Cow<'_, [char]> {
-    // Without a branch for each character, which most texts have nothing of.
+    // Most texts have no such character, so this avoids a branch per character.
     if !text
         .iter()
         .fold(false, |found, &character| found | may_change(character))
@@ -53,7 +53,7 @@ fn plain(character: char, tables: &Tables) -> char {
     }
 }
 
-/// The number whose first digit is here, where its thousands are apart by apostrophes, low lines or spaces.
+/// The number whose first digit is here, with apostrophes, low lines or spaces between thousands.
 pub(super) fn spaced(text: &[char], start: usize) -> Option<Number> {
     let end = leading(text, start)?;
     let has_group = text.get(end).is_some_and(|&mark| is_list_mark(mark)) && is_group(text, end + 1);
@@ -87,7 +87,7 @@ fn list(text: &[char], start: usize) -> Option<usize> {
     (groups > GROUPS_MAX).then_some(end)
 }
 
-/// The end of one number with groups behind one and the same mark, and with decimals.
+/// The end of one number with groups after the same mark, and with decimals.
 fn grouped(text: &[char], start: usize) -> Option<usize> {
     let mut end = leading(text, start)?;
     let mark = *text.get(end).filter(|&&mark| is_list_mark(mark))?;
@@ -106,7 +106,7 @@ fn grouped(text: &[char], start: usize) -> Option<usize> {
     (groups > 0 && !goes_on).then_some(end)
 }
 
-/// The end of decimals, and of what else has points or commas between digits.
+/// The end of decimals, and of further digits after points or commas.
 fn with_decimals(text: &[char], place: usize) -> usize {
     let mut end = place;
     while let Some(['.' | ',' | ARABIC_POINT, '0'..='9']) = text.get(end..end + 2) {
@@ -142,7 +142,7 @@ pub(super) fn canonical(figure: &[char]) -> Vec<char> {
     form
 }
 
-/// Adds a number without separators of thousands and with a decimal point, or unchanged what may be no number.
+/// Adds a number without thousands separators and with a decimal point; doubtful ones are unchanged.
 fn add_number(number: &[char], form: &mut Vec<char>) {
     let removed = if number.iter().any(|&character| is_list_mark(character)) {
         None
@@ -196,7 +196,7 @@ fn is_address(number: &[char]) -> bool {
     parts.clone().count() == ADDRESS_PARTS && parts.all(is_byte)
 }
 
-/// The sign of the number that starts here, if it has one: a hyphen between others is none.
+/// The sign of the number that starts here, if it has one; a hyphen between digits is not a sign.
 pub(super) fn sign(text: &[char], start: usize, number: &[char]) -> Option<char> {
     match text[..start] {
         [sign @ ('+' | '-')] if is_signed(number) => Some(sign),

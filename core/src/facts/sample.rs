@@ -22,14 +22,14 @@ impl Sample {
         self.hashes.push(hash(&self.utf8));
     }
 
-    /// The number of different hashes, then the smallest, each in 4 bytes, big-endian; nothing without a fact.
+    /// The number of distinct hashes, then the smallest ones, in 4 bytes each, big-endian; nothing without a fact.
     pub(super) fn packed(mut self) -> Vec<u8> {
         self.hashes.sort_unstable();
         self.hashes.dedup();
         if self.hashes.is_empty() {
             return Vec::new();
         }
-        // More hashes than numbers of 32 bits there cannot be; all of them would need a text of 4 GB.
+        // There are at most 2³² hashes; to have all of them, a text would need 4 GB.
         let count = u32::try_from(self.hashes.len()).unwrap_or(u32::MAX);
         let kept = self.hashes.into_iter().take(FACTS_KEPT);
         std::iter::once(count).chain(kept).flat_map(u32::to_be_bytes).collect()

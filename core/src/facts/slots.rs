@@ -1,4 +1,4 @@
-//! The slots of a text, which tell two fillings of one frame apart: `consumer/fingerprint/slots.py`.
+//! The slots of a text, which distinguish two fillings of the same frame: `consumer/fingerprint/slots.py`.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -65,7 +65,7 @@ const LANGUAGES: [&str; 45] = [
     "泰",
 ];
 
-/// Values, and where they stand.
+/// Values and their places.
 #[derive(Default)]
 struct Values {
     /// Each with its place in the text and in `facts`.
@@ -81,10 +81,10 @@ impl Facts for Values {
     }
 }
 
-/// The packed slots of a text in the form that is split into words, given the places of names; nothing if it has none.
+/// The packed slots of a text in the form that is split into words, given the places of names; nothing without a slot.
 ///
-/// For each slot a hash of its surroundings and one of its value, of 4 bytes each, big-endian, in the order of the
-/// surroundings; those that occur once, and of these the first 64.
+/// Each slot has a hash of its surroundings and one of its value, of 4 bytes each, big-endian, in the order of the
+/// surroundings. Only the first 64 slots whose surroundings occur once are packed.
 #[must_use]
 pub fn packed(text: &[char], names: &[Range<usize>]) -> Vec<u8> {
     let mut values = Values::default();
@@ -151,7 +151,7 @@ fn letters(text: &[char]) -> impl Iterator<Item = char> {
     text.iter().copied().filter(|&character| is_letter_or_number(character))
 }
 
-/// Adds Chinese numerals: two and more in a row, or one behind 第 or before what is counted or numbered.
+/// Adds Chinese numerals: two or more in a row, or one after 第 or before a counter.
 fn find_numerals(text: &[char], values: &mut Values) {
     let mut place = 0;
     while let Some(start) = first(text, place, is_numeral) {
@@ -175,7 +175,7 @@ fn find_listed(text: &[char], values: &mut Values) {
     }
 }
 
-/// How long the time of day or the language is that a text begins with; 0 if it begins with none.
+/// The length of the time of day or language at the beginning of a text; 0 if there is none.
 fn listed(text: &[char]) -> usize {
     let begins = |word: &&&str| {
         word.chars()
@@ -184,7 +184,7 @@ fn listed(text: &[char]) -> usize {
     };
     let length = |word: &&str| word.chars().count();
     let is_language = |word: &&&str| text.get(length(word)).is_some_and(|&end| is_of_language(end)) && begins(word);
-    // Few letters are followed by one of these, and the lists are long.
+    // Checked first, because few letters are followed by one of these, and the lists are long.
     let near = &text[1..text.len().min(1 + LANGUAGE_CHARS_MAX)];
     if near.iter().any(|&character| is_of_language(character))
         && let Some(language) = LANGUAGES.iter().find(is_language)

@@ -145,7 +145,7 @@ fn a_sample_has_the_count_and_the_smallest_hashes() {
     assert!(packed[4..].chunks(4).is_sorted());
 }
 
-/// The packed slots that are expected, each given as surroundings and value.
+/// The expected packed slots, each given as surroundings and value.
 fn slots(expected: &[(&str, &str)]) -> Vec<u8> {
     let mut hashes: Vec<[u32; 2]> = expected
         .iter()

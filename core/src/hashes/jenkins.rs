@@ -28,7 +28,7 @@ pub fn hashlittle2(bytes: &[u8], primary: u32, secondary: u32) -> (u32, u32) {
     (state[2], state[1])
 }
 
-/// Adds a block; bytes that it lacks count as zeros.
+/// Adds a block; missing bytes count as zeros.
 fn add(state: &mut [u32; 3], block: &[u8]) {
     for (sum, bytes) in state.iter_mut().zip(block.chunks(WORD_BYTES)) {
         let mut word = [0; WORD_BYTES];

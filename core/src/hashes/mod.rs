@@ -15,9 +15,9 @@ pub use siphash::siphash_13;
 /// The increment of `SplitMix64`.
 pub const SPLITMIX_INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The most bytes that a character has in UTF-8.
+/// The maximum number of bytes of a character in UTF-8.
 const UTF8_BYTES_MAX: usize = 4;
-/// Characters that are looked at together, whether all are ASCII.
+/// Characters that are checked together for being ASCII.
 const ASCII_TOGETHER: usize = 32;
 
 /// The number of bits of a hash.
@@ -29,7 +29,7 @@ pub enum Width {
     Double,
 }
 
-/// How a word is hashed.
+/// A hash of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordHash {
     /// FNV-1a of the word's UTF-8 (RFC 9923).
@@ -81,7 +81,7 @@ impl WordHash {
         }
     }
 
-    /// Hashes a word: the most significant 64 bits first, and 0 after a hash of 64 bits. `utf8` is memory to use.
+    /// Hashes a word: the most significant 64 bits first, and 0 after a hash of 64 bits. `utf8` is memory for encoding.
     #[must_use]
     pub fn hash(&self, word: &[char], utf8: &mut Vec<u8>) -> [u64; 2] {
         let wide = match self {
@@ -111,9 +111,9 @@ impl WordHash {
     }
 }
 
-/// Return a text's UTF-8, written into `utf8` in the place of what that had.
+/// Return a text's UTF-8, written into `utf8` in place of its content.
 pub fn encode<'a>(text: &[char], utf8: &'a mut Vec<u8>) -> &'a [u8] {
-    // To make room for all at once takes a third of the time of appending one by one.
+    // Reserving room for all characters first takes a third of the time of appending one by one.
     let room = UTF8_BYTES_MAX * text.len();
     if utf8.len() < room {
         utf8.resize(room, 0);
@@ -135,14 +135,14 @@ pub fn encode<'a>(text: &[char], utf8: &'a mut Vec<u8>) -> &'a [u8] {
     &utf8[..end]
 }
 
-/// Put the UTF-8 of a character at the beginning of this room for four bytes and more, and return its length.
+/// Write the UTF-8 of a character to the beginning of `room`, at least four bytes, and return its length.
 #[inline]
 fn put(character: char, room: &mut [u8]) -> usize {
     let code = u32::from(character);
     if !(0x800..0x1_0000).contains(&code) {
         return character.encode_utf8(room).len();
     }
-    // Most that are not ASCII have three bytes. Four are written at once; what comes next takes the place of the last.
+    // Most characters that are not ASCII have three bytes. Four are written; the next character overwrites the last.
     let bytes = 0x80_80e0 | code >> 12 | (code >> 6 & 0x3f) << 8 | (code & 0x3f) << 16;
     room[..UTF8_BYTES_MAX].copy_from_slice(&bytes.to_le_bytes());
     3
@@ -169,7 +169,7 @@ const fn lowest(number: u128, width: Width) -> [u64; 2] {
     }
 }
 
-/// The leading 128 bits of a digest, which has no fewer.
+/// The leading 128 bits of a digest of at least that length.
 fn leading(digest: &[u8]) -> [u64; 2] {
     let mut words = digest
         .chunks_exact(8)

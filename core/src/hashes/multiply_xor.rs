@@ -7,7 +7,7 @@ const FIRST_SHIFT: u32 = 7;
 
 /// Hashes units of a string: x = first × 2⁷, then x × 1000003 xor unit, last xor the number of units; 0 for none.
 ///
-/// The lower 64 bits are the hash of 64 bits: no step carries from above to below.
+/// The lower 64 bits are the hash of 64 bits, because no step carries downwards.
 pub(super) fn hash(units: impl Iterator<Item = u32>) -> u128 {
     let mut units = units.peekable();
     let Some(&first) = units.peek() else { return 0 };
@@ -19,7 +19,7 @@ pub(super) fn hash(units: impl Iterator<Item = u32>) -> u128 {
     state ^ count
 }
 
-/// The UTF-16 units of a word, as a Java program sees it; they differ from the code points beyond U+FFFF only.
+/// The UTF-16 units of a word, as a Java program sees it; they differ from code points only beyond U+FFFF.
 pub(super) fn utf16_units(word: &[char]) -> impl Iterator<Item = u32> {
     word.iter().flat_map(|character| {
         let mut pair = [0; 2];

@@ -3,7 +3,7 @@
 /// Hashes the 8 bytes (little-endian) of a value with `SipHash-1-3` and the key `first`, `second`.
 ///
 /// Source: Aumasson, Bernstein, "`SipHash`: A Fast Short-Input PRF" (INDOCRYPT 2012), with one round for each word of the
-/// input and three at the end. It branches nowhere, so that a processor works on several values at once.
+/// input and three at the end. Without branches, a processor works on several values at the same time.
 #[inline]
 #[must_use]
 pub const fn siphash_13(value: u64, first: u64, second: u64) -> u64 {

@@ -2,15 +2,15 @@
 //!
 //! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (WEA 2007), with blocks of one word.
 //!
-//! Sets consist of the smallest hashes of texts, so most of their hashes begin with 0 bits, and most of those of an
-//! article do not. So hashes with the same top bits have words of their own: nearly all look-ups meet the few words of
-//! the larger hashes, which stay in the fastest cache of the processor.
+//! Sets consist of the smallest hashes of texts, most of which begin with 0 bits, unlike most hashes of an article. So
+//! hashes with the same top bits have separate words: nearly all look-ups read the few words of the larger hashes,
+//! which stay in the fastest cache of the processor.
 
 use super::table::number;
 
 /// The filter has at most this many bits for each hash of the set, and more than half as many.
 const BITS_MAX: usize = 16;
-/// With more words, the same bits of a hash would choose a word and bits in it.
+/// With more words, the same bits of a hash would choose both a word and bits in it.
 const WORDS_MAX: usize = 1 << 30;
 /// The top bits that choose the words.
 const GROUP_BITS: u32 = 6;
@@ -25,7 +25,7 @@ pub(super) struct Filter {
     words: Vec<u64>,
 }
 
-/// Where the words of a group begin, and their number less one; the number is a power of two.
+/// The first word of each group, and the number of its words, a power of two, minus one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     start: u32,
@@ -63,7 +63,7 @@ impl Filter {
         filter
     }
 
-    /// Whether a hash can be in the set: true for all that are, and for a few in a hundred of the others.
+    /// Whether a hash may be in the set: true for all that are, and for a few percent of the others.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {
         let bits = bits(hash);

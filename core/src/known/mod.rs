@@ -1,7 +1,7 @@
-//! The smallest shingles of texts, and sets of known ones, by which a known text is found within a longer article.
+//! The smallest shingles of texts, and sets of known ones, which find a known text within a longer article.
 //!
 //! Sources: Broder, "On the Resemblance and Containment of Documents" (SEQUENCES 1997); Cohen, Kaplan, "Summarizing Data
-//! Using Bottom-k Sketches" (PODC 2007). `consumer/fingerprint/known_shingles.py` says what they estimate.
+//! Using Bottom-k Sketches" (PODC 2007). `consumer/fingerprint/known_shingles.py` explains the estimates.
 //!
 //! Both are packed as 8 bytes for each hash, big-endian and ascending.
 
@@ -14,9 +14,9 @@ use filter::Filter;
 use smallest::Smallest;
 use table::{Bucket, Table, number};
 
-/// Hashes kept of a known text.
+/// Limit on the hashes kept of a known text.
 pub const SHINGLES_KEPT: usize = 24;
-/// Known shingles reported of a text. A text with more is cut: its smallest hashes stay.
+/// Limit on the known shingles reported of a text; the smallest hashes stay.
 pub const KNOWN_SHINGLES_MAX: usize = 4_096;
 
 /// Hashes that are looked up together.
@@ -30,14 +30,14 @@ pub fn smallest_shingles(text: &impl Shingled) -> Vec<u8> {
     smallest.packed()
 }
 
-/// Packed hashes that are held elsewhere, 8 bytes each, little-endian.
+/// Packed hashes owned by others, 8 bytes each, little-endian.
 pub type HeldHashes = Box<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Hashes that are not 8 bytes each, or do not ascend.
+/// The error for hashes that are not 8 bytes each, or do not ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAscending;
 
-/// A set of shingle hashes, in at most 4 bytes each beside the hashes themselves. Any number of threads share it.
+/// A set of shingle hashes, which takes at most 4 bytes each in addition to the hashes. Threads share it.
 pub struct KnownShingles {
     filter: Filter,
     tables: Vec<Table>,
@@ -74,13 +74,13 @@ impl KnownShingles {
     }
 }
 
-/// Collects the known shingles of a text that it reads.
+/// A reader that collects the known shingles of a text.
 ///
-/// Memory is far away, so each step waits until there are many hashes for it. No branch depends on what a step loads,
-/// and the processor loads the memory of several hashes at once.
+/// Memory is slow, so each step waits until there are many hashes for it. No branch depends on loaded values, so the
+/// processor loads the memory of several hashes at the same time.
 pub struct Hits<'a> {
     known: &'a KnownShingles,
-    /// The largest known hash. Known shingles are the smallest ones of texts, so that most others are larger.
+    /// The largest known hash. Known shingles are the smallest of their texts, so most other hashes are larger.
     largest: u64,
     /// The first `count` are hashes to filter.
     waiting: [u64; TOGETHER],

@@ -5,9 +5,9 @@ use crate::sketch::Reader;
 /// Keeps the `COUNT_MAX` smallest distinct hashes, in memory for twice as many.
 #[derive(Debug)]
 pub(super) struct Smallest<const COUNT_MAX: usize> {
-    /// In no order, with duplicates.
+    /// Unordered, with duplicates.
     kept: Vec<u64>,
-    /// No larger hash is among the smallest.
+    /// An upper bound of the smallest hashes.
     bound: u64,
 }
 

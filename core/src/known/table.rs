@@ -1,4 +1,4 @@
-//! Hashes in ascending order, held elsewhere, that are found with two accesses to memory.
+//! Finds hashes in ascending order, owned by others, with two accesses to memory.
 
 use super::{HeldHashes, NotAscending};
 
@@ -8,16 +8,16 @@ const BUCKET_BITS_MAX: u32 = 30;
 
 /// Hashes in buckets by their top bits, without those that are 0 in all of them.
 ///
-/// The smallest hashes of long texts crowd the first buckets, so that buckets are searched by halves.
+/// The smallest hashes of long texts crowd the first buckets, so buckets are searched by bisection.
 pub(super) struct Table {
     hashes: HeldHashes,
-    /// Where each bucket begins, and the last one ends.
+    /// The start of each bucket, and the end of the last.
     starts: Vec<u32>,
-    /// A hash without so many of its lowest bits is the number of its bucket.
+    /// A hash shifted right by this many bits is the number of its bucket.
     shift: u32,
 }
 
-/// Where the hashes of a bucket begin and end.
+/// The start and end of the hashes of a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bucket {
     start: u32,
@@ -65,7 +65,7 @@ impl Table {
         self.hashes().last().map_or(0, number)
     }
 
-    /// The bucket that has a hash if the table has it.
+    /// The bucket that contains a hash if the table does.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the smaller one is below 2³²
     pub(super) fn bucket(&self, hash: u64) -> Bucket {

@@ -1,4 +1,4 @@
-//! What people put around a text when they pass it on: `consumer/fingerprint/characters/decorations.py`.
+//! Decorations, which people put around a text when they pass it on: `consumer/fingerprint/characters/decorations.py`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use blake2::{Blake2b128, Digest};
 
 use super::tables::{KIND, Tables};
 
-/// On each line what a word is, and the word.
+/// Each line has the kind of a word, and the word.
 const FILE: &str = include_str!("decorations.tsv");
 const LINK_CHARS_MAX: usize = 1024;
 const NAME_CHARS_MAX: usize = 30;
@@ -19,10 +19,10 @@ const LETTERS_FREE: usize = 60;
 const SHARE_LEFT: usize = 4;
 const PLACES_FREE: usize = 4;
 const LETTERS_A_PLACE: usize = 100;
-/// How many spaces and colons may stand between a name and what leads to it.
+/// Limit on the spaces and colons between a name and the words that introduce it.
 const BETWEEN_MAX: usize = 3;
 
-/// The words of decorations by what they are; those of which the longest counts, the longest first.
+/// The words of decorations by kind; lists in which the longest word counts have the longest first.
 struct Lists {
     leads: Vec<Vec<char>>,
     marks: Vec<Vec<char>>,
@@ -71,8 +71,8 @@ struct Span {
     is_link: bool,
 }
 
-/// The places of a normalised text's decorations, given where their [`signs`] are; none if the text
-/// is to be compared whole.
+/// The places of a normalised text's decorations, given the places of their [`signs`]; none if the text
+/// is compared whole.
 pub(super) fn decorations(text: &[char], signs: &[usize], tables: &Tables) -> Vec<Range<usize>> {
     let spans = Finder {
         text,
@@ -110,7 +110,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The decorations from the left; each is looked for within a few characters.
+    /// The decorations from the left; finding each takes a few characters.
     fn spans(&self, signs: &[usize]) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut end = 0;
@@ -133,7 +133,7 @@ impl Finder<'_> {
         spans
     }
 
-    /// The name behind an @ with what leads to it, from `least` on.
+    /// The name after an @ with the words that introduce it, from `least` on.
     fn name(&self, place: usize, least: usize) -> Option<Span> {
         let is_of_name = |c: &&char| matches!(c, '_' | '-') || self.is_letter(**c);
         let length = self.text[place + 1..]
@@ -176,7 +176,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether there are few characters, all of them letters or digits, and not digits alone.
+    /// Whether these are a few letters or digits, but not only digits.
     fn is_emoji(&self, inside: &[char]) -> bool {
         (1..=EMOJI_CHARS_MAX).contains(&inside.len())
             && inside.iter().all(|&c| self.is_letter(c))
@@ -205,7 +205,7 @@ impl Finder<'_> {
             .iter()
             .filter(|word| before.ends_with(word))
             .map(|word| place + 1 - word.len());
-        // A host without a scheme begins a word.
+        // A host without a scheme must begin a word.
         let start = starts
             .into_iter()
             .find(|&start| self.text[start..].starts_with(&['h', 't', 't', 'p']) || !self.continues(start))?;

@@ -2,10 +2,10 @@
 
 use super::tables::{FIRST_CLASS, IN_WORD, SCRIPTS, Tables};
 
-/// The text as written with each word that mixes scripts in one of them. None: no word does.
+/// The text as written, with one script for each word that mixes scripts; `None` if no word does.
 ///
-/// A word is a run of Latin, Greek and Cyrillic letters, with their marks. The script that has most
-/// letters unlike those of others is that of the whole word; of several the first counts.
+/// A word is a run of Latin, Greek and Cyrillic letters, with their marks. It gets the script with the most
+/// letters that look like no letter of another script; ties go to the first.
 pub(super) fn in_one_script(text: &str, tables: &Tables) -> Option<String> {
     let mut changed = String::new();
     let mut taken = 0;
@@ -37,11 +37,11 @@ pub(super) fn in_one_script(text: &str, tables: &Tables) -> Option<String> {
 
 #[derive(Default)]
 struct Word {
-    /// Where it begins, in bytes.
+    /// The start of the word, in bytes.
     start: usize,
-    /// How many letters of each script it has.
+    /// The number of its letters of each script.
     letters: [usize; SCRIPTS.len()],
-    /// How many of these are unlike those of other scripts.
+    /// The number of those that look like no letter of another script.
     own: [usize; SCRIPTS.len()],
 }
 

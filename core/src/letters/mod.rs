@@ -1,6 +1,6 @@
-//! The letters and figures of a text, of which its shingles are: `consumer/fingerprint/characters/letters.py`.
+//! Extracts the letters and figures of a text for its shingles: `consumer/fingerprint/characters/letters.py`.
 //!
-//! Most texts have neither words of two scripts nor decorations, and take one pass over a table.
+//! Most texts have neither words of two scripts nor decorations, and take one pass.
 
 mod decorations;
 mod look_alikes;
@@ -11,7 +11,7 @@ pub use decorations::digest as decorations_digest;
 pub use tables::digest;
 pub(crate) use tables::*;
 
-/// What one pass over a text finds.
+/// The results of one pass over a text.
 #[derive(Debug)]
 pub struct Found {
     /// The letters and figures.
@@ -56,9 +56,9 @@ struct Letters {
     seen: u32,
     /// The role of the last letter that is no mark.
     last: u32,
-    /// Where decorations may be in the last piece.
+    /// The places in the last piece where decorations may be.
     signs: Vec<usize>,
-    /// Where words may begin that count as others.
+    /// The places where words that count as others may begin.
     words: Vec<usize>,
 }
 
@@ -83,7 +83,7 @@ impl Letters {
     fn add(&mut self, text: &[char], tables: &Tables) {
         self.signs.clear();
         let mut end = self.form.len();
-        // One more: what is no letter is written, too.
+        // One more, because characters that are not letters are written too, and then overwritten.
         self.form.resize(end + text.len() + 1, '\0');
         let (mut seen, mut last) = (self.seen, self.last);
         for (place, &character) in text.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Letters {
                     if last & KIND != LETTER {
                         continue;
                     }
-                    // What follows has the same letter before it.
+                    // The next character has the same letter before it.
                     self.form[end] = letter;
                     end += 1;
                     is_letter = false;
@@ -111,7 +111,7 @@ impl Letters {
                 }
                 last = role;
             }
-            // Written in any case, so that there is nothing to predict: words are short.
+            // Always written, so that the processor need not predict a branch: words are short.
             self.form[end] = letter;
             end += usize::from(is_letter);
         }

@@ -1,4 +1,4 @@
-//! The file that says what becomes of each character: `consumer/fingerprint/characters/letter_tables.py`.
+//! The tables of the treatment of each character: `consumer/fingerprint/characters/letter_tables.py`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::decorations;
 use crate::simplified::{self, Step};
 use crate::unicode::{self, CodePoints, INVISIBLES};
 
-/// On each line a name, then ranges of code points, which are a set, or a character or word and its form.
+/// Each line has a name, then ranges of code points, which form a set, or a character or word and its form.
 const FILE: &str = include_str!("letters.tsv");
 
 /// Ideographs and kana.
@@ -29,69 +29,69 @@ pub(crate) const SPACE: u32 = 1 << 9;
 pub(crate) const BARE: u32 = 1 << 10;
 /// A letter whose marks are letters.
 pub(crate) const LETTER: u32 = 2 << 10;
-/// A mark that is a letter behind a [`LETTER`].
+/// A mark that counts as a letter after a [`LETTER`].
 pub(crate) const MARK: u32 = 3 << 10;
-/// The bits that say whether a character counts as a letter; 0 if it does not.
+/// The bits for whether a character counts as a letter; 0 if it does not.
 pub(crate) const KIND: u32 = 3 << 10;
 /// The first of the bits of the scripts in which words are mixed, in the order of [`SCRIPTS`].
 pub(crate) const FIRST_SCRIPT: u32 = 12;
 /// The bits of these scripts.
 pub(crate) const ANY_SCRIPT: u32 = 7 << FIRST_SCRIPT;
-/// A decoration begins here, or what it begins with ends here.
+/// A decoration, or the end of its first word, may be here.
 pub(crate) const DECORATING: u32 = 1 << 15;
-/// A [`MARK`], [`DECORATING`], or a character that counts as another letter: few are.
+/// A [`MARK`], [`DECORATING`], or a character that counts as another letter. These are rare.
 pub(crate) const UNUSUAL: u32 = 1 << 16;
 /// A character that counts as the first letter of a word in [`Tables::words`].
 pub(crate) const FIRST_OF_WORD: u32 = 1 << 17;
 /// As the second one: the bit above [`FIRST_OF_WORD`].
 pub(crate) const SECOND_OF_WORD: u32 = FIRST_OF_WORD << 1;
-/// A character without one of which no text is folded to simplified Chinese.
+/// A traditional Chinese character. Texts without one are not folded.
 pub(crate) const TRADITIONAL: u32 = 1 << 19;
 
-/// In the order in which ties are decided.
+/// The scripts, in the order that decides ties.
 pub(crate) const SCRIPTS: [&str; 3] = ["latin", "cyrillic", "greek"];
-/// The class of what neither ends a word nor is a letter of one: marks and invisible characters.
+/// The class of marks and invisible characters, which neither end a word nor count as letters.
 pub(crate) const IN_WORD: u8 = 1;
 /// The class of the letters of the first script; those of the others follow.
 pub(crate) const FIRST_CLASS: u8 = 2;
 
-/// What the file says of each character.
+/// The tables in the file.
 pub(crate) struct Tables {
-    /// What a character of a normalised text is to letters, and does when texts are compared by equality, as bits.
+    /// The roles of a character of a normalised text, for letters and for equality, as bits.
     pub(crate) roles: CodePoints<u32>,
-    /// What to add to the code point of a character for the letter that it counts as.
+    /// The difference from the code point of a character to the letter that it counts as.
     letters: CodePoints<u32>,
     /// Words of several letters that count as another word.
     pub(crate) words: Step,
-    /// What to add to the code point of a letter with which stress is composed.
+    /// The difference from the code point of a letter composed with stress to the plain letter.
     unstressed: CodePoints<u32>,
     /// The class of a character of a text as written: 0 ends a word.
     pub(crate) scripts: CodePoints<u8>,
-    /// Whether a character cannot be told apart from one of another script.
+    /// Whether a letter looks exactly like one of another script.
     pub(crate) same: CodePoints<bool>,
-    /// For each script its letters by what looks like them.
+    /// For each script, its letters by the characters that look like them.
     pub(crate) look_alikes: [HashMap<char, char>; SCRIPTS.len()],
-    /// Of a character of a text as written: whether it is a raised digit, a digit, or neither counts nor ends a number.
+    /// The part that a character of a text as written plays in figures.
     pub(crate) figures: CodePoints<Figure>,
 }
 
-/// What a character of a text as written is to figures.
+/// The part that a character plays in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Figure {
-    /// It ends one.
+    /// It ends a figure.
     None,
     /// A decimal digit.
     Digit,
-    /// No digit, but NFKC makes it a text that begins with one.
+    /// Not a digit, but NFKC turns it into a text that begins with one.
     Raised,
-    /// It does not count.
+    /// It does not count, nor end a figure.
     Ignored,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(build);
 
 impl Tables {
-    /// The tables, made at the first call.
+    /// The tables, built by the first call.
     pub(crate) fn get() -> &'static Self {
         &TABLES
     }
@@ -179,7 +179,7 @@ fn moved(character: char, difference: u32) -> char {
     char::from_u32(u32::from(character).wrapping_add(difference)).unwrap_or(character)
 }
 
-/// Every code point, or what it becomes, less itself.
+/// The difference from each code point to its form.
 fn becoming(name: &str) -> CodePoints<u32> {
     let mut table = CodePoints::new(0);
     for (written, form) in forms(name) {

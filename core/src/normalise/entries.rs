@@ -1,4 +1,4 @@
-//! What normalising does to each character.
+//! A table of the effect of normalising on each character.
 
 use std::collections::HashSet;
 use std::iter::once;
@@ -11,7 +11,7 @@ use icu_properties::{CodePointMapData, CodePointSetData};
 use super::rules::Rules;
 use crate::unicode::{self, CodePoints, INVISIBLE, INVISIBLES, SPACES};
 
-/// What normalising does to a character.
+/// The effect of normalising on a character.
 ///
 /// A character *begins a segment* if nothing before it can change what it becomes: the forms of
 /// segments, one after the other, are the form of the text. All but [`Entry::Joins`] and
@@ -22,16 +22,16 @@ pub(super) enum Entry {
     Plain,
     /// It becomes another one.
     Becomes(char),
-    /// It becomes several ones: [`Table::several`].
+    /// It becomes several characters: [`Table::several`].
     Several { first: u16, count: u8 },
     /// It is white space, or becomes a space.
     Space,
     /// It is removed.
     Invisible,
-    /// It stays, but marks around it are put in order by their combining classes; 0 is none. If it
-    /// `composes`, there are characters that it becomes one with when it follows them.
+    /// It stays, but marks around it are sorted by combining class; 0 is none. If it `composes`, it
+    /// becomes one character with some that come before it.
     Joins { class: u8, composes: bool },
-    /// It changes, and how depends on what is before it.
+    /// It changes in a way that depends on the characters before it.
     Odd,
 }
 
@@ -48,12 +48,12 @@ const HANGUL_FINALS: RangeInclusive<char> = '\u{11a8}'..='\u{11c2}';
 static TABLE: LazyLock<Table> = LazyLock::new(build);
 
 impl Table {
-    /// The table, made at the first call.
+    /// The table, built by the first call.
     pub(super) fn get() -> &'static Self {
         &TABLE
     }
 
-    /// What becomes of a character.
+    /// The entry of a character.
     #[inline]
     pub(super) fn entry(&self, character: char) -> Entry {
         self.entries.get(character)
@@ -75,7 +75,7 @@ fn build() -> Table {
     let classes = CodePointMapData::<CanonicalCombiningClass>::new();
     let marks = classes.iter_ranges_for_value_complemented(CanonicalCombiningClass::NotReordered);
     let changing = CodePointSetData::new::<ChangesWhenNfkcCasefolded>();
-    // No other character changes, or can be put in order or composed with one before it.
+    // No other character changes, is sorted, or composes with one before it.
     let candidates = marks
         .chain(changing.iter_ranges())
         .flat_map(unicode::characters)
@@ -93,7 +93,7 @@ fn build() -> Table {
     table
 }
 
-/// What becomes of a character; where it is several ones, they are added to `several`.
+/// The entry of a character; if it becomes several characters, they are added to `several`.
 fn entry(character: char, rules: &Rules, composing: &HashSet<char>, several: &mut Vec<char>) -> Entry {
     if unicode::classes(character) & INVISIBLE != 0 {
         return Entry::Invisible;

@@ -1,10 +1,10 @@
-//! Brings texts that look alike into one form: `normalise` of `consumer/fingerprint/characters/normalise.py`.
+//! Normalises texts, so that invisible changes do not change a fingerprint: `normalise` of
+//! `consumer/fingerprint/characters/normalise.py`.
 //!
-//! Python takes the text through each step as a whole. Here one pass looks each character up in a
-//! table and writes what becomes of it ([`entries`]). Marks that are in order, and letters that
-//! become one with the mark behind them, are handled on the way. Where that is not enough, the
-//! segment around the character goes through the steps as in Python ([`segment`]). Work and memory
-//! are linear in the text and in its form.
+//! Python applies each step to the whole text. Here one pass looks up each character in a table and
+//! writes its form ([`entries`]). This pass also handles marks that are in order, and letters that
+//! compose with the mark after them. Where that is not enough, the segment around the character goes
+//! through the steps as in Python ([`segment`]). Work and memory are linear in the text and its form.
 
 mod entries;
 mod rules;
@@ -22,7 +22,7 @@ const MARKS_IN_A_ROW_MAX: usize = 30;
 
 /// Fold a text: remove invisible characters, NFKC, casefold, collapse white space, strip.
 ///
-/// Only the first 30 of more combining marks in a row stay, before and after folding. Idempotent.
+/// Of more than 30 combining marks in a row only the first 30 stay, before and after folding. Idempotent.
 #[must_use]
 pub fn normalise(text: &str) -> Vec<char> {
     Normalised::of(text).form
@@ -33,7 +33,7 @@ pub fn normalise(text: &str) -> Vec<char> {
 pub struct Normalised {
     /// The text.
     pub form: Vec<char>,
-    /// Whether it may have a digit that was written as another character, as raised ones are.
+    /// Whether it may have a digit that was written as another character, such as a superscript.
     pub makes_digits: bool,
 }
 
@@ -64,7 +64,7 @@ impl Normalised {
     }
 }
 
-/// The text as it is, for the schemes that split it as written.
+/// The text unchanged, for schemes that split it as written.
 #[must_use]
 pub fn as_written(text: &str) -> Vec<char> {
     text.chars().collect()
@@ -105,19 +105,19 @@ struct Normaliser<'a> {
     makes_digits: bool,
 }
 
-/// The segment that is being written, see [`Entry`].
+/// The segment being written, see [`Entry`].
 struct Segment {
-    /// Where it begins in the text, in bytes, and in the form.
+    /// Its start in the text, in bytes, and in the form.
     place: usize,
     start: usize,
-    /// Where the last character of class 0 is in the form, if it is neither a space nor of several.
+    /// The place of the last character of class 0 in the form, unless it is a space or one of several.
     starter: Option<usize>,
-    /// The combining class that the next mark must have at least to be in order. None: that of the
+    /// The lowest combining class with which the next mark is in order, `None` for that of the
     /// starter's last mark.
     class: Option<u8>,
-    /// The combining class of the last mark behind the starter, 0 if there is none.
+    /// The combining class of the last mark after the starter, 0 if there is none.
     blocking: u8,
-    /// How many marks the text has had in a row.
+    /// The number of marks in a row so far.
     marks: usize,
 }
 
@@ -146,8 +146,8 @@ impl Normaliser<'_> {
         }
     }
 
-    /// Normalise from a place on, at which a segment begins, to the end or to a segment that needs
-    /// more than the table.
+    /// Normalise from the start of a segment to the end, or to a segment that needs more than the
+    /// table.
     fn simple(&mut self, from: usize) -> Option<Segment> {
         let mut segment = Segment::at(from, self.form, None);
         for (offset, character) in self.text[from..].char_indices() {
@@ -187,8 +187,8 @@ impl Normaliser<'_> {
         None
     }
 
-    /// Write a character that may have to be put in order or composed with what is before it; false
-    /// if it cannot be done without looking at the whole segment.
+    /// Write a character that may have to be sorted or composed with those before it; false if that
+    /// needs the whole segment.
     fn join(&mut self, character: char, class: u8, composes: bool, segment: &mut Segment) -> bool {
         if class != 0 {
             if segment.marks == MARKS_IN_A_ROW_MAX {
@@ -209,7 +209,7 @@ impl Normaliser<'_> {
         self.compose(character, class, segment)
     }
 
-    /// Write a character that may become one with the last starter, folded or not; that stays.
+    /// Write a character that may compose with the last starter, folded or not.
     fn compose(&mut self, character: char, class: u8, segment: &mut Segment) -> bool {
         let Some(starter) = segment.starter else {
             return false;

@@ -9,8 +9,7 @@ use icu_normalizer::properties::{
 };
 use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 
-/// The characters that are composed of two are here, beside the Hangul syllables; a test checks
-/// that.
+/// The blocks with all characters composed of two, except Hangul syllables; a test checks this.
 const COMPOSED: [(char, char); 2] = [('\0', '\u{33ff}'), ('\u{10000}', '\u{1ffff}')];
 
 /// Unicode's rules; costs nothing to make.
@@ -55,7 +54,7 @@ impl Rules {
         self.case.fold_string(text)
     }
 
-    /// The character that these two become in NFC when nothing is between them.
+    /// The character that these two compose in NFC when adjacent.
     pub(super) fn composed(&self, first: char, second: char) -> Option<char> {
         self.composition.compose(first, second)
     }
@@ -82,7 +81,7 @@ impl Rules {
         }
     }
 
-    /// All composed characters but Hangul syllables, each with the second one of its pair.
+    /// All composed characters except Hangul syllables, each with the second character of its pair.
     pub(super) fn all_composed(&self) -> Vec<(char, char)> {
         let places = COMPOSED.into_iter().flat_map(|(first, last)| first..=last);
         places

@@ -1,11 +1,11 @@
-//! Segments that need more than the table: all steps, one after the other.
+//! Normalises segments that need more than the table, by all steps in order.
 
 use super::entries::{Entry, Table};
 use super::rules::Rules;
 use super::{MARKS_IN_A_ROW_MAX, put};
 use crate::unicode::is_mark;
 
-/// Normalises segments, with buffers that are used again.
+/// A normaliser of segments, with reusable buffers.
 #[derive(Default)]
 pub(super) struct Segments {
     visible: String,
@@ -31,7 +31,7 @@ impl Segments {
         end
     }
 
-    /// Keep what is visible of the segment, and return where the next one begins.
+    /// Keep the visible characters of the segment, and return the start of the next one.
     fn read(&mut self, text: &str, place: usize, table: &Table) -> usize {
         self.visible.clear();
         let mut row = Row::default();
@@ -57,7 +57,7 @@ struct Row {
 }
 
 impl Row {
-    /// Whether a character is not a mark too many.
+    /// Whether a character is not a mark beyond the limit.
     fn keeps(&mut self, character: char) -> bool {
         self.marks = if is_mark(character) { self.marks + 1 } else { 0 };
         self.marks <= MARKS_IN_A_ROW_MAX

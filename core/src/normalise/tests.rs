@@ -59,7 +59,7 @@ fn every_character_alone_and_beside_others() {
     }
 }
 
-/// A generator of numbers that needs no crate: `SplitMix64`.
+/// A random number generator without a crate: `SplitMix64`.
 struct Numbers(u64);
 
 impl Numbers {
@@ -130,7 +130,7 @@ fn long_rows_of_marks() {
     }
 }
 
-/// What lets a text be normalised segment by segment: a folded segment begins as it did.
+/// The condition for normalising segment by segment: folding does not change how a segment begins.
 #[test]
 fn folding_leaves_the_beginnings_of_segments() {
     let rules = Rules::new();
@@ -142,7 +142,7 @@ fn folding_leaves_the_beginnings_of_segments() {
     }
 }
 
-/// Where the table looks for composed characters is where they are.
+/// The table looks for composed characters in the right blocks.
 #[test]
 fn no_other_character_composes_with_one_before_it() {
     let rules = Rules::new();
@@ -161,7 +161,7 @@ fn no_other_character_composes_with_one_before_it() {
     }
 }
 
-/// A letter can be folded before it becomes one with a mark, and then they are folded.
+/// A letter may be folded before it composes with a mark, because the result is folded too.
 #[test]
 fn folding_before_composing_is_folding_after_it() {
     let rules = Rules::new();

@@ -8,18 +8,18 @@ use crate::sketch::Shingling;
 
 pub(super) const POSTED: usize = 16;
 const LOOKED_UP: usize = 8;
-/// A text has one anchor for so many stretches, at least those that are looked up.
+/// A text has one anchor per this many stretches, but at least those that are looked up.
 const SPACING: usize = 62;
-/// How many stretches on either side a candidate is smaller than.
+/// The stretches on either side that a candidate is compared with.
 pub(super) const NEIGHBOURS: usize = 8;
-/// Of so many stretches in a row only the smallest can be a candidate.
+/// Of this many stretches in a row only the smallest can be a candidate.
 const BLOCK: usize = NEIGHBOURS + 1;
-/// How many stretches there must be from the first one of a block on to decide on it.
+/// The stretches from the start of a block that are needed to decide on it.
 const BLOCK_AND_NEIGHBOURS: usize = BLOCK + NEIGHBOURS;
 /// More than a block with all neighbours, and a power of 2.
 const REMEMBERED: usize = 32;
 
-/// How many anchors a text with so many stretches has at most.
+/// The limit on the anchors of a text with this many stretches.
 pub(super) fn count_max(stretches: usize) -> usize {
     stretches.div_ceil(SPACING).clamp(LOOKED_UP, POSTED)
 }
@@ -29,7 +29,7 @@ pub(super) struct Anchors<S> {
     stretches: Stretches<S>,
     /// The hashes of the last stretches, by their place modulo 32.
     recent: [u64; REMEMBERED],
-    /// How many stretches there are so far.
+    /// The number of stretches so far.
     count: usize,
     /// The first stretch of the next block to decide on.
     block: usize,
@@ -70,7 +70,7 @@ impl<S: Shingling> Anchors<S> {
             if chosen.len() == count_max {
                 break;
             }
-            // One that a text has again and again is one anchor.
+            // A repeated hash is one anchor.
             if !chosen.contains(&hash) {
                 chosen.push(hash);
             }
@@ -94,7 +94,7 @@ impl<S: Shingling> Anchors<S> {
 
     /// Finds the candidate of a block, if it has one: of equal stretches the first is the smallest.
     fn decide(&mut self) {
-        // Before the text there is what `recent` had at first: no stretch.
+        // Before the text, `recent` still has its initial value: no stretch.
         let near = |place: usize| self.recent[place % REMEMBERED];
         let mut place = self.block;
         let mut hash = near(place);

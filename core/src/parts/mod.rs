@@ -1,8 +1,8 @@
-//! What tells which texts share a long stretch: anchors to find them by, samples of shingles to measure what is shared.
+//! Finds texts that share a long passage: anchors find them, and samples of shingles measure how much is shared.
 //!
 //! Sources: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting" (SIGMOD 2003); Broder,
-//! "On the Resemblance and Containment of Documents" (SEQUENCES 1997). `consumer/fingerprint/parts.py` says why they are
-//! chosen as they are.
+//! "On the Resemblance and Containment of Documents" (SEQUENCES 1997). `consumer/fingerprint/parts.py` explains
+//! the choice.
 
 mod anchors;
 mod reaches;
@@ -13,16 +13,16 @@ use crate::sketch::{Reader, Shingling};
 use anchors::Anchors;
 use sample::Sample;
 
-/// What is kept of a text; nothing of one without a word.
+/// The anchors and the sample of a text; both are empty for a text without a word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// At most 16 hashes of stretches, 8 bytes each and big-endian, first the 8 that are looked up.
+    /// At most 16 hashes of stretches, 8 bytes each and big-endian; the 8 to look up come first.
     pub anchors: Vec<u8>,
     /// At most 1,024 hashes of shingles, 4 bytes each and big-endian, ascending.
     pub sample: Vec<u8>,
 }
 
-/// Finds the parts of a text that it reads.
+/// A reader that finds the parts of a text.
 #[derive(Debug)]
 pub struct Finder<S> {
     anchors: Anchors<S>,
@@ -39,7 +39,7 @@ impl<S: Shingling> Finder<S> {
         }
     }
 
-    /// What was found, once the text is read.
+    /// The parts, once the text is read.
     #[must_use]
     pub fn parts(self) -> Parts {
         Parts {

@@ -1,15 +1,15 @@
-//! How far candidates reach: to the next one with a smaller hash, or to the same hash before.
+//! The reaches of candidates: the distances to the nearest smaller hash, or to an equal one before.
 
-/// A candidate that no smaller one has followed yet.
+/// A candidate not yet followed by a smaller one.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     place: usize,
     hash: u64,
-    /// How far it is to the smaller or equal one before it, or to just before the text.
+    /// The distance to the smaller or equal one before it, or to the place just before the text.
     back: usize,
 }
 
-/// The reaches of a text's candidates, which come in their order.
+/// The reaches of a text's candidates, which are added in order.
 #[derive(Debug, Default)]
 pub(super) struct Reaches {
     /// Ascending by hash.

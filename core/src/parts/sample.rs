@@ -4,14 +4,14 @@ use crate::hashes::mix_64;
 
 /// A shingle is in the sample if its hash is divisible by this.
 const ONE_IN: u64 = 8;
-/// Of a text with more hashes the smallest stay.
+/// Limit on the hashes of a sample; the smallest stay.
 pub(super) const HASHES_MAX: usize = 1_024;
 
 #[derive(Debug, Default)]
 pub(super) struct Sample(Vec<u32>);
 
 impl Sample {
-    /// Adds a shingle by its hash, if it is one of the sample.
+    /// Adds a shingle by its hash if it belongs to the sample.
     #[inline]
     pub(super) fn add(&mut self, hash: u64) {
         if hash.is_multiple_of(ONE_IN) {

@@ -2,21 +2,21 @@
 
 use crate::sketch::Shingling;
 
-/// Stands for a hash where no stretch fits.
+/// The hash where no stretch fits.
 pub(super) const NONE: u64 = u64::MAX;
 /// More than the longest stretch, and a power of 2.
 const REMEMBERED: usize = 64;
 
-/// What must be known of the characters so far to hash the stretches that begin at one after the other.
+/// The state after the characters so far that is needed to hash the stretches at each place in turn.
 ///
-/// A stretch's polynomial is what is left of that of all characters up to its end without that of those before it.
+/// The polynomial of a stretch is that of all characters up to its end minus that of the characters before it.
 #[derive(Debug)]
 pub(super) struct Stretches<S> {
     shingling: S,
     length: usize,
     /// The hash of all characters.
     all: u64,
-    /// What `all` was after each of the last characters, by their number modulo 64.
+    /// The value of `all` after each of the last characters, by their number modulo 64.
     before: [u64; REMEMBERED],
     /// Whether a short stretch begins at each of the last characters, the last one in the lowest bit.
     short_begins: u64,

@@ -46,7 +46,7 @@ fn hash(characters: &[char]) -> u64 {
     mix_64(polynomial.wrapping_add(characters.len() as u64))
 }
 
-/// The hashes of what begins at each character, `None` where it does not fit.
+/// The hashes of the stretches that begin at each character, `None` where none fits.
 fn hashes(text: &[char], short: usize, long: usize) -> Vec<Option<u64>> {
     let begins_short = |start: usize| match text[start] {
         ' ' => text[start + 1] >= '\u{2e80}',
@@ -112,7 +112,7 @@ fn sample(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A text of so many pieces, drawn by a seed.
+/// A text of this many random pieces, by a seed.
 fn drawn(seed: u64, pieces: usize) -> String {
     let all = [
         "，",

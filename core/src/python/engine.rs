@@ -15,10 +15,10 @@ use crate::lexicon::{Lexicon, OwnIdf};
 use crate::scheme::{self, Parameters};
 use crate::sketch::{Layout, OfLetters};
 
-/// Words with their inverse document frequencies, the median and the mean one.
+/// Words with their inverse document frequencies, and the median and mean.
 type OwnTable = (Vec<(String, f64)>, f64, f64);
 
-/// What is known of the words of a scheme: `own_words` with frequencies, and `own_idf` as words, weights, median, mean.
+/// The words of a scheme: `own_words` with frequencies, and `own_idf` as words, weights, median, mean.
 #[derive(FromPyObject)]
 struct Vocabulary {
     own_words: Vec<(String, u64)>,
@@ -26,7 +26,7 @@ struct Vocabulary {
     own_idf: Option<OwnTable>,
 }
 
-/// The parameters of a scheme, and what of the results is wanted.
+/// The parameters of a scheme, and the requested results.
 #[derive(FromPyObject)]
 #[allow(clippy::struct_excessive_bools)] // each is a choice of its own
 struct Wanted {
@@ -53,7 +53,7 @@ pub struct PyEngine {
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // values are what comes from Python
 impl PyEngine {
-    /// Build the engine of the scheme with this name. Raises `ValueError` where there is none.
+    /// Build the engine of the scheme with this name. Raises `ValueError` if there is none.
     ///
     /// `key` is the base of polynomials and the key of `SipHash`, for schemes that key their shingles.
     #[new]
@@ -81,7 +81,7 @@ impl PyEngine {
         })
     }
 
-    /// Fingerprint texts that declare these languages, "" for none; find which of their shingles are `known`.
+    /// Return the fingerprints of texts that declare these languages, "" for none, and their `known` shingles.
     ///
     /// Returns one entry for each field of `consumer.fingerprint.Fingerprints`, in its order; arrays are bytes of
     /// little-endian numbers. Raises `ValueError` if the weights of a text add up to 2**32 or more.
@@ -217,7 +217,7 @@ fn declaring<'a>(texts: &'a [Bound<'_, PyString>], languages: &[String]) -> PyRe
     texts.iter().map(text_of).collect()
 }
 
-/// One field of all texts, nothing at all where it is not wanted.
+/// One field of all texts, empty unless requested.
 fn packed<'py>(
     py: Python<'py>,
     found: &[Fingerprint],

@@ -15,7 +15,7 @@ pub struct PyKnownShingles(Arc<KnownShingles>);
 #[pymethods]
 impl PyKnownShingles {
     /// Build the set from parts of little-endian numbers of 8 bytes, each of which ascends; duplicates count once. The
-    /// set holds the parts.
+    /// set keeps references to the parts.
     ///
     /// Raises `ValueError` for a part that does not ascend or whose number of bytes is not a multiple of 8.
     #[new]

@@ -1,4 +1,4 @@
-//! What Python sees: the engine, and single steps for tests.
+//! The Python module: the engine, and single steps for tests.
 
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ mod parts_text;
 mod parts_words;
 mod strings;
 
-/// What this module and `consumer.fingerprint.compiled` have agreed on.
+/// The revision of the interface with `consumer.fingerprint.compiled`.
 const REVISION: u32 = 7;
 
 #[pymodule]

@@ -73,7 +73,7 @@ fn sketch_of<'py>(
     ))
 }
 
-/// The same of letters, hashed with this key.
+/// The same for letters, hashed with this key.
 #[pyfunction]
 fn sketch_letters<'py>(
     text: &Bound<'py, PyString>,
@@ -102,7 +102,7 @@ fn parts_of<'py>(
     Ok(found_parts(text.py(), &text_of_words))
 }
 
-/// The same of letters, hashed with this key.
+/// The same for letters, hashed with this key.
 #[pyfunction]
 fn parts_letters<'py>(
     text: &Bound<'py, PyString>,
@@ -151,7 +151,7 @@ fn runs(text: &str, runs_max: Option<usize>) -> Vec<(String, f64)> {
     evidence::runs(&letters(text), runs_max)
 }
 
-/// The places of the heaviest keywords, or with `short` of those of at most 64 characters.
+/// The places of the heaviest keywords; with `short`, of those of at most 64 characters.
 #[pyfunction]
 #[pyo3(signature = (keywords, keywords_max, *, short))]
 fn heaviest(keywords: Vec<(String, f64)>, keywords_max: Option<usize>, short: bool) -> Vec<usize> {
@@ -171,7 +171,7 @@ fn heaviest(keywords: Vec<(String, f64)>, keywords_max: Option<usize>, short: bo
     }
 }
 
-/// The kind of a text by its keywords alone, or with `bins_min` in a scheme for every script.
+/// The kind of a text by its keywords alone; with `bins_min`, in a scheme for every script.
 #[pyfunction]
 #[pyo3(signature = (keywords, short_max, filled_bins, text, *, bins_min))]
 fn kind(keywords: usize, short_max: usize, filled_bins: usize, text: &str, bins_min: Option<usize>) -> u8 {

@@ -1,4 +1,4 @@
-//! Python strings as Rust ones.
+//! Converts Python strings to Rust strings.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Folds traditional Chinese to simplified: `consumer/fingerprint/characters/simplified.py`.
 //!
-//! The tables are those of `OpenCC`, part of the scheme's digest. There are two steps: words and
-//! variants of Taiwan become those of the mainland, in traditional characters; and then these become
-//! simplified ones.
+//! The tables are those of `OpenCC`, part of the scheme's digest. There are two steps: Taiwanese
+//! words and variants become those of the mainland, in traditional characters; then these become
+//! simplified.
 
 mod step;
 
@@ -15,26 +15,26 @@ use step::{FIRST, SINGLE};
 
 use crate::unicode::CodePoints;
 
-/// On each line the number of a step, a phrase or character, and its form; all normalised.
+/// Each line has the number of a step, a phrase or character, and its form; all normalised.
 const TABLES: &str = include_str!("traditional_chinese.tsv");
-/// How many bits there are for the first step.
+/// The number of bits for the first step.
 const LAST_SHIFT: u8 = 3;
 const SINGLES: u8 = SINGLE | SINGLE << LAST_SHIFT;
 const FIRSTS: u8 = FIRST | FIRST << LAST_SHIFT;
-/// A text is Japanese where one of so many of its kana and Han characters is kana.
+/// A text is Japanese if at least one in this many of its kana and Han characters is kana.
 const JAPANESE_SHARE: usize = 8;
 
 struct ChineseTables {
-    /// Characters that the last one replaces are traditional.
+    /// The characters that the last step replaces are traditional.
     steps: [Step; 2],
-    /// What each character is in entries of the first step, as bits, and of the last one, from [`LAST_SHIFT`] on.
+    /// The part of each character in entries, as bits: of the first step, and from [`LAST_SHIFT`] on of the last.
     roles: CodePoints<u8>,
 }
 
 static CHINESE: LazyLock<ChineseTables> = LazyLock::new(|| ChineseTables::new(TABLES));
 
-/// Fold a normalised text that has a traditional character and is not Japanese. None: it stays as
-/// it is.
+/// Fold a normalised text that has a traditional character and is not Japanese; `None` if it does not
+/// change.
 #[must_use]
 pub fn fold(text: &[char]) -> Option<Vec<char>> {
     let is_traditional = |&character: &char| CHINESE.roles.get(character) & SINGLE << LAST_SHIFT != 0;
@@ -44,7 +44,7 @@ pub fn fold(text: &[char]) -> Option<Vec<char>> {
     CHINESE.after_steps(text)
 }
 
-/// The characters without one of which no text is folded.
+/// The traditional characters. Texts without one are not folded.
 pub(crate) fn traditional() -> impl Iterator<Item = char> {
     CHINESE.steps[1].characters()
 }
@@ -101,7 +101,7 @@ impl ChineseTables {
         Some(last.fold(&folded.text, places).unwrap_or(folded).text)
     }
 
-    /// The places of a text where entries of the first step may begin, and of the last one. Most texts have few.
+    /// The places of a text where entries of the first and of the last step may begin. Most texts have few.
     fn places(&self, text: &[char]) -> [Vec<usize>; 2] {
         let mut places = [Vec::new(), Vec::new()];
         let mut before = 0;

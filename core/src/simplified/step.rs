@@ -11,25 +11,25 @@ type Span = Range<usize>;
 const PAIR_BITS: u32 = 17;
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// A character that is replaced alone.
+/// A character that is replaced on its own.
 pub(super) const SINGLE: u8 = 1;
 /// The first character of a phrase.
 pub(super) const FIRST: u8 = 1 << 1;
 /// The second one: the bit above [`FIRST`].
 pub(super) const SECOND: u8 = 1 << 2;
 
-/// Phrases of several characters, and single characters, each with what takes its place.
+/// Phrases of several characters, and single characters, each with its replacement.
 ///
-/// From the left the longest phrase counts, and characters outside of phrases are replaced one by
-/// one. Where the first two characters of a phrase stand, those that go on as the text does are
-/// found by halving, a character at a time: the work is linear in the text, whatever it is.
+/// The longest phrases are replaced, from the left, and characters outside phrases one by one. At the
+/// first two characters of a phrase, bisection finds the phrases that continue as the text does, a
+/// character at a time. The work is linear in the text.
 pub(crate) struct Step {
     characters: FxHashMap<char, Span>,
     /// In order of code points, so that those with the same beginning follow each other.
     phrases: Vec<Phrase>,
     /// The phrases that begin with a pair.
     pairs: FxHashMap<(char, char), Range<usize>>,
-    /// A bit for each hash of these pairs, to leave most places at once.
+    /// A bit for each hash of these pairs, to rule out most places quickly.
     pair_bits: Vec<u64>,
     /// The characters of all phrases and forms.
     pool: Vec<char>,
@@ -44,12 +44,12 @@ struct Phrase {
 #[derive(Default)]
 pub(crate) struct Folded {
     pub(crate) text: Vec<char>,
-    /// Where entries were in the text before, and where their forms are in this one.
+    /// The places of entries in the text before, and of their forms in this one.
     changes: Vec<(Span, Span)>,
 }
 
 impl Folded {
-    /// Where entries of the next step may begin: at these places of the text before, and in and right before forms.
+    /// The places where entries of the next step may begin: these of the text before, and in and right before forms.
     pub(super) fn moved(&self, places: &[usize]) -> Vec<usize> {
         let mut moved = Vec::with_capacity(places.len() + 2 * self.changes.len());
         let mut rest = places.iter().copied().peekable();
@@ -68,7 +68,7 @@ impl Folded {
 }
 
 impl Step {
-    /// Build the step of its entries: a phrase or character, and its form.
+    /// Build the step from its entries: a phrase or character, and its form.
     pub(crate) fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut step = Self {
             characters: FxHashMap::default(),
@@ -77,7 +77,7 @@ impl Step {
             pair_bits: vec![0; (1 << PAIR_BITS) / WORD_BITS],
             pool: Vec::new(),
         };
-        // UTF-8 is in order of code points.
+        // The order of UTF-8 is that of code points.
         for (written, form) in entries.collect::<BTreeMap<_, _>>() {
             let (written, form) = (step.keep(written), step.keep(form));
             step.add(written, form);
@@ -85,7 +85,7 @@ impl Step {
         step
     }
 
-    /// The text after this step, given in order the places where entries may begin. None: it stays as it is.
+    /// The text after this step, given the places where entries may begin, in order; `None` if it does not change.
     pub(crate) fn fold(&self, text: &[char], places: impl IntoIterator<Item = usize>) -> Option<Folded> {
         let mut folded = Folded::default();
         let mut taken = 0;
@@ -118,7 +118,7 @@ impl Step {
         Some((length, &self.pool[form.clone()]))
     }
 
-    /// The characters that are replaced alone.
+    /// The characters that are replaced on their own.
     pub(super) fn characters(&self) -> impl Iterator<Item = char> {
         self.characters.keys().copied()
     }
@@ -139,7 +139,7 @@ impl Step {
         let mut phrases = &self.phrases[self.pairs.get(&pair)?.clone()];
         let mut longest = None;
         for (place, character) in text.iter().enumerate().skip(2) {
-            // The shortest is the first.
+            // The shortest comes first.
             longest = phrases
                 .first()
                 .filter(|phrase| phrase.written.len() == place)

@@ -5,12 +5,12 @@ use std::fmt;
 use super::shingles::{CJK_FROM, Powers, Reader, Shingled, Shingling};
 use crate::hashes::siphash_13;
 
-/// Polynomials whose values are hashed together: the processor works on several at once.
+/// Polynomials that are hashed together, because the processor works on several at the same time.
 const TOGETHER: usize = 64;
 /// The letters of the shingles that begin at these.
 const REACH: usize = TOGETHER + OfLetters::LONG - 1;
 
-/// The keyed hashes of letters.
+/// The keyed hash of letters.
 #[derive(Clone, Copy)]
 pub struct OfLetters {
     powers: Powers,
@@ -19,7 +19,7 @@ pub struct OfLetters {
 }
 
 impl OfLetters {
-    /// The hashes with this odd base and this key of `SipHash`.
+    /// The hash with this odd base and this key of `SipHash`.
     #[must_use]
     pub const fn new(base: u64, first: u64, second: u64) -> Self {
         Self {
@@ -31,14 +31,14 @@ impl OfLetters {
 }
 
 impl OfLetters {
-    /// The polynomial of letters and of one behind them.
+    /// The polynomial of letters and one more after them.
     #[inline]
     const fn with(&self, polynomial: u64, letter: char) -> u64 {
         polynomial.wrapping_mul(self.powers.base).wrapping_add(letter as u64)
     }
 }
 
-/// Shows nothing of the key.
+/// Does not show the key.
 impl fmt::Debug for OfLetters {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("OfLetters").finish_non_exhaustive()
@@ -67,7 +67,7 @@ impl Shingling for OfLetters {
 pub struct TextOfLetters<'a> {
     /// The letters.
     pub letters: &'a [char],
-    /// How they are cut and hashed.
+    /// The rule by which they are cut and hashed.
     pub shingling: OfLetters,
 }
 
@@ -129,7 +129,7 @@ impl TextOfLetters<'_> {
     }
 }
 
-/// The length of the shingle of letters that begins with this one.
+/// The length of the shingle that begins with this letter.
 const fn shingle_length(letter: char) -> usize {
     if letter >= CJK_FROM {
         OfLetters::SHORT

@@ -8,16 +8,16 @@ use crate::hashes::mix_64;
 /// The number of bins, one for each value of the top byte of a hash.
 pub(super) const BINS: usize = 256;
 const LOW_BITS: u64 = (1 << 56) - 1;
-/// More than any minimum.
+/// Greater than any minimum.
 const EMPTY: u64 = u64::MAX;
 const MARKED_SHIFT: u64 = 9;
 const MARKED_VALUES: u64 = 255;
 const DONOR_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// For every bin the others in the order in which it tries them if it is empty: a fixed shuffle.
+/// For each bin, the others in the order in which it tries them if it is empty: a fixed shuffle.
 static DONORS: LazyLock<Vec<[u8; BINS - 1]>> = LazyLock::new(|| (0..=u8::MAX).map(donors).collect());
 
-/// The minimum of the lower 56 bits of hashes, for every bin.
+/// The minimum of the lower 56 bits of hashes in each bin.
 pub(super) struct Minima([u64; BINS]);
 
 impl Minima {
@@ -39,7 +39,7 @@ impl Minima {
         self.0.iter().map(marked).collect()
     }
 
-    /// The minima, where every empty bin has that of the first filled one in its order, or 0 where all are empty.
+    /// The minima. An empty bin has that of the first filled bin in its order, or 0 if all are empty.
     pub(super) fn densified(self) -> [u64; BINS] {
         let mut dense = self.0;
         for (minimum, order) in dense

@@ -3,8 +3,8 @@
 //! Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for Fast and
 //! Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
 //!
-//! The top 8 bits of a shingle's hash select a bin, which keeps the minimum of the other 56 bits. An empty bin takes the
-//! minimum of another one before any use. The uses, by bin:
+//! The top 8 bits of a shingle's hash select a bin, which keeps the minimum of the other 56 bits. Before any use, an empty
+//! bin takes the minimum of another bin. The uses, by bin:
 //!
 //! ```text
 //! bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
@@ -12,7 +12,7 @@
 //! all bins                                bits 0-7 of each minimum: the stored sketch
 //! ```
 //!
-//! A *marked* sketch has 0 for every bin that was empty, and 1 plus the bits from 9 on, modulo 255, for every other one.
+//! A *marked* sketch has 0 for each empty bin, and 1 plus the bits from 9 on, modulo 255, for each filled bin.
 
 mod letters;
 mod minima;
@@ -28,7 +28,7 @@ const BANDS_MAX: usize = 16;
 const ONE_BITS: usize = 64;
 const BAND_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// Which minima are used for bands.
+/// The minima used for bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     bands: usize,
@@ -36,7 +36,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout of 0 to 16 bands of one minimum or more; `None` for others, and if no room is left for one-bit minima.
+    /// A layout of 0 to 16 bands of one or more minima; `None` for others, or if it leaves no room for one-bit minima.
     #[must_use]
     pub const fn new(bands: usize, band_minima: usize) -> Option<Self> {
         if bands > BANDS_MAX || band_minima < 1 {
@@ -55,21 +55,21 @@ impl Layout {
     }
 }
 
-/// What is kept of a text's shingles.
+/// The sketch of a text's shingles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {
-    /// The lowest 8 bits of each minimum: 256 bytes, none where no sketch is wanted.
+    /// The lowest 8 bits of each minimum: 256 bytes, none if no sketch is requested.
     pub bytes: Vec<u8>,
     /// The one-bit minima, the first one in the most significant bit.
     pub one_bits: u64,
     /// The minima of each band folded into one number; its top 16 bits are a lane-1 key.
     pub bands: Vec<u64>,
-    /// Into how many of the bins shingles fell, which grows with the number of different ones.
+    /// The number of bins with shingles, which grows with the number of different shingles.
     pub filled_bins: usize,
 }
 
 impl Sketch {
-    /// What stands in for a sketch where none is wanted.
+    /// The value in place of a sketch if none is requested.
     #[must_use]
     pub fn none(layout: &Layout) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Sketch {
     }
 }
 
-/// Sketches a text, and lets somebody else read along. All minima of a text without a shingle are 0.
+/// Sketches a text while another reader reads along. A text without a shingle has minima of 0.
 #[must_use]
 pub fn sketch<T: Shingled>(text: &T, layout: &Layout, along: &mut impl Reader) -> Sketch {
     let mut minima = Minima::new();

@@ -11,13 +11,13 @@ pub const LONG: usize = 9;
 const EAST_ASIAN: [&str; 8] = ["zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"];
 /// From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
 pub(super) const CJK_FROM: char = '\u{2e80}';
-/// More than the longest shingle, and a power of 2.
+/// Greater than the longest shingle, and a power of 2.
 const REMEMBERED: usize = 16;
 
-/// How characters are cut into shingles and into the longer stretches of anchors, and how both are hashed.
+/// The rule by which characters are cut into shingles, and into the longer stretches of anchors, and both are hashed.
 ///
-/// The hash of characters is a polynomial, h = h × base + code point, plus their number, through `finish`. What begins
-/// with a CJK character is short, and all else long.
+/// A hash is the polynomial of the characters, h = h × base + code point, plus their number, passed to `finish`. Those
+/// that begin with a CJK character are short, the others long.
 pub trait Shingling: Copy {
     /// The length of a short shingle.
     const SHORT: usize;
@@ -35,7 +35,7 @@ pub trait Shingling: Copy {
     fn finish(&self, polynomial: u64) -> u64;
 }
 
-/// A base, and by how much a polynomial grows when so many characters follow.
+/// A base, and the factors by which a polynomial grows when a number of characters follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Powers {
     /// The base.
@@ -61,7 +61,7 @@ impl Powers {
     }
 }
 
-/// The published hashes of words with spaces between them.
+/// The published shingling of words with spaces between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfWords;
 
@@ -85,7 +85,7 @@ impl Shingling for OfWords {
 
 /// The length of all shingles of a text that declares this language (BCP 47): 5 or 9, or 0 if it declares none.
 ///
-/// Texts with shingles of different lengths share none, so that their similarity is 0.
+/// Texts with shingles of different lengths share none, so their similarity is 0.
 #[must_use]
 pub fn declared_shingle(language: &str) -> usize {
     if language.is_empty() {
@@ -100,7 +100,7 @@ pub fn declared_shingle(language: &str) -> usize {
     }
 }
 
-/// Folds the case of a letter as far as it can matter: of all others only the Kelvin sign becomes an ASCII letter.
+/// Folds the case of a letter as far as needed: beyond ASCII only the Kelvin sign becomes an ASCII letter.
 const fn folded(letter: char) -> char {
     match letter {
         '\u{212a}' => 'k',
@@ -108,13 +108,13 @@ const fn folded(letter: char) -> char {
     }
 }
 
-/// Takes what is read of a text, in its order.
+/// A receiver of the characters and shingles of a text, in order.
 pub trait Reader {
-    /// Whether a text has to be read for this reader alone.
+    /// Whether this reader alone is reason to read a text.
     const LISTENS: bool = true;
 
     /// The next character of the words and the spaces between them. `is_cjk` says whether what begins here counts as
-    /// Chinese, Japanese or Korean: a space counts as what follows it.
+    /// Chinese, Japanese or Korean: a space counts as the character after it.
     #[inline]
     fn character(&mut self, _character: char, _is_cjk: bool) {}
 
@@ -122,7 +122,7 @@ pub trait Reader {
     fn shingle(&mut self, hash: u64);
 }
 
-/// Nobody.
+/// A reader that ignores everything.
 impl Reader for () {
     const LISTENS: bool = false;
 
@@ -130,7 +130,7 @@ impl Reader for () {
     fn shingle(&mut self, _hash: u64) {}
 }
 
-/// Two of them read together.
+/// Two readers that read together.
 impl<A: Reader, B: Reader> Reader for (&mut A, &mut B) {
     #[inline]
     fn character(&mut self, character: char, is_cjk: bool) {
@@ -145,14 +145,14 @@ impl<A: Reader, B: Reader> Reader for (&mut A, &mut B) {
     }
 }
 
-/// A text that is read for its shingles.
+/// A text to read for its shingles.
 pub trait Shingled {
-    /// How it is cut and hashed.
+    /// The rule by which it is cut and hashed.
     type Shingling: Shingling;
-    /// Whether its sketch says which bins are empty.
+    /// Whether its sketch is marked.
     const MARKED: bool;
 
-    /// How it is cut and hashed.
+    /// The rule by which it is cut and hashed.
     fn shingling(&self) -> Self::Shingling;
 
     /// Reads the text and hashes all its shingles, in one pass and without a copy of it.
@@ -161,7 +161,7 @@ pub trait Shingled {
     fn read(&self, reader: &mut impl Reader);
 }
 
-/// A normalised text of which words count: runs of other than word characters are one space, none at the ends.
+/// A normalised text whose words count: each run of non-word characters is one space, with none at the ends.
 #[derive(Clone, Copy, Debug)]
 pub struct TextOfWords<'a> {
     /// The text.
@@ -203,7 +203,7 @@ impl Shingled for TextOfWords<'_> {
             }
             let is_cjk = character >= CJK_FROM;
             if is_apart && is_begun {
-                // A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
+                // A space counts as the character after it, so that punctuation in Chinese does not begin a long shingle.
                 push(' ', is_cjk);
             }
             push(character, is_cjk);
@@ -216,15 +216,15 @@ impl Shingled for TextOfWords<'_> {
     }
 }
 
-/// What must be known of the characters so far to hash the shingles that end with the next one.
+/// The state after the characters so far that is needed to hash the shingles that end with the next one.
 ///
-/// A shingle's polynomial is what is left of that of all characters without that of those before it.
+/// The polynomial of a shingle is that of all characters minus that of the characters before it.
 struct Window<S> {
     shingling: S,
     length: usize,
     /// The polynomial of all characters.
     all: u64,
-    /// What `all` was after each of the last characters, by their number modulo 16.
+    /// The value of `all` after each of the last characters, by their number modulo 16.
     before: [u64; REMEMBERED],
     /// Whether a short shingle begins at each of the last characters, the last one in the lowest bit.
     short_begins: u16,
@@ -273,7 +273,7 @@ impl<S: Shingling> Window<S> {
             .wrapping_add(characters as u64)
     }
 
-    /// The same of all characters as one shingle.
+    /// The same for all characters as one shingle.
     const fn whole(&self) -> u64 {
         self.all.wrapping_add(self.length as u64)
     }

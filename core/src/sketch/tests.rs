@@ -56,7 +56,7 @@ fn minima_of(text: &str, declared: usize) -> BTreeMap<u64, u64> {
     minima
 }
 
-/// For every bin, itself and then the others in the order in which it tries them.
+/// For each bin, itself and then the others in the order in which it tries them.
 fn donors() -> Vec<Vec<u64>> {
     let rank = |bin: u64, other: u64| (other != bin, mix_64((bin << 8 | other).wrapping_add(GOLDEN)));
     let order = |bin| {

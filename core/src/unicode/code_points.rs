@@ -9,8 +9,8 @@ const BLOCKS: usize = CODE_POINTS / BLOCK;
 
 /// A value for every code point, found with two reads.
 ///
-/// Code points are in blocks of 256, and equal blocks are kept once: the table of a property of all
-/// ideographs fits into the first cache of a processor.
+/// Code points are in blocks of 256, and equal blocks are stored once, so that the values of all
+/// ideographs fit into the first cache of a processor.
 pub(crate) struct CodePoints<T> {
     numbers: Box<[u16; BLOCKS]>,
     blocks: Vec<[T; BLOCK]>,
@@ -32,7 +32,7 @@ impl<T: Copy + Eq + Hash> CodePoints<T> {
         self.blocks[usize::from(self.numbers[code / BLOCK])][code % BLOCK]
     }
 
-    /// Give a character another value. Block 0 is that of all code points without one of their own.
+    /// Give a character another value. Block 0 is that of all code points without their own block.
     pub(crate) fn set(&mut self, character: char, value: T) {
         let code = character as usize;
         let number = &mut self.numbers[code / BLOCK];
@@ -43,7 +43,7 @@ impl<T: Copy + Eq + Hash> CodePoints<T> {
         self.blocks[usize::from(*number)][code % BLOCK] = value;
     }
 
-    /// Keep equal blocks once; to be called when all values are set.
+    /// Store equal blocks once. Call this when all values are set.
     pub(crate) fn shared(self) -> Self {
         let mut kept: HashMap<[T; BLOCK], u16> = HashMap::new();
         let mut blocks = Vec::new();

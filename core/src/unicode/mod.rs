@@ -1,4 +1,4 @@
-//! The classes of characters that the engine tells apart, as Python has them.
+//! The classes of characters that the engine distinguishes, as in Python.
 //!
 //! General categories, combining classes and case are those of [`UNICODE_VERSION`]. Python's are
 //! older. The characters that its version has are in the same classes here;
@@ -17,8 +17,7 @@ use icu_properties::{CodePointMapData, CodePointSetData};
 
 pub(crate) use code_points::CodePoints;
 
-/// The version of the tables of the `icu_*` crates. They are of one release, so that they all are
-/// of one version.
+/// The version of the tables of the `icu_*` crates, which all are of one release.
 pub const UNICODE_VERSION: &str = "18.0.0";
 
 /// `str.isalnum`, or `_`: `\w` of Python's `re`.
@@ -50,7 +49,7 @@ pub(crate) const SPACES: [RangeInclusive<char>; 10] = [
     '\u{205f}'..='\u{205f}',
     '\u{3000}'..='\u{3000}',
 ];
-/// `INVISIBLE` of `consumer/fingerprint/characters/normalise.py`, which says what they are.
+/// `INVISIBLE` of `consumer/fingerprint/characters/normalise.py`, which explains it.
 pub(crate) const INVISIBLES: [RangeInclusive<char>; 17] = [
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -70,7 +69,7 @@ pub(crate) const INVISIBLES: [RangeInclusive<char>; 17] = [
     '\u{1d173}'..='\u{1d17a}',
     '\u{e0000}'..='\u{e0fff}',
 ];
-/// Of combining class 0, but NFKC makes them marks of other classes.
+/// Characters of combining class 0 that NFKC turns into marks of other classes.
 const BECOME_MARKS: [char; 5] = ['\u{f73}', '\u{f75}', '\u{f81}', '\u{ff9e}', '\u{ff9f}'];
 
 static CLASSES: LazyLock<CodePoints<u8>> = LazyLock::new(build);
@@ -180,7 +179,7 @@ fn of_category(category: GeneralCategory) -> u8 {
     }
 }
 
-/// The characters of a range of code points, which are all but the surrogates.
+/// The characters of a range of code points: all except surrogates.
 pub(crate) fn characters(codes: RangeInclusive<u32>) -> impl Iterator<Item = char> {
     codes.filter_map(char::from_u32)
 }

@@ -7,10 +7,10 @@ use super::layout::{ENDS_WORD, Label, ROOT, is_han, is_of_block, is_plain};
 use super::own::OwnWords;
 use super::runs::{run_length, split_ascii};
 
-/// Memory for longer blocks than this, in characters, is given back.
+/// Memory for blocks longer than this, in characters, is freed.
 const KEPT_CHARS_MAX: usize = 1 << 16;
 
-/// Cuts texts into words. Threads share one; each brings its own [`Scratch`].
+/// A cutter of texts into words. Threads share it; each has its own [`Scratch`].
 #[derive(Debug)]
 pub struct Cutter {
     words: &'static Words,
@@ -23,18 +23,18 @@ pub struct Cutter {
     has_plain_words: bool,
 }
 
-/// Memory for cutting, used again from text to text.
+/// Memory for cutting that is reused from text to text.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// By place in a block: the label of its character.
     labels: Vec<Label>,
-    /// By place in a block: the likeliest way from there to its end.
+    /// By place in a block: the likeliest path from there to its end.
     route: Vec<Step>,
-    /// By place in a run that the model splits.
+    /// The steps of the model, by place in a run.
     states: Vec<u8>,
 }
 
-/// The likeliest way from a place to the end of a block.
+/// The likeliest path from a place to the end of a block.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// The logarithm of its probability.
@@ -51,7 +51,7 @@ const END: Step = Step {
     length: 0,
     id: NO_ID,
 };
-/// Less likely than any way.
+/// Less likely than any path.
 const NO_WAY: Step = Step {
     weight: f64::NEG_INFINITY,
     length: 0,
@@ -61,8 +61,8 @@ const NO_WAY: Step = Step {
 impl Cutter {
     /// Cut with jieba's dictionary and the user's own words, each with a frequency of at least 1.
     ///
-    /// An own word that the dictionary has gets the new frequency, and the total is as if it had always had that. The
-    /// last frequency of a word counts. An own word with a character at which jieba ends words is never found.
+    /// An own word that the dictionary has gets the new frequency, in the total too. The last frequency of a word counts.
+    /// An own word with a character at which jieba ends words is never found.
     #[must_use]
     pub fn new(own: &[(Vec<char>, u64)]) -> Self {
         let words = Words::embedded();
@@ -80,10 +80,10 @@ impl Cutter {
         }
     }
 
-    /// Report the words of a text in order, as places in it; together they are the text.
+    /// Report the words of a text in order, as places in it; together they cover it.
     ///
-    /// A word of two and more characters comes with its number if jieba's dictionary or IDF table has it, also where the
-    /// model has made it. A single character never does. Time and memory are linear in the text.
+    /// A word of two or more characters comes with its number if jieba's dictionary or IDF table has it, even if the
+    /// model made it. A single character never does. Time and memory are linear in the text.
     pub fn cut(&self, text: &[char], scratch: &mut Scratch, mut found: impl FnMut(Range<usize>, Option<WordId>)) {
         let mut start = 0;
         while start < text.len() {
@@ -93,7 +93,7 @@ impl Cutter {
         scratch.give_back();
     }
 
-    /// Report the words of the block with which a text begins, or what stands alone there. Returns its length.
+    /// Report the words of the block at the start of a text, or the single character there. Returns its length.
     fn cut_first(
         &self,
         text: &[char],
@@ -103,7 +103,7 @@ impl Cutter {
         let plain = run_length(text, is_plain);
         let is_block = plain > 0 && text.get(plain).is_none_or(|&next| !is_of_block(next));
         if is_block && !self.has_plain_words {
-            // Most of an English text: every character is left alone, and no run is a word together.
+            // Most of an English text: each character is single, and no run is a word.
             split_ascii(&text[..plain], |range| found(range, None));
             return plain;
         }
@@ -138,7 +138,7 @@ impl Cutter {
         self.cut_singles(block, singles..place, states, found);
     }
 
-    /// Find the likeliest way from each place of a block, from its end to its beginning: `calc`.
+    /// Find the likeliest path from each place of a block, from its end to its beginning: `calc`.
     fn find_route(&self, block: &[char], labels: &[Label], route: &mut Vec<Step>) {
         route.clear();
         route.resize(block.len() + 1, END);
@@ -149,7 +149,7 @@ impl Cutter {
             } else {
                 self.likeliest_with_own(&block[place..], &labels[place..], after)
             };
-            // Where no word begins, jieba takes 1 for the frequency of the character.
+            // Where no word begins, jieba gives the character a frequency of 1.
             let single = Step {
                 weight: 0.0 - self.log_total + after[0].weight,
                 length: 1,
@@ -159,7 +159,7 @@ impl Cutter {
         }
     }
 
-    /// The likeliest way that begins with a word. `after` has the ways from behind each character on.
+    /// The likeliest path that begins with a word. `after` has the paths from after each character.
     #[inline]
     fn likeliest(&self, labels: &[Label], after: &[Step]) -> Step {
         let (mut best, mut base) = (NO_WAY, ROOT);
@@ -207,7 +207,7 @@ impl Cutter {
         best
     }
 
-    /// Report the words of a run that the way leaves as single characters: the model may join them.
+    /// Report the words of a run of single characters on the path, which the model may join.
     fn cut_singles(
         &self,
         block: &[char],
@@ -252,7 +252,7 @@ impl Cutter {
 }
 
 impl Step {
-    /// Take a likelier way instead. Ways come by the length of their first words: of two equally likely the later one.
+    /// Take a likelier path instead. Paths come by the length of their first words; of two equally likely, the later wins.
     #[inline]
     fn replace_by(&mut self, way: Self) {
         if way.weight >= self.weight {

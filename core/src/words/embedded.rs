@@ -1,4 +1,4 @@
-//! jieba's words and model, which are part of the compiled module. `build/packed.rs` says how they are packed.
+//! jieba's words and model, which are part of the compiled module, in the format of `build/packed.rs`.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ static PACKED: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 static WORDS: OnceLock<Words> = OnceLock::new();
 const DIGEST_BYTES: usize = 16;
 
-/// Bytes whose numbers lie at multiples of eight, so that none is in two lines of the processor's cache.
+/// Bytes whose numbers are at multiples of eight, so that none crosses a line of the processor's cache.
 #[repr(align(8))]
 struct Aligned<Bytes: ?Sized>(Bytes);
 
@@ -19,20 +19,20 @@ struct Aligned<Bytes: ?Sized>(Bytes);
 pub struct WordId(pub(super) u32);
 
 impl WordId {
-    /// Its number, the same for the same word and different for others.
+    /// Its number, which is unique.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// jieba's dictionary, IDF table and model, which stay where the module lies in memory.
+/// jieba's dictionary, IDF table and model, which are read from the module's memory without a copy.
 pub struct Words {
     /// By place of a frequency: its natural logarithm.
     pub(super) logarithms: Vec<f64>,
     /// By place of a frequency: itself, a u64.
     frequencies: &'static [[u8; 8]],
-    /// By place of an IDF, an f64. The first stands for none.
+    /// By place of an IDF, an f64. The first place means none.
     idf: &'static [[u8; 8]],
     /// The trie: [`Node`]s, each a u64.
     nodes: &'static [[u8; 8]],
@@ -62,7 +62,7 @@ impl Words {
         WORDS.get_or_init(|| Self::unpack(&PACKED.0))
     }
 
-    /// The number of a word, if jieba knows it and could cut a text into it.
+    /// The number of a word, if jieba knows it and can produce it from a text.
     #[must_use]
     pub fn find(&self, word: &[char]) -> Option<WordId> {
         let (mut base, mut last) = (ROOT, None);
@@ -83,7 +83,7 @@ impl Words {
         }
     }
 
-    /// The median IDF, of an even number the greater one of the two in the middle.
+    /// The median IDF; of an even number, the greater of the middle two.
     #[must_use]
     pub const fn median(&self) -> f64 {
         self.median
@@ -101,7 +101,7 @@ impl Words {
         &self.digest
     }
 
-    /// The label of a character, [`ENDS_WORD`] for one that is in no block.
+    /// The label of a character, [`ENDS_WORD`] for one outside blocks.
     #[inline]
     pub(super) fn label(&self, letter: char) -> Label {
         place_of(letter).map_or(ENDS_WORD, |place| Label::from_le_bytes(self.labels[place]))
@@ -121,7 +121,7 @@ impl Words {
         u64::from_le_bytes(self.frequencies[self.node(word).frequency()])
     }
 
-    /// Whether the dictionary calls a word the name of a place, a person or an institution.
+    /// Whether a word is the name of a place, person or institution in the dictionary.
     #[must_use]
     pub fn is_name(&self, word: WordId) -> bool {
         self.node(word).is_name()
@@ -166,7 +166,7 @@ impl Words {
     }
 }
 
-/// What is still to be unpacked.
+/// The bytes still to unpack.
 struct Unpacking(&'static [u8]);
 
 impl Unpacking {

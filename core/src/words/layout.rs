@@ -1,15 +1,15 @@
-//! How the build script lays words out for the engine: both compile this file.
+//! The layout of words, which the build script and the engine share: both compile this file.
 #![allow(dead_code)] // each of them uses its half
 
 /// The characters that the hidden Markov model splits: `re_han` of `finalseg/__init__.py`.
 pub const HAN: std::ops::RangeInclusive<char> = '\u{4e00}'..='\u{9fd5}';
 
-/// Whether a character can stand in a word with others: `re_han_default` of `jieba/__init__.py`.
+/// Whether a character can be part of a longer word: `re_han_default` of `jieba/__init__.py`.
 pub const fn is_of_block(letter: char) -> bool {
     is_han(letter) || is_plain(letter) || matches!(letter, '+' | '#' | '&')
 }
 
-/// Whether a character is one of those that make up no word of jieba without others, except words of one character.
+/// Whether a character is one of those that, without others, make no word of jieba but those of one character.
 #[inline]
 pub const fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '%' | '-')
@@ -21,7 +21,7 @@ pub const fn is_han(letter: char) -> bool {
     *HAN.start() <= letter && letter <= *HAN.end()
 }
 
-/// The place of an ASCII character or one of [`HAN`] in a table of these.
+/// The place of an ASCII character, or one of [`HAN`], in a table of both.
 #[inline]
 pub const fn place_of(letter: char) -> Option<usize> {
     if letter.is_ascii() {
@@ -35,7 +35,7 @@ pub const fn place_of(letter: char) -> Option<usize> {
 
 const ASCII: usize = 128;
 
-/// Stands for a character in the trie: a small number for a frequent one.
+/// The number of a character in the trie; frequent characters have small numbers.
 pub type Label = u16;
 
 /// A character that is not [`is_of_block`]: jieba ends a word there.
@@ -63,10 +63,10 @@ const NAME_AT: u32 = IDF_AT + IDF_BITS;
 /// A node of the trie: the beginning of words, and a word itself if it has a frequency or an IDF.
 ///
 /// The trie is a double array (Aoe, "An efficient digital search algorithm by using a double-array structure", 1989) with
-/// labels in place of parents. A child lies at its parent's base XOR its label, and is that parent's if it has that
-/// label: all bases are different. All about a node is in 64 bits, so that a step through the trie reads one place of
-/// memory: from the lowest bit on its label, its base, the places of its frequency and of its IDF among the different
-/// ones, where 0 stands for none, and whether it is a name.
+/// labels in place of parents. A child is at its parent's base XOR its label, and belongs to that parent if it has that
+/// label, because all bases are different. A node has 64 bits, so a step through the trie reads one place of memory.
+/// From the lowest bit on, these are its label, its base, the places of its frequency and of its IDF among the distinct
+/// values, where 0 means none, and whether it is a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node(pub u64);
 
@@ -92,7 +92,7 @@ impl Node {
         self.field(0, LABEL_BITS) as Label
     }
 
-    /// What gives, XOR a label, the place of a child.
+    /// The number that, XOR a label, gives the place of a child.
     #[inline]
     pub const fn base(self) -> usize {
         self.field(BASE_AT, BASE_BITS)
@@ -110,7 +110,7 @@ impl Node {
         self.field(IDF_AT, IDF_BITS)
     }
 
-    /// Whether the dictionary calls the word the name of a place, a person or an institution.
+    /// Whether the word is the name of a place, person or institution in the dictionary.
     pub const fn is_name(self) -> bool {
         self.0 >> NAME_AT == 1
     }

@@ -1,7 +1,7 @@
 //! Splits texts into words as jieba 0.42.1 does, in its precise mode with the hidden Markov model.
 //!
-//! Source: <https://github.com/fxsjy/jieba>, `jieba/__init__.py` and `jieba/finalseg/__init__.py`. All sums are of `f64`
-//! in jieba's order: of cuts that are nearly as likely the same one wins.
+//! Source: <https://github.com/fxsjy/jieba>, `jieba/__init__.py` and `jieba/finalseg/__init__.py`. All sums are of `f64`,
+//! in jieba's order, so that the same cut wins among nearly equal ones.
 
 mod cutter;
 mod embedded;

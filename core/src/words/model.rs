@@ -1,4 +1,4 @@
-//! The hidden Markov model that splits ideographs which are no words of the dictionary: `finalseg/__init__.py`.
+//! The hidden Markov model that splits ideographs that are not words of the dictionary: `finalseg/__init__.py`.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ pub(super) struct Model {
 impl Model {
     /// Report the words of a run of characters of [`HAN`], as places in the run.
     ///
-    /// The Viterbi algorithm. Of two ways that are equally likely the one through the later letter wins, as the greater
-    /// one of Python's tuples. `steps` is memory that is used again.
+    /// The Viterbi algorithm. Of two equally likely paths the one through the later letter wins, as the greater of
+    /// Python's tuples. `steps` is reusable memory.
     pub(super) fn split(&self, run: &[char], steps: &mut Vec<u8>, found: impl FnMut(Range<usize>)) {
         let Some((&first, others)) = run.split_first() else {
             return;
@@ -44,7 +44,7 @@ impl Model {
         report(steps, found);
     }
 
-    /// The weights of all states at the next character, and by bit whether the later one of [`BEFORE`] comes before.
+    /// The weights of all states at the next character, and for each state a bit that chooses from [`BEFORE`].
     fn step(&self, weights: &[f64; 4], emitted: &[f64; 4]) -> ([f64; 4], u8) {
         let mut step = 0;
         let next = std::array::from_fn(|state| {
@@ -61,7 +61,7 @@ impl Model {
     }
 }
 
-/// Replace the steps by the states on the way that ends in this state.
+/// Replace the steps by the states on the path that ends in this state.
 fn states_of(steps: &mut [u8], last: usize) {
     let mut state = last;
     for step in steps.iter_mut().rev() {
@@ -74,7 +74,7 @@ fn states_of(steps: &mut [u8], last: usize) {
     }
 }
 
-/// Report the words that the states tell: each ends with E, or is S. The last state is one of these.
+/// Report the words by their states: each word ends with E, or is S. The last state is one of these.
 fn report(states: &[u8], mut found: impl FnMut(Range<usize>)) {
     let mut begin = 0;
     for (place, &state) in states.iter().enumerate() {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn of_equally_likely_ways_the_later_letter_wins() {
-        // The model knows neither, and what it does not know outweighs all else.
+        // The model knows neither character, and unknown ones outweigh everything else.
         assert_eq!(split("\u{9fd5}\u{9fd4}"), ["\u{9fd5}", "\u{9fd4}"]);
     }
 }

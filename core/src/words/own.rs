@@ -25,9 +25,9 @@ impl OwnWords {
     /// The node of the empty word.
     pub(super) const ROOT: u32 = 0;
 
-    /// Take words with their frequencies. Also returned: the total of the dictionary with these words in it.
+    /// Take words with their frequencies. Also returns the total of the dictionary with these words.
     ///
-    /// An own word that the dictionary has replaces that, and one that comes twice the former.
+    /// An own word replaces that of the dictionary, and a repeated one replaces the former.
     pub(super) fn new(own: &[(Vec<char>, u64)], words: &Words) -> (Self, u64) {
         let mut trie = Self::default();
         let mut frequencies = FxHashMap::default();
@@ -61,7 +61,7 @@ impl OwnWords {
         self.words.is_empty()
     }
 
-    /// Whether one of these words has two and more characters, which all are plain.
+    /// Whether any of these words has two or more characters, all of them plain.
     pub(super) fn has_plain(own: &[(Vec<char>, u64)]) -> bool {
         own.iter()
             .any(|(word, _)| word.len() > 1 && word.iter().copied().all(is_plain))

@@ -1,14 +1,14 @@
-//! The runs of characters that jieba tells apart by regular expressions.
+//! The runs of characters that jieba distinguishes by regular expressions.
 
 use std::ops::Range;
 
-/// How many characters at the beginning of a text, of one and more, are alike in this respect.
+/// The number of characters at the start of a non-empty text that agree in this property.
 #[inline]
 pub(super) fn run_length(text: &[char], is_alike: impl Fn(char) -> bool) -> usize {
     text.iter().take_while(|&&letter| is_alike(letter)).count()
 }
 
-/// Report the parts of a run without ideographs: what `([a-zA-Z0-9]+(?:\.\d+)?%?)` matches, and what is between.
+/// Report the parts of a run without ideographs: matches of `([a-zA-Z0-9]+(?:\.\d+)?%?)`, and the text between them.
 pub(super) fn split_ascii(run: &[char], mut found: impl FnMut(Range<usize>)) {
     let mut start = 0;
     while start < run.len() {

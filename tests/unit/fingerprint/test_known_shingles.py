@@ -159,7 +159,7 @@ def test_a_set_is_one_of_numbers(hashes: list[int], others: list[int]) -> None:
     for one in (known, pickle.loads(pickle.dumps(known))):
         assert one.hashes().tolist() == sorted({*hashes})
         asked = np.array(hashes + others, dtype=np.uint64)
-        assert one.among(asked).tolist() == [value in {*hashes} for value in asked.tolist()]
+        assert one.contains(asked).tolist() == [value in {*hashes} for value in asked.tolist()]
 
 
 def test_a_set_is_immutable() -> None:

@@ -137,7 +137,7 @@ def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
             self.sweep(1 << 60, 100)
             return super().read(references)  # type: ignore[arg-type]  # as it is given
 
-    with pytest.raises(StoreError, match="swept away while it was judged"):
+    with pytest.raises(StoreError, match="expired while it was judged"):
         judged(Sweeping(), GROUP[:2])
 
 
@@ -228,7 +228,7 @@ def test_a_lost_version_that_was_swept_is_an_error_at_once() -> None:
             return super().settle(verdicts, removing)
 
     store = Sweeping()
-    with pytest.raises(StoreError, match="swept away while it was judged"):
+    with pytest.raises(StoreError, match="expired while it was judged"):
         judged(store, [GROUP[0]])
     assert store.rounds == 1
 

@@ -101,8 +101,8 @@ def test_nothing_expires_for_an_hour_after_a_start_far_ahead(
     machine.set_wall(20 * DAY_S)
     feed.begin()
     (line,) = [record.message for record in caplog.records]
-    assert "came 20 days, 0:00:00 ago, more than the window of 7 days, 0:00:00" in line
-    assert "stop, correct it and start again: for 1:00:00 nothing expires" in line
+    assert "arrived 20 days, 0:00:00 ago, more than the window of 7 days, 0:00:00" in line
+    assert "stop, correct it and start again; for 1:00:00 nothing in the window of that article expires" in line
     feed.arrive(every_s=HOLD_S - 1)
     machine.set_wall(-20 * DAY_S)
     feed.begin()
@@ -117,7 +117,7 @@ def test_after_the_hour_articles_expire(feed: Feed, machine: MachineClock, caplo
     feed.begin()
     feed.arrive(20)
     assert feed.left() == list(range(49, 69))
-    assert caplog.records[-1].message == "Articles expire by the present time again."
+    assert caplog.records[-1].message == "Articles expire by the current time again."
 
 
 def test_a_second_start_within_the_hour_holds_as_well(feed: Feed, machine: MachineClock) -> None:

@@ -242,7 +242,7 @@ def test_versions_are_drawn_by_share() -> None:
     """About that share, always the same ones, and with a greater share those and more."""
     records = [version_of(f"article {n}", new_text(random.Random(n)), n).record for n in range(2_000)]
     drawn = [
-        {record.id for record in records if NearMisses(SETTINGS, share, MARGIN).draws(record)}
+        {record.id for record in records if NearMisses(SETTINGS, share, MARGIN).samples(record)}
         for share in (0.0, 0.05, 0.5, 1.0)
     ]
     assert drawn[0] == set()

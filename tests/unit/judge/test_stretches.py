@@ -168,7 +168,7 @@ def test_a_stretch_that_can_never_be_written_ends_the_attempt(monkeypatch: pytes
     detector = judging(stretches_max=3)
     verdicts(detector, A0, B1)
     monkeypatch.setattr(stretches, "in_stretch", lambda first, _: first)
-    with pytest.raises(StoreError, match="lost a compare-and-set for each stretch"):
+    with pytest.raises(StoreError, match="lost a compare-and-set for every stretch"):
         detector.judge([A2])
 
 

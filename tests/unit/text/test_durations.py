@@ -18,5 +18,5 @@ def test_spans() -> None:
 @pytest.mark.parametrize("text", ["", "90", "d", "1.5d", "-1d", "1w", "1d12h", " 1d", "1d\n", "٣d", "9999999d"])
 def test_what_is_no_span(text: str) -> None:
     """The message names the option and says how to write it."""
-    with pytest.raises(ConfigError, match=r"--x: .* is not a span of time; write it as 30m, 12h or 90d"):
+    with pytest.raises(ConfigError, match=r"--x: .* is not a duration; write it as 30m, 12h or 90d"):
         option_duration("--x", text)

@@ -56,7 +56,7 @@ def test_a_core_that_does_not_fit_is_not_used(
     assert chosen.name == "python"
     assert why in chosen.described
     assert "build it again" in chosen.described
-    with pytest.raises(ConfigError, match="make core builds it"):
+    with pytest.raises(ConfigError, match="in a checkout, run make core"):
         chosen_engine("compiled", Scheme(), lexicon)
     with pytest.raises(ValueError, match=why):
         compiled.CompiledFingerprinter(Scheme(), lexicon)
@@ -81,7 +81,7 @@ def test_python_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, lexicon: Lexic
     """Also where a core is installed."""
     monkeypatch.setattr(compiled, "_core", lambda: core_of(lexicon))
     chosen = chosen_engine("python", Scheme(), lexicon)
-    assert chosen.described == "python (fingerprint.engine asks for it)"
+    assert chosen.described == "python (fingerprint.engine selects it)"
     engine = built_engine(chosen.name, Scheme(), lexicon, sketched=False, parts=False)
     assert isinstance(engine, Fingerprinter)
     assert engine.fingerprint(["text"]).sketches.shape == (1, 0)
