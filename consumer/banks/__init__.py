@@ -1,4 +1,4 @@
-"""Known texts: banks of texts that do not expire, and the articles that repeat them.
+"""Known texts: banks of texts that do not expire, and matching articles with them.
 
-Start with ``bank.py``, which says what a bank is, and ``index.py``, which finds its items.
+Start with ``bank.py``, which defines a bank, and ``index.py``, which finds its items.
 """

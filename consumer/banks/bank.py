@@ -1,7 +1,7 @@
-"""Banks and their items, and the entries that change them.
+"""Banks, their items, and the entries that change them.
 
-A bank is a named list of known texts. An entry states a bank or an item as it is from now on, or removes it. So the
-entries are a log: the last one about a bank or an item counts, and the others may be dropped.
+A bank is a named list of known texts. An entry states the new content of a bank or an item, or removes it. So entries
+form a log: the last entry about a bank or an item counts, and earlier ones may be dropped.
 """
 
 import re
@@ -22,22 +22,22 @@ Action = Literal["deny", "allow"]
 
 ITEM_CHARS_MAX: Final = 100_000
 ITEM_LETTERS_MIN: Final = 6
-"""Letters and digits that a text needs: a shorter one would be equal to too much."""
+"""Minimum letters and digits of a text: a shorter one would equal too many articles."""
 _FIRST_CHARS: Final = 16
 TITLE_CHARS_MAX: Final = 4_096
 LABELS_MAX: Final = 20
 BANKS_MAX: Final = 1_000
 ENTRY_BYTES_MAX: Final = 1_048_576
-"""More than the longest entry needs, if its text is ordinary: every character may take six bytes in JSON."""
+"""More than the longest ordinary entry needs: a character may take six bytes in JSON."""
 SIMILARITY: Final = 0.7
-"""How similar an article must be to an item of a ``deny`` bank, by default."""
+"""Default similarity that an article must have with an item of a ``deny`` bank."""
 ALLOW_SIMILARITY: Final = 0.9
-"""The same for an ``allow`` bank, and the least that one may ask for."""
+"""The default, and the minimum, for ``allow`` banks."""
 SIMILARITY_MIN: Final = 0.5
 
 BANK_NAME: Final = r"[a-z0-9][a-z0-9._-]{0,63}"
 ITEM_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
-"""Patterns of whole names. Every name of a bank could be the id of an item."""
+"""Patterns of whole names. Every bank name is also a valid item id."""
 LABEL_CHARS_MAX: Final = 64
 
 BankName = Annotated[str, msgspec.Meta(pattern=rf"^{BANK_NAME}\Z")]
@@ -47,25 +47,25 @@ _Label = Annotated[str, msgspec.Meta(pattern=rf"^\S{{1,{LABEL_CHARS_MAX}}}\Z")]
 _Note = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
 _Person = Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)]
 
-_TIME: Final = "is a time in UTC with milliseconds, as 2026-11-21T09:00:00.000Z"
+_TIME: Final = "must be a time in UTC with milliseconds, such as 2026-11-21T09:00:00.000Z"
 _RULES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "bank": "the name of a bank has at most 64 characters: a to z, 0 to 9, '.', '_' and '-', first a letter or "
-        "digit",
-        "item": "the id of an item has at most 64 characters: a to z, A to Z, 0 to 9, '.', '_', ':' and '-', first a "
-        "letter or digit",
-        "labels": f"there are at most {LABELS_MAX} labels of 1 to {LABEL_CHARS_MAX} characters, without spaces",
-        "note": f"the note has at most {REASON_CHARS_MAX:,} characters",
-        "title": f"the title has at most {TITLE_CHARS_MAX:,} characters",
-        "text": f"the text has at most {ITEM_CHARS_MAX:,} characters",
-        "similarity": f"the similarity is at least {SIMILARITY_MIN} and at most 1",
+        "bank": "the name of a bank must have at most 64 characters: a to z, 0 to 9, '.', '_' and '-', beginning with "
+        "a letter or digit",
+        "item": "the id of an item must have at most 64 characters: a to z, A to Z, 0 to 9, '.', '_', ':' and '-', "
+        "beginning with a letter or digit",
+        "labels": f"there must be at most {LABELS_MAX} labels of 1 to {LABEL_CHARS_MAX} characters, without spaces",
+        "note": f"the note must have at most {REASON_CHARS_MAX:,} characters",
+        "title": f"the title must have at most {TITLE_CHARS_MAX:,} characters",
+        "text": f"the text must have at most {ITEM_CHARS_MAX:,} characters",
+        "similarity": f"the similarity must be from {SIMILARITY_MIN} to 1",
         "until": f"until {_TIME}",
         "at": f"at {_TIME}",
     }
 )
-"""What the limits of members mean."""
+"""Messages for members that exceed their limits."""
 _FREE_TEXTS: Final = frozenset({"text", "title", "lang", "note", "article"})
-"""Members whose pattern only keeps out NUL."""
+"""Members whose pattern only excludes NUL."""
 _LIMIT: Final = re.compile(
     r"Expected `\w+` (?:(?P<pattern>matching regex)|of length|>=|<=) .* - at `\$"
     r"\.(?:(?P<place>items\[\d+\])\.)?(?P<member>\w+)"
@@ -76,7 +76,7 @@ ItemKey = tuple[str, str]
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What all entries have: who made the change and when, and whether it removes what it names."""
+    """The members of all entries: who made the change and when, and whether it is a removal."""
 
     bank: BankName
     by: _Person = ""
@@ -87,8 +87,8 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A named list of known texts.
 
-    ``deny`` informs: an article that repeats an item is reported. ``allow`` means that such an article is never
-    flagged. ``similarity`` is that of its items, unless they have their own; None for the default of the action.
+    With the action ``deny``, articles that repeat an item are reported; with ``allow``, they are never flagged.
+    ``similarity`` applies to items without their own; None means the default of the action.
     """
 
     action: Action | None = None
@@ -99,15 +99,15 @@ class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
     @property
     def item_similarity(self) -> float:
-        """How similar an article must be to an item that has no similarity of its own."""
+        """The similarity for items that have none of their own."""
         return self.similarity or (ALLOW_SIMILARITY if self.action == "allow" else SIMILARITY)
 
 
 class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A known text.
 
-    It counts until ``until``, if that is set, and while it is enabled. ``article`` is the id of the article from which
-    the text was copied. ``confirmed``: an admin says that it may match any share of the feed.
+    It is active while it is enabled, and until ``until`` if that is set. ``article`` is the id of the article from
+    which the text was copied. ``confirmed``: an admin has confirmed that it may match any share of the feed.
     """
 
     item: ItemId
@@ -137,31 +137,31 @@ Entry = Bank | BankItem
 
 
 class _EntryTarget(msgspec.Struct, frozen=True):
-    """What tells an entry about an item from one about a bank."""
+    """The member that distinguishes entries of items from entries of banks."""
 
     item: object = None
 
 
 class BankError(ConfigError):
-    """An entry is not valid. The message is a sentence for a person."""
+    """An entry is invalid. The message explains why to a person."""
 
 
-class BanksMissing(BankError):  # noqa: N818  # what is the case, and not what was done
-    """What holds the banks was not created yet; the first change creates it."""
+class BanksMissing(BankError):  # noqa: N818  # named for the state
+    """The storage of the banks was not created yet. The first change creates it."""
 
 
-class BanksUnreachable(BankError):  # noqa: N818  # what is the case, and not what was done
-    """What holds the banks does not answer for now; the same call may be repeated later."""
+class BanksUnreachable(BankError):  # noqa: N818  # named for the state
+    """The storage of the banks does not answer. The same call may be repeated later."""
 
 
 class ChangeUnknown(BanksUnreachable):
-    """A change may have had its effect, as a whole or in part; the same change may be repeated."""
+    """A change may have been made, entirely or in part. The same change may be repeated."""
 
 
 def decode_entry(data: bytes) -> Entry:
     """Decode an entry. Raises ``BankError``."""
     if len(data) > ENTRY_BYTES_MAX:
-        raise BankError(f"it has {len(data):,} bytes, and an entry has at most {ENTRY_BYTES_MAX:,}")
+        raise BankError(f"it has {len(data):,} bytes, and an entry must have at most {ENTRY_BYTES_MAX:,}")
     try:
         is_item = msgspec.json.decode(data, type=_EntryTarget).item is not None
         entry: Entry = msgspec.json.decode(data, type=BankItem) if is_item else msgspec.json.decode(data, type=Bank)
@@ -174,7 +174,7 @@ def decode_entry(data: bytes) -> Entry:
 
 
 def explained(error: msgspec.DecodeError) -> str:
-    """Return what is wrong with an entry, or a request for some, for a person: a limit as a rule, and no pattern."""
+    """Return a readable message about an invalid entry or request, with limits in words instead of patterns."""
     limit = _LIMIT.match(str(error))
     if limit is None:
         return str(error)
@@ -185,12 +185,12 @@ def explained(error: msgspec.DecodeError) -> str:
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Return an entry as JSON, without a line end."""
+    """Return an entry as JSON, without a newline."""
     return msgspec.json.encode(entry)
 
 
 def check_entry(entry: Entry) -> None:
-    """Raise ``BankError`` for an entry that says too little, or asks for what is never done."""
+    """Raise ``BankError`` for an entry that is incomplete or invalid."""
     try:
         encode_entry(entry)
     except UnicodeEncodeError as error:
@@ -199,27 +199,30 @@ def check_entry(entry: Entry) -> None:
 
 
 def _check_meaning(entry: Entry) -> None:
-    """Check an entry of valid Unicode, as all decoded ones are."""
+    """Raise ``BankError`` for an invalid entry. Its Unicode must be valid, as in all decoded entries."""
     if entry.removed:
         return
     if isinstance(entry, Bank):
         if entry.action is None:
             raise BankError(
-                f'bank {entry.bank!r} has no action: "deny" reports what repeats it, "allow" never flags it'
+                f'bank {entry.bank!r} has no action; set it to "deny", which reports articles that repeat an item, or '
+                'to "allow", which never flags them'
             )
         if entry.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
-            raise BankError(f"bank {entry.bank!r} allows, so its similarity is at least {ALLOW_SIMILARITY}")
+            raise BankError(
+                f"bank {entry.bank!r} has the action allow, so its similarity must be at least {ALLOW_SIMILARITY}"
+            )
         return
     _check_until(entry)
-    # Nearly all texts begin with enough letters.
+    # Avoids counting the whole text: nearly all texts begin with enough letters.
     if letters_in(entry.text[:_FIRST_CHARS]) >= ITEM_LETTERS_MIN:
         return
     letters = letters_in(entry.text)
     if letters < ITEM_LETTERS_MIN:
         has = counted(letters, "letter or digit", "letters and digits")
         raise BankError(
-            f"item {entry.item!r} has {has}, and needs at least {ITEM_LETTERS_MIN}: a shorter text would be equal to "
-            "too many articles"
+            f"item {entry.item!r} has {has}, and needs at least {ITEM_LETTERS_MIN}: a shorter text would equal too "
+            "many articles"
         )
 
 
@@ -237,20 +240,20 @@ def _check_until(entry: BankItem) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """All banks and items at one time, by their names. Banks that are not there have no items."""
+    """All banks and items at one time, by name. Every item is in one of the banks."""
 
     banks: Mapping[str, Bank]
     items: Mapping[ItemKey, BankItem]
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Self:
-        """Return what the entries of a log leave."""
+        """Return the banks that result from the entries of a log."""
         return cls(MappingProxyType({}), MappingProxyType({})).after(entries)
 
     def after(self, entries: Iterable[Entry]) -> Self:
-        """Return the banks after these changes. Raises ``BankError`` where an item is added to no bank.
+        """Return the banks after these changes. Raises ``BankError`` for an item of a missing bank.
 
-        A bank that is removed takes its items along.
+        Removing a bank also removes its items.
         """
         banks, items = dict(self.banks), dict(self.items)
         for entry in entries:
@@ -270,17 +273,17 @@ class Banks:
         return type(self)(MappingProxyType(banks), MappingProxyType(items))
 
     def entries(self) -> Iterable[Entry]:
-        """Return the shortest log that leaves these banks."""
+        """Return the shortest log that results in these banks."""
         return (*self.banks.values(), *self.items.values())
 
     def only(self, bank: str | None = None, item: str | None = None) -> Self:
-        """Return one bank with its items, or with one of them; all banks where none is named."""
+        """Return one bank with all its items or one of them; without arguments, return all banks."""
         banks = {name: each for name, each in self.banks.items() if bank in {None, name}}
         items = {key: each for key, each in self.items.items() if key[0] in banks and item in {None, key[1]}}
         return type(self)(MappingProxyType(banks), MappingProxyType(items))
 
     def items_at(self, time_ms: int) -> list[BankItem]:
-        """Return the items that count at this time: they and their banks are enabled, and they have not ended."""
+        """Return the items active at this time: enabled, in an enabled bank, and not ended."""
         return [
             item
             for item in self.items.values()
@@ -288,7 +291,7 @@ class Banks:
         ]
 
     def item_counts(self) -> Counter[str]:
-        """Return how many items each bank has."""
+        """Return the number of items in each bank."""
         return Counter(bank for bank, _ in self.items)
 
 
@@ -296,16 +299,16 @@ def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
     """Raise ``BankError`` for a bank that contradicts these banks."""
     before = banks.get(entry.bank)
     if before is None and len(banks) >= BANKS_MAX:
-        raise BankError(f"there are {BANKS_MAX:,} banks already; use labels of items to tell texts apart")
+        raise BankError(f"there are already {BANKS_MAX:,} banks; use labels of items to tell texts apart")
     if before is not None and before.action != entry.action:
         raise BankError(
-            f"bank {entry.bank!r} has the action {before.action!r}, which stays; create another bank, or first remove "
-            "this one with its items"
+            f"bank {entry.bank!r} has the action {before.action!r}, which cannot be changed; create another bank, or "
+            "first remove this one with its items"
         )
 
 
 def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` for an item that contradicts these banks, or is in none of them."""
+    """Raise ``BankError`` for an item that contradicts its bank, or whose bank does not exist."""
     bank = banks.get(entry.bank)
     if bank is None:
         raise BankError(
@@ -314,6 +317,6 @@ def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
         )
     if bank.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
         raise BankError(
-            f"item {entry.item!r} is in the bank {bank.bank!r}, which allows, so its similarity is at least "
-            f"{ALLOW_SIMILARITY}"
+            f"item {entry.item!r} is in bank {bank.bank!r}, which has the action allow, so its similarity must be at "
+            f"least {ALLOW_SIMILARITY}"
         )

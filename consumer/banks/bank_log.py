@@ -1,4 +1,4 @@
-"""The port of what holds banks: a log of entries, of which the last one about a bank or an item counts."""
+"""The port for the storage of banks: a log of entries, in which the last one about a bank or an item counts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,17 +7,16 @@ from typing import Final, NamedTuple, Protocol
 from consumer.banks.bank import BankError, Banks, Entry
 
 READ_S: Final = 30.0
-"""How long a log may be silent while it is read."""
+"""Timeout for reading from a log."""
 
 BankLogChange = Callable[[Banks], Sequence[Entry]]
-"""Returns the entries to append, given the banks as they are."""
+"""Returns the entries to append, given the current banks."""
 
 
 class NewEntries(NamedTuple):
-    """Entries of a log. ``is_whole`` says that they are all that it has, and not only those since the last read.
+    """Entries read from a log. ``is_whole``: they are the whole log, not only those since the last read.
 
-    ``invalid`` counts those that were left out because they are not valid; where one writer keeps a log, that is an
-    error instead.
+    ``invalid`` counts invalid entries, which are left out. A log with only one writer raises an error instead.
     """
 
     entries: list[Entry]
@@ -26,32 +25,32 @@ class NewEntries(NamedTuple):
 
 
 class BankLog(Protocol):
-    """A log of entries; for one thread at a time. Its methods raise ``BankError``."""
+    """A log of entries, for one thread at a time. Its methods raise ``BankError``."""
 
     def read(self) -> NewEntries:
-        """Return all entries, or from the second call on usually those that are new.
+        """Return all entries; from the second call on, usually only new ones.
 
         Raises ``BanksMissing`` for a log that was not created yet.
         """
         ...
 
     def change(self, change: BankLogChange) -> Sequence[Entry]:
-        """Append the entries that ``change`` returns, and return them. Where it raises, nothing is changed.
+        """Append the entries that ``change`` returns, and return them. If it raises, nothing is changed.
 
         Entries that contradict the banks are refused. Several processes may change a log.
         """
         ...
 
     def close(self) -> None:
-        """Release the log; a second call does nothing. A later ``read`` opens it again, and returns all entries."""
+        """Close the log. A second call does nothing. A later ``read`` reopens it and returns all entries."""
         ...
 
 
 @contextmanager
-def news(log: BankLog) -> Iterator[NewEntries]:
-    """Read a log, to apply the entries in the context. Raises ``BankError`` where they cannot be read or applied.
+def new_entries(log: BankLog) -> Iterator[NewEntries]:
+    """Read a log, and yield the entries, which the block applies. Raises ``BankError`` if either fails.
 
-    Then the next read begins again, or entries that were read but not applied would be lost.
+    After an error, the next read starts over, so that entries read but not applied are not lost.
     """
     try:
         yield log.read()

@@ -1,16 +1,16 @@
-"""Items of banks that match more than a share of the feed, and bank matches that are withheld because of them.
+"""Finds items that match too large a share of the feed, and withholds bank matches because of them.
 
-One item that matches half of the feed would fill the topic of bank matches, and whoever works through it. Such an item
-is *busy*. It remains part of verdicts; only bank matches that name nothing else are withheld, until a person confirms
-that the item may match that much.
+An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*. It
+stays in verdicts, but bank matches that name only busy items are withheld until a person confirms that the item may
+match that much.
 
-Each process counts what it judges, over a recent window: once that has twice ``articles_min`` articles, all counts are
-halved. So an item that stops matching is forgotten, and the counts have at most 2 × 10 × ``articles_min`` entries,
-since a verdict names ten items at most.
+Each process counts the articles it judges. Once it has counted twice ``articles_min``, it halves all counts. So an item
+that stops matching is forgotten. The counts have at most 2 × 10 × ``articles_min`` entries, since a verdict names at
+most ten items.
 
-A batch is counted on trial before its events are made, verdict by verdict, so that a batch full of copies is not sent
-as a whole. The trial becomes part of the counts when the batch is committed. A batch that is judged again begins with
-the counts before it: nothing is counted twice, and the same events are withheld.
+A batch is counted on trial, verdict by verdict, before its events are made, so that even the first batch full of copies
+is limited. The trial is added to the counts when the batch is committed. If a batch is judged again, its trial starts
+over: nothing is counted twice, and the same events are withheld.
 """
 
 import logging
@@ -30,27 +30,27 @@ from storage.records import DENY
 log = logging.getLogger("dupwatch")
 
 QUIET: Final = 0.25
-"""A busy item is so until its matches are below this share of what makes an item busy.
+"""An item stays busy until its matches fall below this share of the limit.
 
-An item between the two stays what it is: one whose matches vary around the limit does not become busy again and again.
+So an item whose matches vary around the limit does not change its state again and again.
 """
 
 
 class BusyLimit(NamedTuple):
-    """More matches than ``share`` of the recent articles make an item busy; that of at least ``articles_min``."""
+    """The limit on matches: a ``share`` of the recent articles, but of at least ``articles_min``."""
 
     share: float
     articles_min: int
 
     def matches(self, articles: int) -> float:
-        """Return how many matches of so many articles are not yet too many."""
+        """Return the most matches in ``articles`` that do not make an item busy."""
         return self.share * max(articles, self.articles_min)
 
 
 class BusyItem(NamedTuple):
-    """An item as one entry states it: with another entry it is counted anew.
+    """An item in the version of one entry. A changed item is counted from zero.
 
-    ``entry_digest`` is None while this process does not compare articles with the item. Another process may, or did.
+    ``entry_digest`` is None if this process does not compare articles with the item, although a verdict names it.
     """
 
     bank: str
@@ -60,13 +60,13 @@ class BusyItem(NamedTuple):
 
 
 class BankMatchesWithheld(NamedTuple):
-    """Bank matches were withheld, of a batch that is committed: so many, by the bank of the first item that denies."""
+    """The number of withheld bank matches of a committed batch, by the bank of the first denied item."""
 
     by_bank: Mapping[str, int]
 
 
 class BankItemsCounted(NamedTuple):
-    """How many items are busy now, by bank and action, and how many never matched since this process started."""
+    """The number of busy items by bank and action, and of items without a match since this process started."""
 
     busy: Mapping[tuple[str, str], int]
     unmatched: int
@@ -74,7 +74,7 @@ class BankItemsCounted(NamedTuple):
 
 @dataclass(slots=True)
 class _Trial:
-    """What the verdicts of one batch add: articles, matches, and items that become busy, with both numbers then."""
+    """The additions of one batch: articles, matches, and newly busy items with their matches and articles."""
 
     articles: int = 0
     matches: Counter[BusyItem] = field(default_factory=Counter)
@@ -84,10 +84,10 @@ class _Trial:
 
 
 class BusyItems:
-    """Finds the busy items among those of ``known``.
+    """The busy items among those of ``known``.
 
-    One thread asks what is withheld, and commits; another one calls ``review`` when the banks may have changed.
-    ``withholds`` says whether the run sends bank matches at all. ``report`` takes the occurrences of this module.
+    One thread calls ``withheld`` and ``commit``; another one calls ``review`` when the banks may have changed.
+    ``withholds``: the run sends bank matches. ``report`` receives the occurrences of this module.
     """
 
     def __init__(
@@ -101,20 +101,20 @@ class BusyItems:
         self._matches: Counter[BusyItem] = Counter()
         self._busy: set[BusyItem] = set()
         self._names: set[str] = set()
-        """The names of items that have matched."""
-        self._names_of: object = None
-        """The names that were held when those that have matched were last compared with them."""
+        """Names of items that have matched."""
+        self._compared_names: object = None
+        """The names of all items when ``_names`` was last compared with them."""
         self._trial = _Trial()
         self._lock = threading.Lock()
 
     def withheld(self, verdicts: Iterable[Verdict]) -> list[bool]:
-        """Return for each verdict of a batch whether its bank match is withheld; the batch counts once committed."""
+        """Return for each verdict of a batch whether its bank match is withheld. ``commit`` counts the batch."""
         with self._lock:
             self._trial = trial = _Trial()
             return [self._is_withheld(verdict, trial) for verdict in verdicts]
 
     def commit(self) -> None:
-        """Count the verdicts of the last call of ``withheld``, whose batch is committed."""
+        """Count the verdicts of the last call of ``withheld``."""
         with self._lock:
             trial, self._trial = self._trial, _Trial()
             self._articles += trial.articles
@@ -130,25 +130,25 @@ class BusyItems:
             new = {name for name in trial.names - self._names if name in names}
             if new or trial.busy:
                 self._names |= new
-                self._show()
+                self._report_counts()
 
     def review(self) -> None:
-        """Look at the banks, which may have changed: an item that was confirmed, changed or removed is not busy."""
+        """Check busy items after a change of the banks. Confirmed, changed and removed items are no longer busy."""
         with self._lock:
             for item in sorted(item for item in self._busy if not self._is_current(item)):
                 self._end(item, "it was confirmed, changed, disabled or removed, or has ended")
-                # The same entry may be stated again later.
+                # The same entry may be added again later.
                 del self._matches[item]
-            self._show()
+            self._report_counts()
 
     def _is_withheld(self, verdict: Verdict, trial: _Trial) -> bool:
         if verdict.version is None:
-            # A retraction is no article.
+            # A retraction is not an article.
             return False
         trial.articles += 1
         if verdict.banks is msgspec.UNSET:
             return False
-        # Each item counts, whatever the others are.
+        # Each item is counted, so no short circuit here.
         busy = [self._is_busy(mention, trial) for mention in verdict.banks]
         denied = [place for place, mention in enumerate(verdict.banks) if mention.action == DENY]
         if not self._withholds or not denied or not all(busy[place] for place in denied):
@@ -157,12 +157,12 @@ class BusyItems:
         return True
 
     def _is_busy(self, mention: BankMention, trial: _Trial) -> bool:
-        held = self._known.held(mention.bank, mention.item, mention.action)
-        if held is not None:
+        active = self._known.active_item(mention.bank, mention.item, mention.action)
+        if active is not None:
             trial.names.add(joined_name((mention.bank, mention.item)))
-            if held.is_confirmed:
+            if active.is_confirmed:
                 return False
-        item = BusyItem(mention.bank, mention.item, mention.action, None if held is None else held.entry_digest)
+        item = BusyItem(mention.bank, mention.item, mention.action, None if active is None else active.entry_digest)
         trial.matches[item] += 1
         if item in self._busy or item in trial.busy:
             return True
@@ -173,9 +173,9 @@ class BusyItems:
         return True
 
     def _is_current(self, item: BusyItem) -> bool:
-        """Return whether articles are compared with the item as this entry states it, and it is not confirmed."""
-        held = self._known.held(item.bank, item.item, item.action)
-        return held is not None and held.entry_digest == item.entry_digest and not held.is_confirmed
+        """Return whether articles are compared with this version of the item, and it is not confirmed."""
+        active = self._known.active_item(item.bank, item.item, item.action)
+        return active is not None and active.entry_digest == item.entry_digest and not active.is_confirmed
 
     def _begin(self, item: BusyItem, matches: int, articles: int) -> None:
         self._busy.add(item)
@@ -196,7 +196,7 @@ class BusyItems:
         if action != DENY:
             return "These articles are never flagged"
         if self._withholds:
-            return "Bank matches that name no other item that is denied are withheld"
+            return "Bank matches that name no other denied item are withheld"
         return "Verdicts still name it"
 
     def _end(self, item: BusyItem, why: str) -> None:
@@ -204,7 +204,7 @@ class BusyItems:
         log.warning("The item %s of the bank %s no longer matches too much: %s.", item.item, item.bank, why)
 
     def _halve(self) -> None:
-        """Forget half of the past; what has become quiet is no longer busy."""
+        """Halve all counts, and end items that have become quiet."""
         quiet = QUIET * self._limit.matches(self._articles)
         ended = sorted(item for item in self._busy if self._matches[item] < quiet)
         for item in ended:
@@ -212,12 +212,12 @@ class BusyItems:
         self._articles //= 2
         self._matches = Counter({item: count // 2 for item, count in self._matches.items() if count > 1})
         if ended:
-            self._show()
+            self._report_counts()
 
-    def _show(self) -> None:
+    def _report_counts(self) -> None:
         names: Mapping[str, object] = self._known.names
-        if names is not self._names_of:
+        if names is not self._compared_names:
             self._names = {name for name in self._names if name in names}
-            self._names_of = names
+            self._compared_names = names
         busy = Counter((item.bank, item.action) for item in self._busy)
         self._report(BankItemsCounted(busy, len(names) - len(self._names)))

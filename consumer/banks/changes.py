@@ -1,4 +1,4 @@
-"""Entries that change banks, as the command, the HTTP service and the console make them, and who may make them."""
+"""Entries that change banks, made by the command, the HTTP service and the console, and who may make them."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,7 +11,7 @@ _Kind = TypeVar("_Kind", Bank, BankItem)
 
 
 def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
-    """Return an entry with these members. Raises ``BankError`` where they are not valid."""
+    """Return an entry with these members. Raises ``BankError`` for invalid ones."""
     try:
         entry = msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
@@ -21,14 +21,14 @@ def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
 
 
 def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
-    """Return what there was ``before`` if the entry differs only in who made it, and when; otherwise the entry."""
+    """Return ``before`` if the entry differs from it only in author and time; otherwise return the entry."""
     if before is None:
         return entry
     return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
 
 
 def replacement(banks: Banks, entry: BankItem) -> BankItem:
-    """Return an entry that adds an item or replaces it, with what remains of a confirmation."""
+    """Return an entry that adds or replaces an item. It stays confirmed if the change permits it."""
     before = banks.items.get(entry.key)
     if before is None:
         return entry
@@ -37,20 +37,20 @@ def replacement(banks: Banks, entry: BankItem) -> BankItem:
 
 
 def stays_confirmed(before: BankItem, after: BankItem, bank: Bank) -> bool:
-    """Return whether a confirmation outlasts a change: of the same text, which has to be as similar as before.
+    """Return whether an item stays confirmed after a change: with the same text, and no lower similarity.
 
-    Otherwise somebody who is no admin could let a confirmed item match nearly everything.
+    Otherwise people who are not admins could make a confirmed item match nearly everything.
     """
     had, has = (item.similarity or bank.item_similarity for item in (before, after))
     return before.confirmed and after.text == before.text and has >= had
 
 
 def items_need_admin(bank: Bank) -> bool:
-    """Return whether only an admin changes the items of a bank: what allows decides, and what denies informs."""
+    """Return whether only admins may change a bank's items. ``allow`` affects verdicts, ``deny`` only reports."""
     return bank.action == "allow"
 
 
 def state_of(entry: Bank | BankItem) -> str:
-    """Return the state of an entry, as messages and records of changes name it."""
+    """Return the state of an entry, as messages and audit records name it."""
     state = "enabled" if entry.enabled else "disabled"
     return f"{state}, confirmed" if isinstance(entry, BankItem) and entry.confirmed else state

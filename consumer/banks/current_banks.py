@@ -1,25 +1,25 @@
-"""The banks of a log as they are now, for a process that shows and changes them."""
+"""The current banks of a log, for a process that shows and changes them."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from consumer.banks.bank import BankError, Banks, Entry
-from consumer.banks.bank_log import BankLog, news
+from consumer.banks.bank_log import BankLog, new_entries
 from consumer.model.errors import DupwatchError
 
 _Answer = TypeVar("_Answer")
 BankChange = Callable[[Banks], tuple[Sequence[Entry], _Answer]]
-"""Returns the entries to append to the banks as they are, and what to answer."""
+"""Returns the entries to append, given the current banks, and a result for the caller."""
 
 
-class ChangeRefused(DupwatchError):  # noqa: N818  # what was done with the change
-    """A change contradicts the banks, and nothing was changed. The caller is at fault, not what holds the banks."""
+class ChangeRefused(DupwatchError):  # noqa: N818  # named for the change
+    """A change contradicts the banks, and nothing was changed. This is an error of the caller, not of the storage."""
 
 
 class CurrentBanks:
-    """The banks of a log, brought up to date before each answer; for one thread at a time.
+    """The banks of a log, updated at each call, for one thread at a time.
 
-    It holds the text of every item from the first call of ``read`` on.
+    After the first call of ``read``, all texts are in memory.
     """
 
     def __init__(self, log: BankLog) -> None:
@@ -28,15 +28,15 @@ class CurrentBanks:
 
     def read(self) -> Banks:
         """Return the banks. Raises ``BankError`` if the log cannot be read, or contradicts itself."""
-        with news(self._log) as found:
-            if found.is_whole:
-                self._banks = Banks.of(found.entries)
-            elif found.entries:
-                self._banks = self._banks.after(found.entries)
+        with new_entries(self._log) as read:
+            if read.is_whole:
+                self._banks = Banks.of(read.entries)
+            elif read.entries:
+                self._banks = self._banks.after(read.entries)
         return self._banks
 
     def change(self, change: BankChange[_Answer]) -> _Answer:
-        """Append the entries that ``change`` returns for the banks as they are, and return its answer.
+        """Append the entries that ``change`` returns for the current banks, and return its result.
 
         Raises ``BankError`` if the log cannot be changed, ``ChangeRefused`` if the entries contradict the banks, and
         what ``change`` raises.

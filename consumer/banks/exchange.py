@@ -1,4 +1,4 @@
-"""Items as CSV, for spreadsheets, and as JSON lines, for other programs and other files of banks."""
+"""Import and export of items: CSV for spreadsheets, JSON lines for other programs and bank files."""
 
 import csv
 import hashlib
@@ -23,22 +23,20 @@ _NO: Final = frozenset({"0", "false", "no"})
 
 
 def item_id(text: str) -> str:
-    """Return the id of an item that is given none: a digest of its text, so that the same text is one item."""
+    """Return the id of an item without one: a digest of its text, so that equal texts are one item."""
     return hashlib.blake2b(normalise(text).encode(), digest_size=_ITEM_BYTES).hexdigest()
 
 
 def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
-    """Yield the items of a CSV file with a head, as ``csv_of`` writes it.
+    """Yield the items of a CSV file with a header, as written by ``csv_of``.
 
-    Raises ``BankError`` with the number of the line at fault.
+    Raises ``BankError`` with the number of the invalid line.
     """
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     unknown = set(reader.fieldnames or ()) - set(COLUMNS)
     if unknown or "text" not in (reader.fieldnames or ()):
         found = ", ".join(sorted(unknown)) or "none called text"
-        raise BankError(
-            f"its first line names the columns {', '.join(COLUMNS)}, of which text is required; found {found}"
-        )
+        raise BankError(f"its first line must name columns among {', '.join(COLUMNS)}, including text; found {found}")
     try:
         for row in reader:
             try:
@@ -52,9 +50,9 @@ def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
 
 
 def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
-    """Yield the items of JSON lines, as ``lines_of`` writes them, into this bank; lines about banks are skipped.
+    """Yield the items of JSON lines, as written by ``lines_of``, moved to this bank. Lines about banks are skipped.
 
-    Raises ``BankError`` with the number of the line at fault.
+    Raises ``BankError`` with the number of the invalid line.
     """
     for number, read in enumerate(lines, 1):
         line = read.removeprefix(BOM_UTF8) if number == 1 else read
@@ -69,7 +67,7 @@ def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
 
 
 def csv_of(items: Iterable[BankItem]) -> str:
-    """Return items as CSV, with a head, and an apostrophe before what a spreadsheet could take for a formula."""
+    """Return items as CSV with a header. An apostrophe precedes values that a spreadsheet could read as formulas."""
     written = io.StringIO()
     writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -89,7 +87,7 @@ def lines_of(entries: Iterable[Entry]) -> bytes:
 
 
 def _with_item_id(line: bytes) -> bytes:
-    """Give an item without an id that of its text, so that a list of texts can be imported."""
+    """Return a line in which an item without an id gets one from its text, so that lists of texts can be imported."""
     try:
         values = msgspec.json.decode(line, type=dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -102,7 +100,7 @@ def _with_item_id(line: bytes) -> bytes:
 def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
     values = {name: text_of_cell(value) for name, value in row.items() if name is not None and value}
     if None in row:
-        raise BankError("it has more values than there are columns")
+        raise BankError("it has more values than columns")
     text = values.pop("text", "")
     enabled = _switch(values, "enabled", empty=True)
     confirmed = _switch(values, "confirmed", empty=False)
@@ -128,7 +126,7 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
 
 
 def _switch(values: dict[str, str], name: str, *, empty: bool) -> bool:
-    """Take a column of yes or no out of a row; ``empty`` is what it says without a value. Raises ``BankError``."""
+    """Remove and return a yes-or-no value of a row; ``empty`` if it is missing. Raises ``BankError``."""
     value = values.pop(name, "").lower()
     if value not in {"", *_YES, *_NO}:
         raise BankError(f"{name} is {value!r}, and must be yes or no")

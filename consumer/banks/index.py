@@ -1,12 +1,12 @@
-"""Finds the items of banks that articles repeat: as equal text, as similar text, or as a part of the article.
+"""Finds the bank items that articles repeat: as an equal text, a similar text, or a part of the article.
 
-Similar text is found by bands of minima, as in lane 1 of the store (Broder, "On the Resemblance and Containment of
-Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", STOC 1998), but with an index of its
-own: ``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one with
+Similar texts are found by bands of minima, as in lane 1 of the store (Broder, "On the Resemblance and Containment of
+Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", STOC 1998), but in a separate index:
+``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one band with
 probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9997 for 0.8. Two unrelated texts share one in 1,400,000 cases.
 
-A part is found by the smallest shingles of the item. The share of them that an article has estimates the share of the
-item that stands in the article, with a standard error of √(p (1 − p) / 24).
+Parts are found by the smallest shingles of the item. The share of these that an article has estimates the share of the
+item that the article contains, with a standard error of √(p (1 − p) / 24).
 
 Everything here works on arrays: n items and m articles.
 """
@@ -30,14 +30,14 @@ SKETCH_BYTES: Final = 256
 _DIGEST_WORDS: Final = 2
 _SHINGLE_BYTES: Final = 8
 _ROUNDING: Final = 1e-6
-"""By less than this a share of shingles is off, as a number of them."""
+"""More than the rounding error of a share of shingles, expressed as a number of shingles."""
 _PAIRS_AT_ONCE: Final = 4_096
 _KEYS_AT_ONCE: Final = 8_192
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
-"""The kinds of texts that are compared by their sketches."""
+"""The kinds of texts compared by their sketches."""
 
 PART_MARGIN: Final = 0.1
-"""So much more of an item must stand in an article than similar texts have to share: the estimate errs by 0.1."""
+"""Added to the required similarity for parts, since the estimate of the contained share has an error of 0.1."""
 
 EQUAL: Final = "equal"
 SIMILAR: Final = "similar"
@@ -47,7 +47,7 @@ FORMS: Final = (EQUAL, SIMILAR, PART)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFeatures:
-    """What m articles, or n items, are compared by.
+    """The features by which m articles or n items are compared.
 
     ``kinds`` uint8[n], ``sketches`` uint8[n, 256], ``text_digests`` uint64[n, 2].
     """
@@ -60,13 +60,13 @@ class TextFeatures:
         """Return the number of texts."""
         return len(self.kinds)
 
-    def of(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return those for which ``chosen`` bool[n] is true."""
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return the entries where ``chosen`` bool[n] is true."""
         return type(self)(self.kinds[chosen], self.sketches[chosen], self.text_digests[chosen])
 
     @classmethod
     def of_records(cls, records: Sequence[Record]) -> Self:
-        """Return what articles are compared by, as their records have it."""
+        """Return the features of articles, taken from their records."""
         return cls(
             np.array([record.kind for record in records], np.uint8),
             np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
@@ -91,9 +91,9 @@ NO_SHINGLES: Final = KeyIndex(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 
 @dataclass(frozen=True, eq=False)
 class ItemIndex:
-    """An index of n items; it never changes, and any number of threads may use it.
+    """An immutable index of n items, which threads may share.
 
-    ``shingles`` are the smallest ones of the items that are found as parts.
+    ``shingles`` are the smallest shingles of the items that are found as parts.
     """
 
     texts: TextFeatures
@@ -108,7 +108,7 @@ class ItemIndex:
         return CandidatePairs(found.articles[same], found.items[same], found.limited)
 
     def similar(self, articles: TextFeatures) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
-        """Return the pairs that share a band, and their similarities float64[pairs]."""
+        """Return the pairs that share a band, and their similarities, float64[pairs]."""
         compared = np.flatnonzero(np.isin(articles.kinds, _COMPARED_KINDS))
         keys = _band_keys(articles.sketches[compared]).reshape(-1)
         passing = self._band_filter.passing(keys)
@@ -123,37 +123,37 @@ class ItemIndex:
     def parts(
         self, known_shingles: Sequence[bytes], share_min: float
     ) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
-        """Return pairs, and which share of each item's shingles its article has.
+        """Return pairs, and for each pair the share of the item's shingles that the article has.
 
-        ``known_shingles`` are those of each article that occur in any item, 8 bytes each. At least the pairs with
-        ``share_min`` are returned.
+        ``known_shingles`` are the shingles of each article that occur in any item, 8 bytes each. All pairs with at
+        least ``share_min`` are returned, and possibly others.
         """
         hits_min = max(1, math.ceil(share_min * self._shingles_min - _ROUNDING))
         counts = np.array([len(shingles) // _SHINGLE_BYTES for shingles in known_shingles], np.int64)
-        # Most articles have a few by chance, and too few for any item.
+        # Most articles have a few shingles by chance, too few for any item.
         enough = np.flatnonzero(counts >= hits_min)
         hashes = hashes_of([known_shingles[article] for article in enough.tolist()])
         runs = self.shingles.runs(hashes, np.repeat(enough, counts[enough]))
-        # Common shingles have many items, so that they are not counted before rare ones say which items are worth it.
+        # Rare shingles select the candidates first, since common shingles occur in many items.
         rare, hits = self._distinct(self.shingles.pairs_of(runs.rarest(hits_min)))
         is_candidate = hits >= rarest_hits(hits_min)
         candidates = CandidatePairs(rare.articles[is_candidate], rare.items[is_candidate], runs.limited)
-        of_candidates = self.shingles.pairs_of(runs.of(np.isin(runs.articles, candidates.articles)))
-        shared = _counted(self._codes(of_candidates), self._codes(candidates))
+        of_candidates = self.shingles.pairs_of(runs.select(np.isin(runs.articles, candidates.articles)))
+        shared = _count_codes(self._codes(of_candidates), self._codes(candidates))
         return candidates, shared / self._shingle_counts[candidates.items]
 
     def build(self) -> Self:
-        """Build everything now that the first use would build, and return the index itself."""
+        """Build now the parts that the first use would build, and return the index itself."""
         _ = self._by_digest, self._band_filter, self._shingles_min
         return self
 
     def _distinct(self, pairs: CandidatePairs) -> tuple[CandidatePairs, npt.NDArray[np.int64]]:
-        """Return each pair once, and how often it was there."""
+        """Return the distinct pairs, and how often each occurs."""
         distinct, counts = np.unique(self._codes(pairs), return_counts=True)
         return CandidatePairs(distinct // self._width, distinct % self._width, pairs.limited), counts
 
     def _codes(self, pairs: CandidatePairs) -> Places:
-        """Return a number for each pair."""
+        """Return a distinct number for each pair."""
         return pairs.articles * self._width + pairs.items
 
     @property
@@ -167,7 +167,7 @@ class ItemIndex:
     @cached_property
     def _by_band(self) -> KeyIndex:
         compared = np.flatnonzero(np.isin(self.texts.kinds, _COMPARED_KINDS)).astype(np.uint32)
-        # What is computed of one sketch takes ten times the memory of its keys.
+        # In portions, because computing the keys takes ten times their memory.
         parts = [compared[at : at + _KEYS_AT_ONCE] for at in range(0, len(compared), _KEYS_AT_ONCE)]
         keys = [_band_keys(self.texts.sketches[part]).reshape(-1) for part in parts]
         return ordered_rows(np.concatenate([np.zeros(0, np.uint32), *keys]), np.repeat(compared, BANDS))
@@ -182,22 +182,22 @@ class ItemIndex:
 
     @cached_property
     def _shingles_min(self) -> int:
-        """The number of shingles of the item that has the fewest, apart from items without any."""
+        """The smallest number of shingles of an item, ignoring items without any."""
         counts = self._shingle_counts[self._shingle_counts > 0]
         return int(counts.min()) if len(counts) else 0
 
 
-def _counted(codes: Places, counted: Places) -> Places:
+def _count_codes(codes: Places, wanted_codes: Places) -> Places:
     """Return how often each of ``counted``, which ascend, is among the codes."""
-    if not len(counted):
-        return counted
-    places = np.searchsorted(counted, codes)
-    is_counted = counted[np.minimum(places, len(counted) - 1)] == codes
-    return np.bincount(places[is_counted], minlength=len(counted))
+    if not len(wanted_codes):
+        return wanted_codes
+    places = np.searchsorted(wanted_codes, codes)
+    is_counted = wanted_codes[np.minimum(places, len(wanted_codes) - 1)] == codes
+    return np.bincount(places[is_counted], minlength=len(wanted_codes))
 
 
 def shingle_rows(shingles: Sequence[bytes]) -> KeyIndex:
-    """Return the rows of n items, of which each has some shingles, 8 bytes each, or none."""
+    """Return the index of n items, given the shingles of each, 8 bytes each, or none."""
     counts = [len(packed) // _SHINGLE_BYTES for packed in shingles]
     return KeyIndex.of(hashes_of(shingles), np.repeat(np.arange(len(shingles), dtype=np.uint32), counts))
 
@@ -208,7 +208,7 @@ def hashes_of(shingles: Sequence[bytes]) -> Words:
 
 
 def _band_keys(sketches: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """Return the keys of the bands of sketches, uint32[n, BANDS]: three minima, below the number of the band."""
+    """Return the band keys of sketches, uint32[n, BANDS]: the band number in the top byte, then three minima."""
     minima = densified_sketches(sketches, BANDS * BAND_MINIMA).astype(np.uint32).reshape(-1, BANDS, BAND_MINIMA)
     keys = minima[:, :, 0] << 16 | minima[:, :, 1] << 8 | minima[:, :, 2] | np.arange(BANDS, dtype=np.uint32) << 24
     return keys.astype(np.uint32)

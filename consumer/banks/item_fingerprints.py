@@ -1,4 +1,4 @@
-"""What items of banks are compared by, as arrays: the part of them that takes long to compute, and can be cached."""
+"""Fingerprints of bank items, as arrays: the data that take long to compute and can be cached."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ _DIGEST_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemFingerprints:
-    """What n items are compared by.
+    """The fingerprints of n items.
 
-    ``digests`` uint64[n, 2] are those of the entries from which they were computed, see ``entry_digest``. ``facts`` has
-    those of the items of banks that allow, by the item's place.
+    ``digests`` uint64[n, 2] identify the entries from which they were computed, see ``entry_digest``. ``facts`` has the
+    facts of items in ``allow`` banks, by place.
     """
 
     digests: Words
@@ -34,20 +34,20 @@ class ItemFingerprints:
         """Return the number of items."""
         return len(self.digests)
 
-    def of(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return those for which ``chosen`` bool[n] is true."""
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return the entries where ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
         numbers = np.cumsum(chosen) - 1
         return type(self)(
             self.digests[chosen],
-            self.texts.of(chosen),
+            self.texts.select(chosen),
             self.shingles.of_items(chosen),
             {int(numbers[place]): facts for place, facts in self.facts.items() if chosen[place]},
         )
 
-    def held(self) -> Self:
-        """Return the same with shingles of which ``KnownShingles`` makes no copy."""
+    def prepared(self) -> Self:
+        """Return the same fingerprints, with shingles in a form that ``KnownShingles`` does not copy."""
         return replace(self, shingles=KeyIndex(held_hashes(self.shingles.keys), self.shingles.items))
 
     @classmethod
@@ -73,22 +73,22 @@ class ItemFingerprints:
         order = np.argsort(self.digests[:, 0], kind="stable")
         places = np.searchsorted(self.digests[order, 0], digests[:, 0])
         places = order[np.minimum(places, len(order) - 1)]
-        is_there = (self.digests[places] == digests).all(axis=1)
+        is_present = (self.digests[places] == digests).all(axis=1)
         wanted = np.full(len(self), -1, np.intp)
-        wanted[places[is_there]] = np.flatnonzero(is_there)
+        wanted[places[is_present]] = np.flatnonzero(is_present)
         chosen = wanted >= 0
-        return DigestLookUp(self.of(chosen), wanted[chosen], np.flatnonzero(~is_there))
+        return DigestLookUp(self.select(chosen), wanted[chosen], np.flatnonzero(~is_present))
 
 
 class FingerprintSnapshot(NamedTuple):
-    """The fingerprints that a process holds, in parts, and how many items it has computed so far."""
+    """The fingerprints of a process, in parts, and the number of items computed so far."""
 
     parts: tuple[ItemFingerprints, ...]
     computed: int
 
 
 class DigestLookUp(NamedTuple):
-    """Fingerprints of m of the digests that were looked for: which one each is of, intp[m], and which are missing."""
+    """The m fingerprints found for digests, the place of each one's digest intp[m], and the places without any."""
 
     fingerprints: ItemFingerprints
     wanted: Places
@@ -98,11 +98,11 @@ class DigestLookUp(NamedTuple):
 NO_FINGERPRINTS: Final = ItemFingerprints(np.zeros((0, DIGEST_WORDS), np.uint64), NO_TEXTS, NO_SHINGLES, {})
 
 CacheLoader = Callable[[], ItemFingerprints | None]
-"""Returns the fingerprints of a cache; None without one. Entries may have changed since it was written."""
+"""Returns the fingerprints of a cache, or None. Entries may have changed since it was written."""
 
 
 def entry_digest(item: BankItem, action: str | None) -> bytes:
-    """Return a digest of an item's entry and of the action of its bank: all that its fingerprints are computed from."""
+    """Return a digest of all that fingerprints are computed from: an item's entry and the action of its bank."""
     return hashlib.blake2b(encode_entry(item), digest_size=_DIGEST_BYTES, key=(action or "").encode()).digest()
 
 

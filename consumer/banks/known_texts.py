@@ -1,8 +1,8 @@
-"""The known texts of all banks, as a process that judges holds them: found quickly, and changed while it runs.
+"""The known texts of all banks in a judging process, which can be searched quickly and changed at any time.
 
-Texts themselves are not kept, only what they are compared by: about 600 bytes an item, and 350 more of those that are
-found as parts. Items lie in two indexes. A change builds the small one again; when that has grown to a share of the
-large one, both become one.
+Only fingerprints are kept, not the texts: about 600 bytes per item, and 350 more for items that are found as parts.
+Items are in two indexes. A change rebuilds the small one; once that has grown to a share of the large one, both are
+merged.
 """
 
 import logging
@@ -35,12 +35,12 @@ from storage.records import DENY, BankMatch, Version
 log = logging.getLogger("dupwatch")
 
 PART_LETTERS_MIN: Final = 60
-"""Letters and digits of an item that is found as a part of a longer article, too."""
+"""Minimum letters and digits of an item that is also found as a part of a longer article."""
 ITEMS_AT_ONCE: Final = 1_024
 """Items whose fingerprints are computed together."""
 _SMALL_ITEMS_MIN: Final = 1_024
 _SMALL_SHARE: Final = 8
-"""The small index may have this many items, or one for so many of the large one."""
+"""The small index may have up to ``_SMALL_ITEMS_MIN`` items, or one for every ``_SMALL_SHARE`` of the large one."""
 _LARGE: Final = 0
 _SMALL: Final = 1
 """Places of the two segments."""
@@ -51,28 +51,28 @@ def _ignored(_occurrence: object) -> None:
 
 
 class BanksLoaded(NamedTuple):
-    """The banks were read: so many items count now, and so many new entries were left out because they are invalid."""
+    """The banks were read: the number of active items, and of new entries left out as invalid."""
 
     items: int
     invalid: int = 0
 
 
 class BankMatchesLimited(NamedTuple):
-    """So many articles repeat more items than are kept, or are alike more than are compared."""
+    """The number of articles with more matches than are kept, or more candidates than are compared."""
 
     articles: int
 
 
 class BanksUnreadable(NamedTuple):
-    """The banks could not be read, so they stay as they are; reported at every attempt."""
+    """The banks could not be read and stay unchanged. Reported at every attempt."""
 
     why: str
 
 
 class BankMatches(NamedTuple):
-    """What each of m articles repeats, the most important match first.
+    """The matches of each of m articles, the most important first.
 
-    ``limited`` counts those that have more matches than are kept, or too many candidates to look at all of them.
+    ``limited`` counts the articles with more matches than are kept, or more candidates than are compared.
     """
 
     matches: list[tuple[BankMatch, ...]]
@@ -90,9 +90,9 @@ class ActiveItem(NamedTuple):
 class _BankSnapshot:
     """All banks and items at one time.
 
-    ``places`` says where items are, by name: their row, and in the lowest bit the segment. ``known`` are the shingles
-    of the items that are found as parts. What is less similar than ``similarity_min`` is too little for any item.
-    ``computed`` counts the items that were computed so far.
+    ``places`` are the places of items by name: the row, with the segment in the lowest bit. ``known`` are the shingles
+    of the items that are found as parts. No item accepts a similarity below ``similarity_min``. ``computed`` counts the
+    items computed so far.
     """
 
     banks: Mapping[str, Bank]
@@ -106,11 +106,11 @@ class _BankSnapshot:
 
 @dataclass(slots=True, eq=False)
 class KnownTexts:
-    """The banks of a process. One thread changes them; any number of others ask what articles repeat.
+    """The banks of a process. One thread changes them; any number of others look for matches.
 
-    ``engine`` computes what the store's records are compared by. ``clock`` gives the time in milliseconds, ``report``
-    takes the occurrences of this module, from any thread. ``load_cache`` is called when the first items come, for
-    fingerprints that need not be computed.
+    ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns the time in milliseconds.
+    ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called before the first items
+    are computed.
     """
 
     engine: Engine
@@ -120,39 +120,37 @@ class KnownTexts:
     load_cache: CacheLoader | None = None
     _snapshot: _BankSnapshot = field(init=False, repr=False)
     _bank_numbers: dict[str, int] = field(init=False, repr=False, default_factory=dict)
-    """A number for each bank there ever was, by its name."""
+    """A number for each bank that ever existed, by name."""
 
     def __post_init__(self) -> None:
-        """Begin without banks. Raises ``BankError`` for settings without sketches, with which nothing can be found."""
+        """Begin without banks. Raises ``BankError`` for settings without sketches, which the search needs."""
         if not self.settings.sketched:
             raise BankError(
-                "banks need sketches: set judge.verify or judge.lane1; a store that was made without them has to be "
+                "banks need sketches: set judge.verify or judge.lane1; a store that was made without them must be "
                 "migrated"
             )
-        nothing = self._segment(NO_ITEMS)
-        self._snapshot = _BankSnapshot(
-            MappingProxyType({}), BankRules.of({}, ()), (nothing, nothing), MappingProxyType({})
-        )
+        empty = self._segment(NO_ITEMS)
+        self._snapshot = _BankSnapshot(MappingProxyType({}), BankRules.of({}, ()), (empty, empty), MappingProxyType({}))
 
     def __len__(self) -> int:
-        """Return the number of items that count."""
+        """Return the number of active items."""
         return len(self.names)
 
     @property
     def names(self) -> Mapping[str, object]:
-        """The items that count, by the names of bank and item joined by "/"; another mapping after each change."""
+        """The active items, by names of bank and item joined by "/". Each change makes a new mapping."""
         return self._snapshot.places
 
     @property
     def known_shingles(self) -> KnownShingles | None:
-        """The shingles that articles have to be searched for; None for none."""
+        """The shingles to look for in articles; None for none."""
         return self._snapshot.known
 
-    def held(self, bank: str, item: str, action: str) -> ActiveItem | None:
-        """Return an item of a bank with this action if articles are compared with it now, otherwise None."""
+    def active_item(self, bank: str, item: str, action: str) -> ActiveItem | None:
+        """Return an item of a bank with this action if articles are compared with it now, or None."""
         snapshot = self._snapshot
-        of_bank, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
-        if of_bank is None or place is None or of_bank.action != action or not of_bank.enabled:
+        owner, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
+        if owner is None or place is None or owner.action != action or not owner.enabled:
             return None
         items, row = snapshot.segments[place & 1].items, place >> 1
         if items.ends_ms[row] <= self.clock():
@@ -160,15 +158,15 @@ class KnownTexts:
         return ActiveItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
 
     def fingerprints(self) -> FingerprintSnapshot:
-        """Return the fingerprints of all items. Among them may be some of items that no longer count."""
+        """Return the fingerprints of all items, possibly including removed ones."""
         snapshot = self._snapshot
         parts = tuple(segment.items.fingerprints for segment in snapshot.segments)
         return FingerprintSnapshot(parts, snapshot.computed)
 
     def change(self, entries: Iterable[Entry]) -> None:
-        """Make these changes, in their order. What is asked in the meantime is answered as before.
+        """Make these changes, in order. Until they are complete, other threads see the banks unchanged.
 
-        Raises ``BankError`` for changes that contradict the banks, and then makes none of them.
+        Raises ``BankError`` for changes that contradict the banks, and makes none of them.
         """
         banks = dict(self._snapshot.banks)
         items: dict[str, BankItem | None] = {}
@@ -179,25 +177,25 @@ class KnownTexts:
                 items[joined_name(entry.key)] = entry if entry.enabled and not entry.removed else None
             elif entry.removed:
                 banks.pop(entry.bank, None)
-                mine = f"{entry.bank}/"
-                items |= dict.fromkeys(name for name in (*items, *self.names) if name.startswith(mine))
+                prefix = f"{entry.bank}/"
+                items |= dict.fromkeys(name for name in (*items, *self.names) if name.startswith(prefix))
             else:
                 check_bank(entry, banks)
                 banks[entry.bank] = entry
         self._publish(banks, items)
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Hold what these entries leave, and nothing else. Items that did not change are not computed again."""
+        """Replace all banks by the result of these entries. Unchanged items are not computed again."""
         banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
         gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
         changed = {
-            name: item for name, item in named.items() if item is None or not self._is_held(name, item, banks.banks)
+            name: item for name, item in named.items() if item is None or not self._is_current(name, item, banks.banks)
         }
         self._publish(banks.banks, gone | changed)
 
     def with_matches(self, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions with what they repeat in their records, which are about to be created."""
+        """Return the versions with their matches stored in their records."""
         found = self.matches(versions)
         if found.limited:
             self.report(BankMatchesLimited(found.limited))
@@ -209,21 +207,21 @@ class KnownTexts:
         ]
 
     def matches(self, versions: Sequence[Version]) -> BankMatches:
-        """Return what each version repeats now."""
+        """Return the current matches of each version."""
         snapshot, now_ms = self._snapshot, self.clock()
         records = [version.record for version in versions]
-        # A batch of retractions has no versions.
+        # There are no versions in a batch of retractions.
         if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
             return BankMatches([()] * len(records), 0)
         articles, shingles = TextFeatures.of_records(records), [version.known_shingles for version in versions]
         limited: set[int] = set()
-        # By article; most repeat nothing.
+        # By article, since most have no matches.
         found: defaultdict[int, list[BankMatch]] = defaultdict(list)
         for segment in snapshot.segments:
             alike = segment.likenesses(articles, shingles, snapshot.similarity_min)
             limited.update(alike.limited.tolist())
-            met = snapshot.rules.met_by(alike, segment.items, now_ms)
-            for article, matches in matches_by_article(met, segment.items, snapshot.rules, records, self.settings):
+            accepted = snapshot.rules.accepted_pairs(alike, segment.items, now_ms)
+            for article, matches in matches_by_article(accepted, segment.items, snapshot.rules, records, self.settings):
                 found[article] += matches
         limited.update(article for article, matches in found.items() if len(matches) > BANK_MATCHES_MAX)
         return BankMatches(
@@ -233,14 +231,14 @@ class KnownTexts:
     def _publish(self, banks: Mapping[str, Bank], items: Mapping[str, BankItem | None]) -> None:
         for name in banks:
             self._bank_numbers.setdefault(name, len(self._bank_numbers))
-        # A copy: whoever asks in the meantime sees the places and the segments of one time.
+        # A copy, so that other threads see places and segments of the same time.
         places = dict(self._snapshot.places)
-        large, small = self._without(items, places)
+        large, small = self._remove(items, places)
         added: Sequence[BankItem] = [item for item in items.values() if item is not None]
         is_first = not len(large.items) and not len(small.items)
-        found, added = self._cached(added, banks) if is_first and added else (NO_ITEMS, added)
+        found, added = self._load_cached(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
-        living = ItemTable.joined([small.living(), found, *(self._computed(part, banks) for part in parts)])
+        living = ItemTable.joined([small.living(), found, *(self._compute(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
             large, small = self._segment(ItemTable.joined([large.living(), living])), self._segment(NO_ITEMS)
             places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
@@ -248,10 +246,10 @@ class KnownTexts:
             small = self._segment(living)
             places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
         known = _known_shingles(large, small)
-        # The engine makes its own form of them at the first use, which would delay a batch.
+        # Has the engine compile the shingles now: at the first use, that would delay a batch.
         self.engine.fingerprint([""], None, known)
-        wanted = [bank.item_similarity for bank in banks.values()]
-        wanted += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
+        similarities = [bank.item_similarity for bank in banks.values()]
+        similarities += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]
         computed = self._snapshot.computed + len(added)
         self._snapshot = _BankSnapshot(
             MappingProxyType(dict(banks)),
@@ -259,20 +257,20 @@ class KnownTexts:
             (large, small),
             MappingProxyType(places),
             known,
-            min(wanted),
+            min(similarities),
             computed,
         )
 
-    def _is_held(self, name: str, item: BankItem, banks: Mapping[str, Bank]) -> bool:
-        """Return whether an item is held as this entry says."""
+    def _is_current(self, name: str, item: BankItem, banks: Mapping[str, Bank]) -> bool:
+        """Return whether the stored item was computed from this entry."""
         place = self._snapshot.places.get(name)
         if place is None:
             return False
         held: bytes = self._snapshot.segments[place & 1].items.fingerprints.digests[place >> 1].tobytes()
         return held == entry_digest(item, _action_of(item, banks))
 
-    def _without(self, names: Collection[str], places: dict[str, int]) -> list[Segment]:
-        """Return the segments without these items, which are taken out of ``places``."""
+    def _remove(self, names: Collection[str], places: dict[str, int]) -> list[Segment]:
+        """Return the segments without these items, which are also removed from ``places``."""
         dead: tuple[list[int], list[int]] = [], []
         for name in names:
             place = places.pop(name, None)
@@ -280,8 +278,10 @@ class KnownTexts:
                 dead[place & 1].append(place >> 1)
         return [segment.without(rows) for segment, rows in zip(self._snapshot.segments, dead, strict=True)]
 
-    def _cached(self, added: Sequence[BankItem], banks: Mapping[str, Bank]) -> tuple[ItemTable, Sequence[BankItem]]:
-        """Return the items whose fingerprints are in the cache, and the others."""
+    def _load_cached(
+        self, added: Sequence[BankItem], banks: Mapping[str, Bank]
+    ) -> tuple[ItemTable, Sequence[BankItem]]:
+        """Return the items whose fingerprints are in the cache, and the entries of the others."""
         cache = None if self.load_cache is None else self.load_cache()
         if cache is None:
             return NO_ITEMS, added
@@ -294,12 +294,12 @@ class KnownTexts:
         )
         return items, [added[place] for place in found.missing.tolist()]
 
-    def _computed(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> ItemTable:
-        """Compute what items are compared by."""
+    def _compute(self, items: Sequence[BankItem], banks: Mapping[str, Bank]) -> ItemTable:
+        """Return items with their computed fingerprints."""
         texts, languages = [item.text for item in items], [item.lang for item in items]
         actions = [_action_of(item, banks) for item in items]
         found = self.engine.fingerprint(texts, languages)
-        # An item that is not found as a part costs no more than its place.
+        # Items that are not found as parts have no shingles.
         searched = [
             text if action == DENY and letters_in(text) >= PART_LETTERS_MIN else ""
             for text, action in zip(texts, actions, strict=True)

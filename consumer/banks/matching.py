@@ -1,8 +1,8 @@
-"""Which of the items that are like an article count as its bank matches, and in which order.
+"""Selects and orders the bank matches of an article among the items that resemble it.
 
-An item counts while its bank is enabled and it has not ended, if it is similar enough for itself or its bank. One of a
-bank that allows has to be the whole article, without figures of its own. Pairs are compared as arrays, since an article
-of a campaign may be like a thousand items.
+An item matches if its bank is enabled, it has not ended, and the similarity is enough for the item or its bank. An item
+of an ``allow`` bank must match the whole article, which must not have figures of its own. Pairs are processed as
+arrays, since an article of a campaign may resemble a thousand items.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ _PART: Final = FORMS.index(PART)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BankRules:
-    """What b banks ask of a match, by the number of the bank.
+    """The requirements of b banks for a match, by bank number.
 
-    ``similarities`` float64[b] are for items without one of their own; ``denies`` and ``allows`` bool[b] are both false
-    for banks that are disabled or removed.
+    ``similarities`` float64[b] apply to items without their own; ``denies`` and ``allows`` bool[b] are both false for
+    disabled and removed banks.
     """
 
     similarities: npt.NDArray[np.float64]
@@ -38,53 +38,56 @@ class BankRules:
 
     @classmethod
     def of(cls, banks: Mapping[str, Bank], numbers: Collection[str]) -> Self:
-        """Return the rules of banks; ``numbers`` has the names of the banks in the order of their numbers."""
-        held = [banks.get(name) for name in numbers]
-        actions = [bank.action if bank is not None and bank.enabled else None for bank in held]
+        """Return the rules of banks. ``numbers`` has their names in the order of their numbers."""
+        by_number = [banks.get(name) for name in numbers]
+        actions = [bank.action if bank is not None and bank.enabled else None for bank in by_number]
         return cls(
-            np.array([1.0 if bank is None else bank.item_similarity for bank in held], np.float64),
+            np.array([1.0 if bank is None else bank.item_similarity for bank in by_number], np.float64),
             np.array([action == DENY for action in actions], np.bool_),
             np.array([action == ALLOW for action in actions], np.bool_),
         )
 
-    def met_by(self, found: Likenesses, items: ItemTable, now_ms: int) -> Likenesses:
-        """Return the pairs that are enough for the item and its bank, each once."""
-        numbers, own = items.banks[found.items], items.similarities[found.items]
+    def accepted_pairs(self, found: Likenesses, items: ItemTable, now_ms: int) -> Likenesses:
+        """Return the distinct pairs that meet the requirements of the item and its bank."""
+        numbers, own_similarities = items.banks[found.items], items.similarities[found.items]
         is_part = found.forms == _PART
-        wanted = np.where(np.isnan(own), self.similarities[numbers], own)
-        wanted = np.where(is_part, np.minimum(wanted + PART_MARGIN, 1.0), wanted)
+        required = np.where(np.isnan(own_similarities), self.similarities[numbers], own_similarities)
+        required = np.where(is_part, np.minimum(required + PART_MARGIN, 1.0), required)
         counts = self.denies[numbers] | self.allows[numbers]
-        return found.of(counts & (found.similarities >= wanted) & (items.ends_ms[found.items] > now_ms)).first_of_each()
+        return found.select(
+            counts & (found.similarities >= required) & (items.ends_ms[found.items] > now_ms)
+        ).first_of_each()
 
 
 def matches_by_article(
-    met: Likenesses, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
+    accepted: Likenesses, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
 ) -> Iterator[tuple[int, list[BankMatch]]]:
-    """Yield the articles that match an item, and their matches in any order.
+    """Yield the articles with matches, and their matches in any order.
 
-    All items that allow are among them. Of the others those are left out that cannot be among the first
-    ``BANK_MATCHES_MAX`` + 1.
+    All matches that allow are included. Others are left out if they cannot be among the first ``BANK_MATCHES_MAX`` + 1.
     """
-    if not len(met.items):
+    if not len(accepted.items):
         return
-    allows = rules.allows[items.banks[met.items]]
-    order = np.lexsort((-_rounded(met.similarities), allows, met.articles))
-    met, allows = met.of(order), allows[order]
-    articles, starts, counts = np.unique(met.articles, return_index=True, return_counts=True)
+    allows = rules.allows[items.banks[accepted.items]]
+    order = np.lexsort((-_rounded(accepted.similarities), allows, accepted.articles))
+    accepted, allows = accepted.select(order), allows[order]
+    articles, starts, counts = np.unique(accepted.articles, return_index=True, return_counts=True)
     for article, start, count in zip(articles.tolist(), starts.tolist(), counts.tolist(), strict=True):
         end = start + count
         middle = end - int(np.count_nonzero(allows[start:end]))
         yield (
             article,
             [
-                *_matches(DENY, _most_similar(met.of(np.arange(start, middle))), items),
-                *_matches(ALLOW, _allowed(met.of(np.arange(middle, end)), items, records[article], settings), items),
+                *_matches(DENY, _most_similar(accepted.select(np.arange(start, middle))), items),
+                *_matches(
+                    ALLOW, _allowed(accepted.select(np.arange(middle, end)), items, records[article], settings), items
+                ),
             ],
         )
 
 
 def ranked(matches: list[BankMatch]) -> tuple[BankMatch, ...]:
-    """Return the matches that are kept: what allows before what denies, and then the most similar."""
+    """Return the matches to keep: allowing ones before denying ones, then by similarity."""
     matches.sort(key=lambda match: (match.action != ALLOW, -match.similarity, match.bank, match.item))
     return tuple(matches[:BANK_MATCHES_MAX])
 
@@ -97,20 +100,20 @@ def _matches(action: str, pairs: Likenesses, items: ItemTable) -> Iterator[BankM
 
 
 def _most_similar(pairs: Likenesses) -> Likenesses:
-    """Return the first pairs of an article, in the order of similarity, with all that are as similar as the last."""
+    """Return the most similar pairs of an article, including ties with the last. ``pairs`` are in that order."""
     if len(pairs.items) <= BANK_MATCHES_MAX:
         return pairs
     similarities = _rounded(pairs.similarities)
-    return pairs.of(similarities >= similarities[BANK_MATCHES_MAX])
+    return pairs.select(similarities >= similarities[BANK_MATCHES_MAX])
 
 
 def _allowed(pairs: Likenesses, items: ItemTable, record: Record, settings: JudgeSettings) -> Likenesses:
-    """Return the pairs in which the article has no figures of its own. No part is among them: none is looked for."""
+    """Return the pairs in which the article has no figures of its own. Allowed items are never searched as parts."""
     thresholds = settings.thresholds_for(record.source)
-    held = [items.fingerprints.facts.get(place, b"") for place in pairs.items.tolist()]
-    return pairs.of(np.array([guards_let_pass(facts, record.facts, thresholds) for facts in held], np.bool_))
+    item_facts = [items.fingerprints.facts.get(place, b"") for place in pairs.items.tolist()]
+    return pairs.select(np.array([guards_let_pass(facts, record.facts, thresholds) for facts in item_facts], np.bool_))
 
 
 def _rounded(similarities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return similarities as verdicts give them."""
+    """Return similarities rounded as in verdicts."""
     return similarities.round(_SIMILARITY_DIGITS)

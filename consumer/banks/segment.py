@@ -1,4 +1,4 @@
-"""Some items of banks as arrays: what they are compared by, an index over that, and what each asks for."""
+"""Bank items as arrays: their fingerprints, an index of these, and their requirements for a match."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ from consumer.banks.rows import Places
 from consumer.fingerprint import SketchSimilarity
 
 NEVER_MS: Final = np.iinfo(np.int64).max
-"""When items end that never do."""
+"""The end of items without one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemTable:
-    """n items, with what they are compared by, and what they ask for.
+    """n items, with their fingerprints and their requirements for a match.
 
-    ``names`` are the names of bank and item, joined by "/"; ``banks`` uint32[n] are the numbers of their banks.
-    ``similarities`` float64[n] are their own, nan for those of their bank; ``ends_ms`` int64[n] is when they end;
-    ``confirmed`` bool[n] says which may match any share of the feed.
+    ``names`` are the names of bank and item, joined by "/". ``banks`` uint32[n] are the numbers of their banks.
+    ``similarities`` float64[n] are their own, nan for the similarity of the bank. ``ends_ms`` int64[n] are their ends.
+    ``confirmed`` bool[n]: they may match any share of the feed.
     """
 
     names: tuple[str, ...]
@@ -38,14 +38,14 @@ class ItemTable:
         """Return the number of items."""
         return len(self.names)
 
-    def of(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return those for which ``chosen`` bool[n] is true."""
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return the entries where ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
         return type(self)(
             tuple(compress(self.names, chosen.tolist())),
             self.banks[chosen],
-            self.fingerprints.of(chosen),
+            self.fingerprints.select(chosen),
             self.similarities[chosen],
             self.ends_ms[chosen],
             self.confirmed[chosen],
@@ -55,7 +55,7 @@ class ItemTable:
     def of_entries(
         cls, entries: Sequence[BankItem], fingerprints: ItemFingerprints, bank_numbers: Mapping[str, int]
     ) -> Self:
-        """Return the items of these entries, with their fingerprints in the same order."""
+        """Return the items of entries, given fingerprints in the same order."""
         similarities = [np.nan if entry.similarity is None else entry.similarity for entry in entries]
         return cls(
             tuple([joined_name(entry.key) for entry in entries]),
@@ -69,7 +69,7 @@ class ItemTable:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the items of one or more parts, one after the other."""
-        # Joining copies all of them; most often there is one part, and an empty one.
+        # Avoids copying: usually only one part has items.
         filled = [part for part in parts if len(part)] or parts[:1]
         if len(filled) == 1:
             return filled[0]
@@ -90,7 +90,7 @@ NO_ITEMS: Final = ItemTable(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Items with an index; ``alive`` bool[n] says which of them still count."""
+    """Items with an index. ``alive`` bool[n] is false for removed items."""
 
     items: ItemTable
     index: ItemIndex
@@ -98,14 +98,14 @@ class Segment:
 
     @classmethod
     def of(cls, items: ItemTable, similarity: SketchSimilarity) -> Self:
-        """Index items, all of which count."""
-        compared = items.fingerprints.held()
+        """Return a segment of items, all alive."""
+        compared = items.fingerprints.prepared()
         items = replace(items, fingerprints=compared)
         index = ItemIndex(compared.texts, compared.shingles, similarity).build()
         return cls(items, index, np.ones(len(items), np.bool_))
 
     def without(self, dead: Sequence[int]) -> Self:
-        """Return the segment in which these no longer count; the index stays."""
+        """Return the segment with these items removed. The index does not change."""
         if not dead:
             return self
         alive = self.alive.copy()
@@ -115,9 +115,9 @@ class Segment:
     def likenesses(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
     ) -> "Likenesses":
-        """Return the items that count, and that are similar enough to articles or stand in them to a larger share.
+        """Return the pairs of articles and living items that are similar enough, or of which enough is a part.
 
-        That share is at least ``PART_MARGIN`` more than the similarity, as ``BankRules`` asks for.
+        For parts, the share must be ``PART_MARGIN`` higher than ``similarity_min``, as in ``BankRules``.
 
         ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
@@ -134,18 +134,18 @@ class Segment:
             np.concatenate((np.ones(len(equal.items)), similarities, shares)),
             np.unique(np.concatenate([pairs.limited for pairs in by_form])),
         )
-        return found.of((found.similarities >= similarity_min) & self.alive[found.items])
+        return found.select((found.similarities >= similarity_min) & self.alive[found.items])
 
     def living(self) -> ItemTable:
-        """Return the items that count."""
-        return self.items.of(self.alive)
+        """Return the living items."""
+        return self.items.select(self.alive)
 
 
 class Likenesses(NamedTuple):
-    """n pairs of an article and an item that are alike, equal pairs first, then similar ones, then parts.
+    """n pairs of an article and an item: equal pairs first, then similar ones, then parts.
 
     ``articles`` and ``items`` intp[n] are places, ``forms`` intp[n] are places in ``FORMS``. ``similarities``
-    float64[n] are from 0 to 1. ``limited`` are the articles that had more.
+    float64[n] are from 0 to 1. ``limited`` are the articles with pairs left out.
     """
 
     articles: Places
@@ -154,17 +154,17 @@ class Likenesses(NamedTuple):
     similarities: npt.NDArray[np.float64]
     limited: Places
 
-    def of(self, chosen: npt.NDArray[np.bool_] | Places) -> "Likenesses":
-        """Return some of the pairs: those for which ``chosen`` bool[n] is true, or those at these places."""
+    def select(self, chosen: npt.NDArray[np.bool_] | Places) -> "Likenesses":
+        """Return the pairs where ``chosen`` bool[n] is true, or those at these places."""
         return Likenesses(
             self.articles[chosen], self.items[chosen], self.forms[chosen], self.similarities[chosen], self.limited
         )
 
     def first_of_each(self) -> "Likenesses":
-        """Return each article with each item once: the first form that there is."""
+        """Return each pair of an article and an item once, in its first form."""
         width = int(self.items.max(initial=0)) + 1
         _, firsts = np.unique(self.articles * width + self.items, return_index=True)
-        return self.of(firsts)
+        return self.select(firsts)
 
 
 _NO_PLACES: Final = np.zeros(0, np.intp)
@@ -172,5 +172,5 @@ NO_LIKENESSES: Final = Likenesses(_NO_PLACES, _NO_PLACES, _NO_PLACES, np.zeros(0
 
 
 def joined_name(key: ItemKey) -> str:
-    """Return the names of a bank and an item as one; neither has a slash."""
+    """Return the names of a bank and an item joined by a slash, which neither contains."""
     return "/".join(key)

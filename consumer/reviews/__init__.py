@@ -1,4 +1,5 @@
-"""The console's own database, SQLite or PostgreSQL: flags to review, and decisions about them.
+"""The console's own database, in SQLite or PostgreSQL: flags to review, and decisions about them.
 
-Alone imports SQLAlchemy and Alembic. Texts and titles stay in the store; here are ids, figures and decisions.
+The only package that imports SQLAlchemy and Alembic. It stores ids, figures and decisions; texts and titles stay in
+the store.
 """

@@ -1,6 +1,6 @@
 """The audit log of the console: who did what, when, from where and why.
 
-Entries are added in the transaction of what they tell, and never changed.
+Entries are added in the transaction of the change they record, and never changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _LENGTHS: Final = {column.name: column.type.length for column in AUDIT.c if isin
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Something that was done. ``person`` is "" where nobody was signed in."""
+    """An action in the log. ``person`` is "" if nobody was signed in."""
 
     entry_id: int
     at_ms: int
@@ -32,11 +32,11 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """The filters of a search of the log; None stands for any."""
+    """The filters of a search of the log; None means any."""
 
     person: str | None = None
     action: str | None = None
-    # Within the subject or the reason, in capitals or not.
+    # Part of the subject or the reason, in any case.
     text: str | None = None
     from_ms: int | None = None
     # Not included.
@@ -45,14 +45,14 @@ class AuditFilters:
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Some entries, the latest first, and where the next page begins; None where there is none."""
+    """Entries, the latest first, and the cursor of the next page, None on the last page."""
 
     rows: tuple[AuditEntry, ...]
     after: str | None
 
 
 class NewAuditEntry(NamedTuple):
-    """Something that was just done. ``address`` is "" where it did not come with a request."""
+    """An action to add to the log. ``address`` is "" if it did not come with a request."""
 
     at_ms: int
     person: str
@@ -63,7 +63,7 @@ class NewAuditEntry(NamedTuple):
     why: str = ""
 
 
-def note(  # noqa: PLR0913  # what an entry has
+def note(  # noqa: PLR0913  # the columns of an entry
     connection: Connection,
     *,
     at_ms: int,
@@ -74,14 +74,17 @@ def note(  # noqa: PLR0913  # what an entry has
     flag_id: int | None = None,
     why: str = "",
 ) -> None:
-    """Add an entry. What is too long is cut, so that nothing is left out of the log."""
+    """Add an entry. Long values are cut, so that no action is missing from the log."""
     note_all(connection, [NewAuditEntry(at_ms, person, address, action, subject, flag_id, why)])
 
 
 def note_all(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
     """Add entries as ``note`` does, all in one statement."""
     rows = [
-        {name: _held(name, value) if isinstance(value, str) else value for name, value in entry._asdict().items()}
+        {
+            name: _stored_text(name, value) if isinstance(value, str) else value
+            for name, value in entry._asdict().items()
+        }
         for entry in entries
     ]
     if rows:
@@ -89,10 +92,13 @@ def note_all(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
 
 
 def has(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:
-    """Tell whether somebody did something at an address since then."""
-    # By action: a person has many entries, and few of one kind.
-    by_action = (AUDIT.c.action == _held("action", action), AUDIT.c.person.concat("") == _held("person", person))
-    by_address = (AUDIT.c.address == _held("address", address), AUDIT.c.at_ms >= since_ms)
+    """Return whether a person did something from an address since then."""
+    # Searched by action: a person has many entries, but few of one action.
+    by_action = (
+        AUDIT.c.action == _stored_text("action", action),
+        AUDIT.c.person.concat("") == _stored_text("person", person),
+    )
+    by_address = (AUDIT.c.address == _stored_text("address", address), AUDIT.c.at_ms >= since_ms)
     query = select(AUDIT.c.entry_id).where(*by_action, *by_address).order_by(AUDIT.c.entry_id.desc()).limit(1)
     return connection.execute(query).first() is not None
 
@@ -109,7 +115,7 @@ def search(connection: Connection, filters: AuditFilters, after: str | None, row
     return AuditPage(entries, encoded(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
 
 
-def _held(column: str, text: str) -> str:
+def _stored_text(column: str, text: str) -> str:
     return storable(text, _LENGTHS[column])
 
 

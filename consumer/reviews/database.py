@@ -1,4 +1,4 @@
-"""The console's database: connections, transactions, and what becomes of its errors."""
+"""The console's database: connections, transactions and migrations."""
 
 import os
 import sqlite3
@@ -22,7 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from consumer.model.errors import ConfigError
 from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translated
-from consumer.reviews.portable import Lock, is_storable, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock, is_storable
 from consumer.reviews.tables import IDENTITY
 from consumer.text.install_advice import install_command
 from storage.backoff import Backoff
@@ -38,13 +38,13 @@ __all__ = [
 ]
 
 ATTEMPTS_MAX: Final = 6
-"""How often a transaction is tried that others are in the way of."""
+"""How often a transaction is tried that conflicts with others."""
 WAIT_MS: Final = 5_000
 """How long a statement waits for the locks of others."""
 STATEMENT_MS: Final = 30_000
 """How long a statement may take on PostgreSQL."""
 CONNECTIONS_MAX: Final = 80
-"""Open connections of a process; more than threads that may use one."""
+"""Open connections per process; more than the threads that may use one."""
 _CONNECT_S: Final = 5
 _POOL_S: Final = 10.0
 _PAUSES: Final = Backoff(0.06, 1.0, jitter=2 / 3)
@@ -60,17 +60,16 @@ _MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
 
 class Database:
-    """Connections to one database, for any number of threads. ``opened_database`` makes it."""
+    """Connections to one database, for any number of threads. Made by ``opened_database``."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Enter a transaction that writes. It is committed unless an error leaves it.
+        """Enter a transaction that writes. It is committed unless the block raises.
 
-        Raises ``DatabaseUnavailable``, also where others are in the way for longer than a statement waits: ``written``
-        tries that again.
+        Raises ``DatabaseUnavailable``, also if another transaction holds a lock for too long; ``written`` retries that.
         """
         with (
             translated(),
@@ -86,7 +85,7 @@ class Database:
             yield connection
 
     def written(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Do ``work`` in a transaction that writes, and again where others were in the way.
+        """Do ``work`` in a transaction that writes, and retry it after conflicts with other transactions.
 
         Raises ``DatabaseUnavailable``.
         """
@@ -103,7 +102,7 @@ class Database:
             connection.execute(select(1))
 
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all unused connections."""
         self._engine.dispose()
 
     def _once(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -114,15 +113,15 @@ class Database:
 def opened_database(url: str, password: str | None = None) -> Database:
     """Open a database, ``sqlite:///PATH`` or ``postgresql://USER@HOST:PORT/NAME``, and bring its tables up to date.
 
-    A new SQLite file can be read by its owner only. Raises ``ConfigError`` for another URL, and where the tables are
-    those of a newer version, or its user may not change them; ``DatabaseUnavailable`` where it does not answer.
+    Only its owner can read a new SQLite file. Raises ``ConfigError`` for any other URL, for tables of a newer version,
+    and if the user may not change the tables. Raises ``DatabaseUnavailable`` if the database does not answer.
     """
     parsed = parsed_url(url, password)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     database = Database(engine)
     try:
-        with _naming(url):
-            database.written(lambda connection: _prepared(connection, url))
+        with _naming_setting(url):
+            database.written(lambda connection: _prepare(connection, url))
     except BaseException:
         database.close()
         raise
@@ -130,21 +129,21 @@ def opened_database(url: str, password: str | None = None) -> Database:
 
 
 class TableVersions(NamedTuple):
-    """The version of the tables in a database, None where it has none yet, and the one that this program uses."""
+    """The version of the tables in a database, None if it has none yet, and the version that this program uses."""
 
     stored: str | None
     used: str
 
 
 def table_versions(url: str, password: str | None = None) -> TableVersions:
-    """Return the versions of a database's tables. Changes nothing; a SQLite file has to be there.
+    """Return the versions of a database's tables. Changes nothing; a SQLite file must exist.
 
     Raises what ``opened_database`` raises.
     """
     parsed = parsed_url(url, password)
     database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
     try:
-        with _naming(url), database.reading() as connection:
+        with _naming_setting(url), database.reading() as connection:
             _check_encoding(connection, url)
             return _versions(connection, url, ScriptDirectory.from_config(_alembic()))
     finally:
@@ -152,15 +151,17 @@ def table_versions(url: str, password: str | None = None) -> TableVersions:
 
 
 @contextmanager
-def _naming(url: str) -> Iterator[None]:
-    """Raise ``ConfigError``, which names the setting, where a database answers that it cannot be used."""
+def _naming_setting(url: str) -> Iterator[None]:
+    """Raise ``ConfigError``, which names the setting, if the database refuses to be used."""
     try:
         yield
     except Refusal as error:
         raise ConfigError(f"console.database = {url}: {error}") from error
     except DatabaseUnavailable as error:
         if sqlite_code(getattr(error.__cause__, "orig", None)) == sqlite3.SQLITE_NOTADB:
-            raise ConfigError(f"console.database = {url}: the file is no SQLite database; name another one") from error
+            raise ConfigError(
+                f"console.database = {url}: the file is not a SQLite database; name another one"
+            ) from error
         raise
 
 
@@ -170,8 +171,8 @@ def identity(connection: Connection) -> str:
     return name
 
 
-def _prepared(connection: Connection, url: str) -> None:
-    one_at_a_time(connection, Lock.TABLES)
+def _prepare(connection: Connection, url: str) -> None:
+    acquire_lock(connection, Lock.TABLES)
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL statement_timeout = 0"))
     _check_encoding(connection, url)
@@ -182,24 +183,24 @@ def _check_encoding(connection: Connection, url: str) -> None:
     if connection.dialect.name == "postgresql":
         encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
         if encoding != "UTF8":
-            raise ConfigError(f"console.database = {url}: its encoding is {encoding}; make a database with UTF8")
+            raise ConfigError(f"console.database = {url}: its encoding is {encoding}; create a database with UTF8")
 
 
 def parsed_url(url: str, password: str | None = None) -> URL:
-    """Return the address of a database. Raises ``ConfigError`` where it is none that the console can use."""
-    wanted = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
+    """Return the parsed URL of a database. Raises ``ConfigError`` for one that the console cannot use."""
+    expected = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
     try:
-        # What comes after a NUL the client would leave out.
+        # The client would ignore everything after a NUL.
         parsed = make_url(url if is_storable(unquote(url)) else "")
     except (ArgumentError, ValueError):
-        raise ConfigError(f"console.database = {url!r} is no address of a database; write {wanted}") from None
+        raise ConfigError(f"console.database = {url!r} is not the URL of a database; write {expected}") from None
     if parsed.password is not None or parsed.query.keys() & _PASSWORDS:
-        raise ConfigError("console.database has a password; write it into the file of console.password_file")
+        raise ConfigError("console.database contains a password; write it into the file of console.password_file")
     if parsed.drivername == "sqlite" and parsed.database and parsed.database != ":memory:" and not parsed.query:
         return parsed
     if parsed.drivername in {"postgresql", "postgres"} and parsed.database:
         return parsed.set(drivername="postgresql+psycopg", password=password)
-    raise ConfigError(f"console.database = {url!r} is not possible; write {wanted}")
+    raise ConfigError(f"console.database = {url!r} is not supported; write {expected}")
 
 
 def _sqlite(url: URL) -> Engine:
@@ -213,31 +214,31 @@ def _sqlite(url: URL) -> Engine:
         pool_size=CONNECTIONS_MAX,
         max_overflow=0,
         pool_timeout=_POOL_S,
-        # Errors are logged, and parameters may be secrets.
+        # Errors are logged, and parameters may contain secrets.
         hide_parameters=True,
         connect_args={"timeout": WAIT_MS / 1_000, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
     def _connected(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
-        # The driver begins no transactions: _begun does.
+        # The driver must not begin transactions itself: _begun does.
         connection.isolation_level = None
         for pragma in (
             "journal_mode = WAL",
-            # A review that was acknowledged outlasts a power loss.
+            # Acknowledged reviews survive a power loss.
             "synchronous = FULL",
             "foreign_keys = ON",
             f"cache_size = -{_CACHE_KIB}",
-            # What is read often is read from the memory of the system, without a copy and a call for each page.
+            # Frequently read pages come from the page cache, without a copy and a system call for each.
             f"mmap_size = {_MAPPED_BYTES}",
-            # Intake changes pages all over the indexes: the more of it is written back at once, the fewer writes.
+            # Intake changes pages all over the indexes: larger checkpoints need fewer writes.
             f"wal_autocheckpoint = {_WAL_PAGES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        # A transaction that begins with reading could not write any more once another has written.
+        # A transaction that begins with a read can no longer write after another transaction has written.
         writes = connection.get_execution_options().get(_WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -245,7 +246,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _sqlite_reader(url: URL) -> Engine:
-    """Return an engine that only reads a file, and neither makes it nor changes its settings."""
+    """Return an engine that only reads a file, and neither creates it nor changes its settings."""
     address = f"file:{quote(str(url.database))}?mode=ro"
     connect = partial(sqlite3.connect, address, uri=True, timeout=WAIT_MS / 1_000, check_same_thread=False)
     return create_engine("sqlite://", creator=connect, poolclass=NullPool)
@@ -253,56 +254,57 @@ def _sqlite_reader(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        known = _connection_settings()
+        supported = _connection_settings()
         engine = create_engine(
             url,
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
             pool_timeout=_POOL_S,
             hide_parameters=True,
-            # A connection that died while nobody used it is replaced, and nobody notices.
+            # Replaces connections that died while idle, without an error.
             pool_pre_ping=True,
-            # Whatever the server's default: who waited for a lock has to see what was done under it.
+            # Regardless of the server's default: a transaction that waited for a lock must see the changes made under
+            # it.
             isolation_level="READ COMMITTED",
-            connect_args=_arguments(url),
+            connect_args=_connect_args(url),
         )
     except (ImportError, NoSuchModuleError):
         raise ConfigError(
             "PostgreSQL needs a package that is not installed. Install it with:\n"
             f"{install_command('console-postgresql')}"
         ) from None
-    if unknown := sorted(url.query.keys() - known):
+    if unknown := sorted(url.query.keys() - supported):
         raise ConfigError(
             f"console.database has {unknown[0]!r} after the question mark, which PostgreSQL's client does not know; "
-            "see the parameter key words in PostgreSQL's documentation of libpq"
+            "see the parameter keywords in PostgreSQL's documentation of libpq"
         )
     return engine
 
 
 def _connection_settings() -> set[str]:
-    """Return what the query of a URL may set. The driver itself would take more, and change what our code expects."""
+    """Return the names that the query of a URL may set. Other names would change the driver's own behaviour."""
     from psycopg.pq import Conninfo  # noqa: PLC0415  # of an extra
 
     return {setting.keyword.decode() for setting in Conninfo.get_defaults()}
 
 
-def _arguments(url: URL) -> dict[str, Any]:
-    """Return what a connection is opened with, beside the URL, which goes first where it says anything."""
-    given = url.query.get("options", ())
+def _connect_args(url: URL) -> dict[str, Any]:
+    """Return the settings of a connection. Those in the URL take precedence."""
+    url_options = url.query.get("options", ())
     limits = f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}"
     defaults = {"connect_timeout": _CONNECT_S, "application_name": "dupwatch console"}
     return {
         **{name: value for name, value in defaults.items() if name not in url.query},
-        # Whatever the environment says: ids and notes have letters that other encodings lack.
+        # Regardless of the environment: ids and notes have letters that other encodings lack.
         "client_encoding": "utf8",
-        "options": " ".join([limits, *([given] if isinstance(given, str) else given)]),
+        "options": " ".join([limits, *([url_options] if isinstance(url_options, str) else url_options)]),
     }
 
 
 def migrate(connection: Connection, name: str) -> None:
-    """Apply all migrations that a database lacks, in the transaction of this connection; ``name`` is for errors.
+    """Apply all missing migrations in the transaction of this connection. ``name`` is for errors.
 
-    Raises ``ConfigError`` where a newer version has made it.
+    Raises ``ConfigError`` for the tables of a newer version.
     """
     settings = _alembic()
     settings.attributes["connection"] = connection
@@ -313,13 +315,13 @@ def migrate(connection: Connection, name: str) -> None:
 
 def _alembic() -> Config:
     settings = Config()
-    # In this file format a percent sign has a meaning.
+    # Percent signs are special in this file format.
     settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     return settings
 
 
 def _versions(connection: Connection, name: str, scripts: ScriptDirectory) -> TableVersions:
-    # Several, where another program has its tables there too.
+    # There may be several if another program has tables in the same database.
     current = MigrationContext.configure(connection).get_current_heads()
     used = scripts.get_current_head()
     if used is None or not _is_known(scripts, current):

@@ -1,4 +1,4 @@
-"""Stores decisions about flags, and undoes them while that is possible."""
+"""Stores decisions about flags, and undoes them until they are final."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,30 +11,31 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, ins
 from consumer.model.verdict import REASON_CHARS_MAX
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
-from consumer.reviews.outbox.decision_events import tell_of_decided, tell_of_reviews
-from consumer.reviews.outbox.story_events import tell_of_growth
-from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
+from consumer.reviews.outbox.decision_events import write_decided_events, write_decision_events
+from consumer.reviews.outbox.story_events import write_growth_events
+from consumer.reviews.portable import Lock, acquire_lock, portions, storable
 from consumer.reviews.ranking.preferred import MemberChanges
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.story_changes import CountChange, change_stories
 from consumer.reviews.tables import FLAGS, REVIEWS
-from consumer.reviews.word_index.waiting import wait
+from consumer.reviews.word_index.waiting import queue_for_indexing
 
 Decision = Literal["right", "wrong", "skip"]
 DecisionRefusal = Literal["gone", "decided", "final", "released"]
-"""Why nothing was decided.
+"""Why a flag was not decided.
 
-There is no such flag, somebody else has decided, one's own decision is final already, or it was released elsewhere.
+``gone``: there is no such flag. ``decided``: somebody else has decided. ``final``: one's own decision is final.
+``released``: the flag was released elsewhere.
 """
 NOTE_CHARS_MAX: Final = REASON_CHARS_MAX
-"""A note goes with a release, as its reason."""
+"""A note is sent with a release, as its reason."""
 _STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
 AT_ONCE_MAX: Final = 10_000
-"""Reviews that one decision may have made."""
+"""The most reviews that one decision can make."""
 
 
 class DecisionResult(NamedTuple):
-    """The reviews that were stored, and the flags of which none was, with the reason."""
+    """The stored reviews, and the flags that were refused, each with the reason."""
 
     review_ids: list[int]
     refused: list[tuple[int, DecisionRefusal]]
@@ -55,7 +56,7 @@ class _Review(NamedTuple):
     is_claimed: bool
 
 
-def decide(  # noqa: PLR0913, PLR0917  # what a decision is
+def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
     connection: Connection,
     flag_ids: Sequence[int],
     person_id: int,
@@ -66,20 +67,20 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     reason_id: int | None = None,
     standing_id: int | None = None,
 ) -> DecisionResult:
-    """Decide about flags that nobody has decided yet. One's own decision is changed as long as it can be undone.
+    """Decide flags that nobody has decided yet, and change one's own decisions that are not final.
 
-    Of two people who decide about a flag at the same time the second one is refused. ``standing_id`` is the standing
-    decision that decides for the person; then no story is told to have nothing left to decide.
+    If two people decide a flag at the same time, the second one is refused. ``standing_id`` is the standing decision
+    that decides for the person. In that case no event says that a story is fully decided.
     """
-    one_at_a_time(connection, Lock.FLAGS)
-    wanted = list(dict.fromkeys(flag_ids))
-    flags = _flags(connection, wanted)
+    acquire_lock(connection, Lock.FLAGS)
+    requested = list(dict.fromkeys(flag_ids))
+    flags = _flags(connection, requested)
     decided = [flag.flag_id for flag in flags.values() if flag.state not in UNDECIDED]
     reviews = _last_reviews(connection, decided)
     refused: list[tuple[int, DecisionRefusal]] = []
     changed: list[int] = []
     accepted: list[_Flag] = []
-    for flag_id in wanted:
+    for flag_id in requested:
         flag, review = flags.get(flag_id), reviews.get(flag_id)
         why = _refusal(flag, review, person_id, now_ms)
         if why is not None:
@@ -90,7 +91,7 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
                 changed.append(review.review_id)
     _mark_undone(connection, changed, now_ms)
     changes = _change_states(connection, [(flag, _STATES[decision]) for flag in accepted])
-    _tell_of_copies(connection, changes, now_ms)
+    _write_copy_events(connection, changes, now_ms)
     values = {
         "person_id": person_id,
         "decision": decision,
@@ -104,48 +105,48 @@ def decide(  # noqa: PLR0913, PLR0917  # what a decision is
     for portion in portions(accepted):
         rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
         review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
-    tell_of_reviews(connection, [*changed, *review_ids], now_ms)
+    write_decision_events(connection, [*changed, *review_ids], now_ms)
     if standing_id is None:
-        tell_of_decided(connection, changes.closing, person_id, now_ms)
+        write_decided_events(connection, changes.closing, person_id, now_ms)
     return DecisionResult(review_ids, refused)
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
-    """Take one's own decisions back where that is still possible, and return those. Their flags are open again."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Undo those of one's own decisions that are not final, and return them. Their flags are open again."""
+    acquire_lock(connection, Lock.FLAGS)
     columns = select(REVIEWS.c.review_id, REVIEWS.c.flag_id, REVIEWS.c.decision)
-    wanted: dict[int, tuple[int, Decision]] = {}
+    requested: dict[int, tuple[int, Decision]] = {}
     for portion in portions(review_ids):
         for review_id, flag_id, decision in connection.execute(columns.where(REVIEWS.c.review_id.in_(portion))):
-            wanted[review_id] = flag_id, decision
-    flag_ids = [flag_id for flag_id, _ in wanted.values()]
+            requested[review_id] = flag_id, decision
+    flag_ids = [flag_id for flag_id, _ in requested.values()]
     flags, last = _flags(connection, flag_ids), _last_reviews(connection, flag_ids)
     undone: dict[int, _Flag] = {}
-    for review_id, (flag_id, decision) in wanted.items():
+    for review_id, (flag_id, decision) in requested.items():
         flag, review = flags[flag_id], last.get(flag_id)
         if review is None or review.review_id != review_id or flag.state != _STATES[decision]:
             continue
         if not _is_final(review, person_id, now_ms):
             undone[review_id] = flag
     _mark_undone(connection, list(undone), now_ms)
-    # It may have been released elsewhere in the meantime.
+    # A flag may have been released elsewhere in the meantime.
     states = [(flag, _reopened(flag)) for flag in undone.values()]
-    _tell_of_copies(connection, _change_states(connection, states), now_ms)
-    tell_of_reviews(connection, list(undone), now_ms)
+    _write_copy_events(connection, _change_states(connection, states), now_ms)
+    write_decision_events(connection, list(undone), now_ms)
     return list(undone)
 
 
 def is_standing() -> ColumnElement[bool]:
-    """Return the condition for flags whose decision in force was made by a standing decision, and by no person."""
-    made = REVIEWS.alias()
-    in_force = (made.c.flag_id == FLAGS.c.flag_id, made.c.undone_ms.is_(None))
-    return exists().where(*in_force, made.c.standing_id.is_not(None), made.c.decision == FLAGS.c.state)
+    """Return the condition for flags whose decision in force was made by a standing decision."""
+    reviews = REVIEWS.alias()
+    in_force = (reviews.c.flag_id == FLAGS.c.flag_id, reviews.c.undone_ms.is_(None))
+    return exists().where(*in_force, reviews.c.standing_id.is_not(None), reviews.c.decision == FLAGS.c.state)
 
 
 def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
-    """Open those of these flags again that are decided. Their decisions stay in the history.
+    """Reopen those of these flags that are decided. Their decisions stay in the history.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
     decided = [flag for flag in _flags(connection, flag_ids).values() if flag.state not in UNDECIDED]
     _change_states(connection, [(flag, "open") for flag in decided])
@@ -165,7 +166,7 @@ def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
 
 
 def _last_reviews(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Review]:
-    """Return the review of each flag that is in force."""
+    """Return the review in force of each flag that has one."""
     columns = select(
         REVIEWS.c.flag_id,
         REVIEWS.c.review_id,
@@ -196,7 +197,7 @@ def _refusal(flag: _Flag | None, review: _Review | None, person_id: int, now_ms:
 
 
 def _is_final(review: _Review, person_id: int, now_ms: int) -> bool:
-    # A sender whose clock is ahead of ours may have it already.
+    # A sender whose clock is ahead of ours may already have claimed it.
     return review.person_id != person_id or review.is_claimed or now_ms >= review.final_ms
 
 
@@ -206,7 +207,7 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
 
 
 class _StateChanges(NamedTuple):
-    """Changes of stories: which copies are in force, which stories have more copies, and which fewer open ones."""
+    """Changes of stories: of their members, and the stories that have more copies or fewer open ones."""
 
     members: MemberChanges = MemberChanges()
     growing: Sequence[int] = ()
@@ -214,9 +215,9 @@ class _StateChanges(NamedTuple):
 
 
 def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> _StateChanges:
-    """Bring flags into other states, and count that; return what changed of stories.
+    """Change the states of flags and all counts, and return the changes of stories.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
     if not changes:
         return _StateChanges()
@@ -232,7 +233,7 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     add_to_tally(connection, states)
     change_stories(connection, stories)
     reopened = [flag for flag, state in changes if state in UNDECIDED and flag.state not in UNDECIDED]
-    wait(connection, [flag.flag_id for flag in reopened])
+    queue_for_indexing(connection, [flag.flag_id for flag in reopened])
     copies = [
         (flag.flag_id, flag.state in IN_FORCE, state in IN_FORCE) for flag, state in changes if RULES[flag.kind].is_copy
     ]
@@ -247,10 +248,10 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     )
 
 
-def _tell_of_copies(connection: Connection, changes: _StateChanges, now_ms: int) -> None:
-    """Tell of stories that have begun or grown, since what was wrong is a copy again, and of preferred members."""
-    tell_of_growth(connection, changes.growing, now_ms)
-    prefer_again(connection, changes.members, now_ms)
+def _write_copy_events(connection: Connection, changes: _StateChanges, now_ms: int) -> None:
+    """Write events of stories that have begun or grown because flags are copies again, and of preferred members."""
+    write_growth_events(connection, changes.growing, now_ms)
+    refresh_preferred(connection, changes.members, now_ms)
 
 
 def _difference(before: State, after: State) -> CountChange:
@@ -261,7 +262,7 @@ def _difference(before: State, after: State) -> CountChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnReview:
-    """A decision of one's own. ``is_sent``: its release is on its way, or sent, or was refused.
+    """A decision of one's own. ``is_sent``: its release is claimed, sent or refused.
 
     ``is_superseded``: a later decision about the flag is in force.
     """
@@ -279,15 +280,15 @@ class OwnReview:
 
 
 def own_review(connection: Connection, person_id: int, review_id: int) -> OwnReview | None:
-    """Return a review, None where there is none of this number or it is somebody else's."""
-    row = connection.execute(_of_person(), {"review": review_id, "person": person_id}).first()
+    """Return one's own review with this number, or None."""
+    row = connection.execute(_own_review_query(), {"review": review_id, "person": person_id}).first()
     return None if row is None else OwnReview(*row)
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
-    """Return what somebody decided at one moment about flags of one story, or of any; at most ``AT_ONCE_MAX``.
+    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story or about any.
 
-    What their standing decisions decided at the same moment is left out.
+    Decisions of the person's standing decisions are left out.
     """
     conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:
@@ -297,8 +298,8 @@ def own_reviews_at(connection: Connection, person_id: int, story_id: int | None,
 
 
 @cache
-def _of_person() -> Select[*tuple[Any, ...]]:
-    """Return the query for one review of a person. It is built once: pages of flags ask it."""
+def _own_review_query() -> Select[*tuple[Any, ...]]:
+    """Return the query for one review of a person. Cached, since pages of flags run it."""
     return _reviews().where(REVIEWS.c.review_id == bindparam("review"), REVIEWS.c.person_id == bindparam("person"))
 
 

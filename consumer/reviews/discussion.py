@@ -14,17 +14,17 @@ from consumer.reviews.tables import NOTES, PEOPLE, REASONS, REVIEWS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionEntry:
-    """A decision or a note. What only decisions have is None in a note."""
+    """A decision or a note. Fields that only decisions have are None in a note."""
 
     kind: Literal["review", "note"]
-    # Of the review, or of the note.
-    said_id: int
+    # The number of the review or the note.
+    entry_id: int
     at_ms: int
     person_id: int
     person: str
     text: str
     decision: Decision | None = None
-    # Of the list, under its present name.
+    # From the list of reasons, under its current name.
     reason: str | None = None
     final_ms: int | None = None
     undone_ms: int | None = None
@@ -32,25 +32,25 @@ class DiscussionEntry:
     # Why its release could not be sent, and never will be.
     refused: str | None = None
     is_claimed: bool = False
-    # A standing decision of the person made it.
+    # Made by a standing decision of the person.
     is_standing: bool = False
 
 
 class Decider(NamedTuple):
-    """Somebody who decided about a flag. ``is_standing``: a standing decision of theirs did."""
+    """The person who decided a flag. ``is_standing``: by a standing decision."""
 
     person: str
     is_standing: bool
 
 
 def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
-    """Return what was decided and said, in order, with what was undone."""
+    """Return the decisions and notes of a flag in order, including undone decisions."""
     of_flag = {"of_flag": flag_id}
     reviews, notes = connection.execute(_reviews(), of_flag), connection.execute(_notes(), of_flag)
-    said = [
+    entries = [
         DiscussionEntry(
             kind="review",
-            said_id=row.review_id,
+            entry_id=row.review_id,
             at_ms=row.at_ms,
             person_id=row.person_id,
             person=row.name,
@@ -66,18 +66,18 @@ def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
         )
         for row in reviews
     ]
-    said += [
+    entries += [
         DiscussionEntry(
-            kind="note", said_id=row.note_id, at_ms=row.at_ms, person_id=row.person_id, person=row.name, text=row.text
+            kind="note", entry_id=row.note_id, at_ms=row.at_ms, person_id=row.person_id, person=row.name, text=row.text
         )
         for row in notes
     ]
-    return sorted(said, key=lambda each: (each.at_ms, each.kind, each.said_id))
+    return sorted(entries, key=lambda entry: (entry.at_ms, entry.kind, entry.entry_id))
 
 
 @cache
 def _reviews() -> Select[*tuple[Any, ...]]:
-    """Return the query for the decisions about a flag. It is built once, as the next one: pages of flags ask them."""
+    """Return the query for the decisions about a flag. Cached, like the next one, since pages of flags run them."""
     return (
         select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
@@ -94,13 +94,13 @@ def _notes() -> Select[*tuple[Any, ...]]:
 
 
 def add_note(connection: Connection, flag_id: int, person_id: int, text: str, now_ms: int) -> int:
-    """Store a note, and return its number. What is too long is cut; pages refuse it before."""
+    """Store a note, and return its number. Long notes are cut, although pages refuse them earlier."""
     values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable(text, NOTE_CHARS_MAX)}
     return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
 
 
 def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, Decider]:
-    """Return who decided each flag last; flags that no person decided, or that are open again, are left out."""
+    """Return who decided each flag last. Flags without a decision in force are left out."""
     found: dict[int, Decider] = {}
     for portion in portions(flag_ids):
         query = (

@@ -1,7 +1,7 @@
-"""Takes in what consumers say: flags and their releases.
+"""Stores the events of consumers: flags and their releases.
 
-What is stored depends on which events came, and not on their order or on how often they came: stories, counts and
-states are the same after a topic was read from its beginning again, whatever came first.
+The result depends on which events came, not on their order or on how often they came. Reading a topic again from the
+beginning yields the same stories, counts and states.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from sqlalchemy import Connection, bindparam, case, select, update
 from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.lineage import ArticleVersion, known_flags, part_from_released
+from consumer.reviews.lineage import ArticleVersion, detach_copies_of_released, known_flags
 from consumer.reviews.new_flags import NewFlag, insert_new
-from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time, portions
+from consumer.reviews.portable import Lock, acquire_lock, is_storable_id, portions
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import CountChange, change_stories, name_roots
+from consumer.reviews.story_changes import CountChange, change_stories, store_root_sources
 from consumer.reviews.tables import FLAGS, STORIES
 from consumer.text.timestamps import since_1970_ms
 
@@ -31,12 +31,12 @@ _Member = TypeVar("_Member")
 
 
 class IntakeCounts(NamedTuple):
-    """Counts of events taken in: new flags, new releases, events known before, and others.
+    """Counts of stored events: new flags, new releases, events known before, and others.
 
-    ``stories`` are those that have new flags, and ``grown`` those that may have more copies than before: also where
-    copies of others were moved into them. ``new`` are the new flags, each with its story, and ``flag_ids``
-    their numbers; a flag that came together with its release is among them. ``members`` are the changes of what is in
-    force in stories.
+    ``stories`` are the stories with new flags. ``grown`` are the stories that may have more copies than before,
+    including those that got copies of others. ``new`` are the new flags, each with its story, and ``flag_ids`` their
+    numbers, including flags that came together with their release. ``members`` are the changes in which copies are
+    in force.
     """
 
     flags: int
@@ -51,7 +51,7 @@ class IntakeCounts(NamedTuple):
 
 
 class MissingSources(NamedTuple):
-    """A flag of which a source is not known; which one, the row tells."""
+    """A flag with an unknown source: its own, its original's, or both."""
 
     flag_id: int
     article_id: str
@@ -61,7 +61,7 @@ class MissingSources(NamedTuple):
 
 
 class FlagSources(NamedTuple):
-    """The sources of a flag as the store has them."""
+    """The sources of a flag, read from the store."""
 
     flag_id: int
     source: str
@@ -69,7 +69,7 @@ class FlagSources(NamedTuple):
 
 
 def add_events(connection: Connection, events: Sequence[Verdict]) -> IntakeCounts:
-    """Store events. Those that came before change nothing."""
+    """Store events. Repeated events change nothing."""
     flags: dict[ArticleVersion, NewFlag] = {}
     verdicts: dict[ArticleVersion, Verdict] = {}
     releases: dict[ArticleVersion, tuple[NewFlag, int]] = {}
@@ -87,29 +87,29 @@ def add_events(connection: Connection, events: Sequence[Verdict]) -> IntakeCount
             releases.setdefault(new.copy, (new, released_ms))
     if not flags and not releases:
         return IntakeCounts(0, 0, 0, others, set(), set(), [], [])
-    one_at_a_time(connection, Lock.FLAGS)
-    # A flag says more than its release does.
+    acquire_lock(connection, Lock.FLAGS)
+    # A flag has more data than its release.
     rows = {**{copy: new for copy, (new, _) in releases.items()}, **flags}
     inserted, moved = insert_new(connection, list(rows.values()))
-    released, parted = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
-    fresh = [copy for copy in flags if copy in inserted]
+    released, detached = _release(connection, {copy: released_ms for copy, (_, released_ms) in releases.items()})
+    new_flags = [copy for copy in flags if copy in inserted]
     new_ids = list(inserted.values())
     stories = _stories_of(connection, new_ids)
     return IntakeCounts(
-        flags=len(fresh),
+        flags=len(new_flags),
         releases=len(released),
-        known=len(events) - others - len(fresh) - len(released),
+        known=len(events) - others - len(new_flags) - len(released),
         others=others,
         stories=set(stories.values()),
-        grown=set(stories.values()) | moved | parted,
-        new=[(verdicts[copy], stories[inserted[copy]]) for copy in fresh],
-        flag_ids=[inserted[copy] for copy in fresh],
-        members=MemberChanges(joined=new_ids, left=list(released.values()), stories=moved | parted),
+        grown=set(stories.values()) | moved | detached,
+        new=[(verdicts[copy], stories[inserted[copy]]) for copy in new_flags],
+        flag_ids=[inserted[copy] for copy in new_flags],
+        members=MemberChanges(joined=new_ids, left=list(released.values()), stories=moved | detached),
     )
 
 
 def sources_missing(connection: Connection, limit: int) -> list[MissingSources]:
-    """Return up to ``limit`` flags of which a source is not known."""
+    """Return up to ``limit`` flags with an unknown source."""
     columns = select(
         FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.original_id, FLAGS.c.original_version
     )
@@ -121,13 +121,13 @@ def sources_missing(connection: Connection, limit: int) -> list[MissingSources]:
 
 
 def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]:
-    """Store those sources of flags that are not known, and return the stories in which these flags take part."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Store unknown sources of flags, and return the stories of these flags."""
+    acquire_lock(connection, Lock.FLAGS)
     numbers = source_ids(connection, {name for row in rows for name in (row.source, row.original_source)})
     known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
     known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
     for column, names in known.items():
-        # What is known stays: the article may have left the store since.
+        # Known sources stay: the article may have left the store since.
         statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
         values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names]
         connection.execute(statement.values({column: bindparam("number")}), values)
@@ -139,8 +139,8 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
         found = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))).all()
         sources = {row.article_id: row.source_id for row in found}
         sources |= {row.original_id: row.original_source_id for row in found}
-        name_roots(connection, sources)
-        # A version that is split off is a root as well, although no flag may name it.
+        store_root_sources(connection, sources)
+        # A version that is split off is also a root, although no flag may name it.
         stories.update(row.story_id for row in found)
         of_roots = select(STORIES.c.story_id).where(STORIES.c.root_id.in_(sources))
         stories.update(connection.execute(of_roots).scalars())
@@ -148,9 +148,9 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
 
 
 def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
-    """Return a flag as its event says, and when it was released.
+    """Return the flag that an event describes, and when it was released.
 
-    None where the event is about no flag, or names what no store can hold.
+    None if the event is not about a flag, or names an id that cannot be stored.
     """
     released = _unless_unset(verdict.released)
     if released is not None:
@@ -181,14 +181,14 @@ def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
 
 
 def _unless_unset(member: _Member | msgspec.UnsetType) -> _Member | None:
-    """Return a member of an event, None for one that the event does not have."""
+    """Return a member of an event, or None if it is unset."""
     return None if isinstance(member, msgspec.UnsetType) else member
 
 
 def _certainty(verdict: Verdict) -> float:
     if verdict.similarity is not None:
         return verdict.similarity
-    # Without a second look nobody can be sure, however near the fingerprints are.
+    # Without verification, even near fingerprints are uncertain.
     if verdict.distance is None or not verdict.fingerprint:
         return _LEAST
     bits = len(verdict.fingerprint) * _BITS_A_DIGIT
@@ -199,16 +199,21 @@ def _time_ms(timestamp: str) -> int:
     return since_1970_ms(datetime.fromisoformat(timestamp))
 
 
-def _release(connection: Connection, wanted: dict[ArticleVersion, int]) -> tuple[dict[ArticleVersion, int], set[int]]:
-    """Mark flags as released. Return those that were not before, and the stories that copies of them joined or left."""
-    known = known_flags(connection, list(wanted), "flag")
+def _release(
+    connection: Connection, release_times: dict[ArticleVersion, int]
+) -> tuple[dict[ArticleVersion, int], set[int]]:
+    """Mark flags as released.
+
+    Return the newly released ones, and the stories that their copies joined or left.
+    """
+    known = known_flags(connection, list(release_times), "flag")
     new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}
     if not new:
         return {}, set()
     state = case((FLAGS.c.state == "wrong", "wrong"), else_="released")
     connection.execute(
         update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=state, released_ms=bindparam("at_ms")),
-        [{"this": flag.flag_id, "at_ms": wanted[copy]} for copy, flag in new.items()],
+        [{"this": flag.flag_id, "at_ms": release_times[copy]} for copy, flag in new.items()],
     )
     stories: dict[int, CountChange] = {}
     states: Counter[tuple[Kind, State]] = Counter()
@@ -221,8 +226,8 @@ def _release(connection: Connection, wanted: dict[ArticleVersion, int]) -> tuple
             states["flag", "released"] += 1
     change_stories(connection, stories)
     add_to_tally(connection, states)
-    parted = part_from_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
-    return {copy: flag.flag_id for copy, flag in new.items()}, parted
+    detached = detach_copies_of_released(connection, [(copy, flag.flag_id) for copy, flag in new.items()])
+    return {copy: flag.flag_id for copy, flag in new.items()}, detached
 
 
 def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, int]:
@@ -230,7 +235,7 @@ def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, in
     found: dict[int, int] = {}
     columns = select(FLAGS.c.flag_id, FLAGS.c.story_id)
     for portion in portions(flag_ids):
-        # By number alone: with a state, too, SQLite would read all flags in that state.
+        # By number alone: with a condition on the state, SQLite would read all flags in that state.
         rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))
         found |= {row.flag_id: row.story_id for row in rows}
     return found

@@ -1,4 +1,4 @@
-"""An entry of the queue, a flag or another kind, as pages, decisions and exports see it."""
+"""Queue entries, flags and other kinds, as pages, decisions and exports read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -23,7 +23,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairFigures:
-    """The findings of the judge about a pair of articles; each is a column of its own, explained at ``FLAGS``."""
+    """The judge's findings about a pair of articles. Each is a column, explained at ``FLAGS``."""
 
     similarity: float | None
     distance: int | None
@@ -39,7 +39,7 @@ FIGURES: Final = tuple(field.name for field in fields(PairFigures))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagRow(PairFigures):
-    """An entry of the queue, and the story it belongs to. Without an earlier article its original is the article."""
+    """A queue entry, and the story it belongs to. If it names no other article, the article is its own original."""
 
     flag_id: int
     kind: Kind
@@ -48,11 +48,11 @@ class FlagRow(PairFigures):
     original_id: str
     original_version: str
     story_id: int
-    # None until they were read from the store, "" where the article names none.
+    # None until read from the store, "" if the article names none.
     source: str | None
     original_source: str | None
     state: State
-    # When its release was reached, None where none is known.
+    # When it was released, None if no release is known.
     released_ms: int | None
     root_id: str
     copies: int
@@ -60,7 +60,7 @@ class FlagRow(PairFigures):
 
 @cache
 def flag_rows() -> Select[Any]:
-    """Return the query for flags with the columns that ``flag_row`` needs. It is built once, which takes its time."""
+    """Return the query for entries with the columns that ``flag_row`` needs. Cached, since building it is slow."""
     return (
         select(
             FLAGS.c.flag_id,
@@ -85,14 +85,14 @@ def flag_rows() -> Select[Any]:
 
 
 def flag_row(row: Row[Any]) -> FlagRow:
-    """Return a row of that query as a value."""
+    """Return a row of the query ``flag_rows`` as a value."""
     return FlagRow(**row._asdict())
 
 
 def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], int]) -> None:
-    """Count that so many flags came into a state, or with a negative number left it.
+    """Add to the number of flags of each kind and state.
 
-    Callers hold ``Lock.FLAGS``, so nobody else changes the same rows.
+    The caller must hold ``Lock.FLAGS``, so nobody else changes the same rows.
     """
     rows = [{"this_kind": kind, "this_state": state, "more": more} for (kind, state), more in changes.items() if more]
     if rows:
@@ -101,6 +101,6 @@ def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], in
 
 
 def tally(connection: Connection) -> dict[tuple[Kind, State], int]:
-    """Return how many there are, of each kind and state."""
+    """Return the number of flags of each kind and state."""
     found = {(row.kind, row.state): row.flags for row in connection.execute(select(TALLY))}
     return {(kind, state): found.get((kind, state), 0) for kind in KINDS for state in STATES}

@@ -1,4 +1,4 @@
-"""Floods: a story that gets many copies within a short time."""
+"""Floods: stories that get many copies within a short time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 
 LATEST_MAX: Final = 5_000
-"""Copies of a story, the latest ones, that are looked at beside as many as make a flood."""
+"""The number of latest copies of a story that are examined, in addition to as many as make a flood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """A flood, from its first article to the last one so far. ``noted_ms`` is when it was noticed."""
+    """A flood, from its first article to its last one so far. ``noted_ms`` is when the console noticed it."""
 
     flood_id: int
     story_id: int
@@ -38,34 +38,34 @@ class _Burst(NamedTuple):
 def note_floods(
     connection: Connection, story_ids: Iterable[int], now_ms: int, flood_s: float, flood_copies: int
 ) -> list[Flood]:
-    """Look for floods in stories that have new copies, and return those that have just begun.
+    """Store the floods in stories with new copies, and return those that have just begun.
 
-    A flood lasts as long as ``flood_copies`` copies come within ``flood_s`` of each other.
+    A flood lasts as long as ``flood_copies`` copies arrive within ``flood_s``.
     """
     flood_ms = round(flood_s * MS_PER_S)
     begun: list[int] = []
-    for story_id in _large(connection, sorted(story_ids), flood_copies):
+    for story_id in _large_stories(connection, sorted(story_ids), flood_copies):
         for burst in _bursts(connection, story_id, flood_ms, flood_copies):
-            flood_id = _noted(connection, story_id, burst, now_ms, flood_ms)
+            flood_id = _store_burst(connection, story_id, burst, now_ms, flood_ms)
             if flood_id is not None:
                 begun.append(flood_id)
     return [flood for portion in portions(begun) for flood in _floods(connection, portion)]
 
 
 def floods(connection: Connection, limit: int) -> list[Flood]:
-    """Return the latest floods, the last one first."""
+    """Return the latest floods, the latest first."""
     query = _columns().order_by(FLOODS.c.last_ms.desc(), FLOODS.c.flood_id.desc()).limit(limit)
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
 def unannounced_floods(connection: Connection, limit: int) -> list[Flood]:
-    """Return floods whose event was not sent yet, the first one first."""
+    """Return floods whose event was not written yet, the oldest first."""
     query = _columns().where(FLOODS.c.sent_ms.is_(None)).order_by(FLOODS.c.flood_id).limit(limit)
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
 def mark_announced(connection: Connection, flood_id: int, now_ms: int) -> None:
-    """Note that the event of a flood was sent."""
+    """Record that the event of a flood was written, or came too late."""
     connection.execute(update(FLOODS).where(FLOODS.c.flood_id == flood_id).values(sent_ms=now_ms))
 
 
@@ -86,7 +86,7 @@ def _floods(connection: Connection, flood_ids: Sequence[int]) -> list[Flood]:
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
-def _large(connection: Connection, story_ids: Sequence[int], flood_copies: int) -> list[int]:
+def _large_stories(connection: Connection, story_ids: Sequence[int], flood_copies: int) -> list[int]:
     found: list[int] = []
     for portion in portions(story_ids):
         large = select(STORIES.c.story_id).where(STORIES.c.story_id.in_(portion), STORIES.c.copies >= flood_copies)
@@ -95,7 +95,7 @@ def _large(connection: Connection, story_ids: Sequence[int], flood_copies: int) 
 
 
 def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies: int) -> list[_Burst]:
-    """Return the spans of time in which so many copies came within a window, of the latest ones."""
+    """Return the spans of time in which at least ``flood_copies`` of the latest copies came within a window."""
     latest = (
         select(FLAGS.c.arrived_ms)
         .where(FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
@@ -114,10 +114,10 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
     return bursts
 
 
-def _noted(connection: Connection, story_id: int, burst: _Burst, now_ms: int, window_ms: int) -> int | None:
-    """Store a burst, as a part of a flood that is known or as a new one; return the number of a new one."""
+def _store_burst(connection: Connection, story_id: int, burst: _Burst, now_ms: int, window_ms: int) -> int | None:
+    """Store a burst as part of a known flood or as a new flood; return the number of a new flood."""
     touches = (FLOODS.c.last_ms >= burst.began_ms - window_ms, FLOODS.c.began_ms <= burst.last_ms + window_ms)
-    # A story that was merged into this one keeps its floods; they may go on here.
+    # Stories merged into this one keep their floods, which may continue here.
     shown = [story_id, *merged_stories(connection, story_id)]
     query = select(FLOODS).where(FLOODS.c.story_id.in_(shown), *touches).order_by(FLOODS.c.flood_id).limit(1)
     known = connection.execute(query).one_or_none()
@@ -125,15 +125,15 @@ def _noted(connection: Connection, story_id: int, burst: _Burst, now_ms: int, wi
     last_ms = burst.last_ms if known is None else max(known.last_ms, burst.last_ms)
     if known is not None and (began_ms, last_ms) == (known.began_ms, known.last_ms):
         return None
-    within = FLAGS.c.arrived_ms.between(began_ms, last_ms)
+    in_span = FLAGS.c.arrived_ms.between(began_ms, last_ms)
     copies = connection.execute(
         select(func.count()).where(
-            FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), within
+            FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), in_span
         )
     ).scalar_one()
     values = {"began_ms": began_ms, "last_ms": last_ms, "copies": copies}
     if known is not None:
         connection.execute(update(FLOODS).where(FLOODS.c.flood_id == known.flood_id).values(values))
         return None
-    made = insert(FLOODS).values(story_id=story_id, noted_ms=now_ms, **values)
-    return int(connection.execute(made.returning(FLOODS.c.flood_id)).scalar_one())
+    statement = insert(FLOODS).values(story_id=story_id, noted_ms=now_ms, **values)
+    return int(connection.execute(statement.returning(FLOODS.c.flood_id)).scalar_one())

@@ -1,4 +1,4 @@
-"""Stores flags and other entries that were not there before, each in its story."""
+"""Stores new flags and other entries, each in its story."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from consumer.reviews.lineage import ArticleVersion, Descent, StoredFlag, homes_
 from consumer.reviews.portable import portions
 from consumer.reviews.repairs.in_force import StoryPlace, places
 from consumer.reviews.sources import source_ids
-from consumer.reviews.story_changes import Growth, grow_stories, measure_stories, name_roots
+from consumer.reviews.story_changes import Growth, grow_stories, store_root_sources, update_story_times
 from consumer.reviews.tables import FLAGS
-from consumer.reviews.word_index.waiting import wait
+from consumer.reviews.word_index.waiting import queue_for_indexing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFlag(PairFigures):
-    """An entry of the queue as its event says. ``cluster`` is the root as the judge knew it."""
+    """A queue entry as its event describes it. ``cluster`` is the root that the judge knew."""
 
     kind: Kind
     copy: ArticleVersion
@@ -31,40 +31,40 @@ class NewFlag(PairFigures):
 
 
 class InsertOutcome(NamedTuple):
-    """The numbers of new flags by their versions, and the stories that flags were moved into or out of."""
+    """The numbers of new flags by version, and the stories that gained or lost other flags."""
 
     flag_ids: dict[ArticleVersion, int]
     moved: set[int]
 
 
 def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> InsertOutcome:
-    """Store those rows, all of one kind, that are not stored yet.
+    """Store the rows, all of one kind, that are not stored yet.
 
-    Of a flag whose release came first, the rest is added. Whoever calls this holds ``Lock.FLAGS``.
+    If the release of a flag came first, the rest of the flag is added. The caller must hold ``Lock.FLAGS``.
     """
     known = known_flags(connection, [row.copy for row in rows], kind)
     new = [row for row in rows if row.copy not in known]
     late = [row for row in rows if row.copy in known and known[row.copy].distance is None and row.distance is not None]
     if not new and not late:
         return InsertOutcome({}, set())
-    placed = _placed(connection, [*new, *late])
+    places_by_version = _places_of(connection, [*new, *late])
     sources = source_ids(
         connection, {name for row in (*new, *late) for name in (row.source, row.original_source) if name is not None}
     )
-    _complete(connection, late, known, placed)
-    inserted = _inserted(connection, new, placed, sources)
-    wait(connection, list(inserted.values()))
+    _complete(connection, late, known, places_by_version)
+    inserted = _insert(connection, new, places_by_version, sources)
+    queue_for_indexing(connection, list(inserted.values()))
     add_to_tally(connection, Counter({(kind, "open"): len(new)}))
-    _count(connection, new, placed)
-    name_roots(
+    _count_copies(connection, new, places_by_version)
+    store_root_sources(
         connection, {row.original[0]: sources[row.original_source] for row in new if row.original_source is not None}
     )
     moved = take_over_copies(connection, list(inserted.values())) if RULES[kind].is_copy else set()
     return InsertOutcome(inserted, moved)
 
 
-def _placed(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleVersion, StoryPlace]:
-    """Return where each row belongs; stories are made if need be."""
+def _places_of(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleVersion, StoryPlace]:
+    """Return the story of each row. Missing stories are created."""
     descents = [Descent(row.kind, row.copy, row.original, row.cluster, row.arrived_ms) for row in rows]
     homes = homes_of(connection, descents)
     found = places(connection, set(homes.values()))
@@ -75,9 +75,9 @@ def _complete(
     connection: Connection,
     late: Sequence[NewFlag],
     known: Mapping[ArticleVersion, StoredFlag],
-    placed: Mapping[ArticleVersion, StoryPlace],
+    places_by_version: Mapping[ArticleVersion, StoryPlace],
 ) -> None:
-    """Add what a flag says to the row that its release has made. Such a row counts in no story."""
+    """Fill in rows that were created by releases. Such rows count in no story."""
     if not late:
         return
     columns = ("similarity", "distance", "certainty", "truncated", "decided_ms")
@@ -87,21 +87,21 @@ def _complete(
     rows = [
         {
             "this": known[row.copy].flag_id,
-            **{f"new_{name}": value for name, value in placed[row.copy]._asdict().items()},
+            **{f"new_{name}": value for name, value in places_by_version[row.copy]._asdict().items()},
             **{f"new_{name}": getattr(row, name) for name in columns},
         }
         for row in late
     ]
     connection.execute(update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(values), rows)
-    measure_stories(
-        connection, {known[row.copy].story_id for row in late} | {placed[row.copy].story_id for row in late}
+    update_story_times(
+        connection, {known[row.copy].story_id for row in late} | {places_by_version[row.copy].story_id for row in late}
     )
 
 
-def _inserted(
+def _insert(
     connection: Connection,
     new: Sequence[NewFlag],
-    placed: Mapping[ArticleVersion, StoryPlace],
+    places_by_version: Mapping[ArticleVersion, StoryPlace],
     sources: Mapping[str, int],
 ) -> dict[ArticleVersion, int]:
     values = [
@@ -111,7 +111,7 @@ def _inserted(
             "version": row.copy[1],
             "original_id": row.original[0],
             "original_version": row.original[1],
-            **placed[row.copy]._asdict(),
+            **places_by_version[row.copy]._asdict(),
             "source_id": None if row.source is None else sources[row.source],
             "original_source_id": None if row.original_source is None else sources[row.original_source],
             "state": "open",
@@ -126,10 +126,12 @@ def _inserted(
     return found
 
 
-def _count(connection: Connection, new: Sequence[NewFlag], placed: Mapping[ArticleVersion, StoryPlace]) -> None:
+def _count_copies(
+    connection: Connection, new: Sequence[NewFlag], places_by_version: Mapping[ArticleVersion, StoryPlace]
+) -> None:
     growths: dict[int, Growth] = {}
     for row in new:
-        story_id = placed[row.copy].story_id
+        story_id = places_by_version[row.copy].story_id
         copies, first_ms, last_ms = growths.get(story_id, Growth(0, row.arrived_ms, row.arrived_ms))
         growths[story_id] = Growth(
             copies + RULES[row.kind].is_copy, min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms)

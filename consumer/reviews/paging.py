@@ -1,4 +1,4 @@
-"""Cursors of pages: the key of the row before a page, as a text that a link can carry."""
+"""Page cursors: the key of the row before a page, encoded for links."""
 
 import base64
 import binascii
@@ -14,11 +14,11 @@ _ID_MAX: Final = 2**63 - 1
 
 
 class BadCursor(DupwatchError):  # noqa: N818  # named for the cursor
-    """A text is no place between two pages."""
+    """A text is not a valid cursor."""
 
 
 class Cursor(NamedTuple):
-    """The row that a page follows, or precedes."""
+    """The key of the row that a page follows or precedes."""
 
     side: Literal["after", "before"]
     key: float
@@ -34,8 +34,8 @@ def encoded(cursor: Cursor) -> str:
 
 
 def decoded(text: str) -> Cursor:
-    """Return the cursor that a text stands for. Raises ``BadCursor``."""
-    bad = BadCursor("this is no place between two pages; begin at the first page")
+    """Return the cursor that a text encodes. Raises ``BadCursor``."""
+    bad = BadCursor("this is not a valid page cursor; start at the first page")
     if len(text) > _CHARS_MAX:
         raise bad
     try:

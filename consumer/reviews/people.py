@@ -1,4 +1,4 @@
-"""People, their passwords, and what they may do."""
+"""People, their passwords and their roles."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 from consumer.model.errors import DupwatchError
 from consumer.model.verdict import RELEASED_BY_CHARS_MAX
 from consumer.reviews import passwords
-from consumer.reviews.portable import Lock, is_storable, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock, is_storable
 from consumer.reviews.standing.standing_decisions import end_all_of
 from consumer.reviews.tables import PEOPLE, SESSIONS
 from consumer.text.names import name_key
@@ -16,48 +16,48 @@ from consumer.text.names import name_key
 Role = Literal["reviewer", "admin"]
 
 NAME_CHARS_MAX: Final = RELEASED_BY_CHARS_MAX
-"""A person's name goes with a release."""
+"""A person's name is sent with a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may sign in, unless disabled."""
+    """A person who may sign in, unless disabled."""
 
     person_id: int
     name: str
     role: Role
-    # "en" or "zh"; None for whoever chose none.
+    # "en" or "zh"; None if the person has not chosen one.
     language: str | None
     disabled: bool
-    # Nobody can sign in without one, except through a proxy.
+    # Without one, a person can only sign in through a proxy.
     has_password: bool = False
 
 
 class PersonError(DupwatchError):
-    """A person cannot be added or changed as asked. The message says why."""
+    """A person cannot be added or changed. The message says why."""
 
 
 class NameTaken(PersonError):  # noqa: N818  # named for the name
-    """There is somebody of this name already, perhaps in another case."""
+    """Another person has this name, perhaps in another case."""
 
 
 class LastAdmin(PersonError):  # noqa: N818  # named for the person
-    """Without this person nobody could manage people."""
+    """Without this person, nobody could manage people."""
 
 
 class NobodyThere(PersonError):  # noqa: N818  # named for nobody
-    """There is nobody of this number or name."""
+    """Nobody has this number or name."""
 
 
 def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, password: str | None = None) -> Person:
-    """Add somebody. Raises ``PersonError`` for a name that is taken, or none at all."""
-    one_at_a_time(connection, Lock.PEOPLE)
+    """Add a person. Raises ``PersonError`` for an invalid name or one that is taken."""
+    acquire_lock(connection, Lock.PEOPLE)
     if not name or len(name) > NAME_CHARS_MAX or not is_storable(name):
-        raise PersonError(f"a name has 1 to {NAME_CHARS_MAX} characters")
+        raise PersonError(f"a name must have 1 to {NAME_CHARS_MAX} characters")
     key = name_key(name)
     for other in connection.execute(select(PEOPLE.c.name)).scalars():
         if name_key(other) == key:
-            raise NameTaken(f"there is somebody named {other} already; choose another name")
+            raise NameTaken(f"a person named {other} already exists; choose another name")
     values = {
         "name": name,
         "role": role,
@@ -69,34 +69,34 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
 
 
 def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) -> Person:
-    """Return a person whom a proxy named, added with this role if new. Raises ``NameTaken`` for another case."""
-    one_at_a_time(connection, Lock.PEOPLE)
+    """Return the person that a proxy named, added with this role if new. Raises ``NameTaken`` for another case."""
+    acquire_lock(connection, Lock.PEOPLE)
     return person_named(connection, name) or add_person(connection, name, role, now_ms)
 
 
 def people(connection: Connection) -> list[Person]:
     """Return everybody, by name."""
-    return [person_in(row) for row in connection.execute(people_columns().order_by(PEOPLE.c.name))]
+    return [person_from_row(row) for row in connection.execute(people_columns().order_by(PEOPLE.c.name))]
 
 
 def person_named(connection: Connection, name: str) -> Person | None:
-    """Return somebody by name, None where there is nobody."""
+    """Return the person with this name, or None."""
     if not is_storable(name):
         return None
     row = connection.execute(people_columns().where(PEOPLE.c.name == name)).one_or_none()
-    return None if row is None else person_in(row)
+    return None if row is None else person_from_row(row)
 
 
 def person_numbered(connection: Connection, person_id: int) -> Person | None:
-    """Return somebody by number, None where there is nobody."""
+    """Return the person with this number, or None."""
     row = connection.execute(people_columns().where(PEOPLE.c.person_id == person_id)).one_or_none()
-    return None if row is None else person_in(row)
+    return None if row is None else person_from_row(row)
 
 
 def person_with_password(connection: Connection, name: str, password: str) -> Person | None:
-    """Return who has this name and this password, None where it is nobody, or their account is disabled.
+    """Return the person with this name and password; None if there is none, or the account is disabled.
 
-    That takes the same time whether there is somebody of this name or not.
+    This takes the same time whether or not the name exists.
     """
     person = person_named(connection, name)
     query = select(PEOPLE.c.password_hash).where(PEOPLE.c.person_id == (person.person_id if person else -1))
@@ -105,32 +105,32 @@ def person_with_password(connection: Connection, name: str, password: str) -> Pe
 
 
 def set_password(connection: Connection, person_id: int, password: str) -> None:
-    """Give somebody a password; their sessions end."""
+    """Set a person's password, and end their sessions."""
     _change(connection, person_id, password_hash=passwords.hashed(password))
     connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
 
 
 def renew_hash(connection: Connection, person_id: int, password: str) -> None:
-    """Store a password that was just verified with the parameters of today, where they were others."""
+    """Store a new hash of a just-verified password if the stored hash has outdated parameters."""
     known = connection.execute(select(PEOPLE.c.password_hash).where(PEOPLE.c.person_id == person_id)).scalar()
     if known is not None and passwords.is_outdated(known):
         _change(connection, person_id, password_hash=passwords.hashed(password))
 
 
 def set_language(connection: Connection, person_id: int, language: str | None) -> None:
-    """Store which language somebody reads."""
+    """Set a person's language."""
     _change(connection, person_id, language=language)
 
 
 def set_role(connection: Connection, person_id: int, role: Role) -> None:
-    """Change what somebody may do. Raises ``LastAdmin``."""
+    """Set a person's role. Raises ``LastAdmin``."""
     if role != "admin":
         _check_other_admins(connection, person_id)
     _change(connection, person_id, role=role)
 
 
 def disable(connection: Connection, person_id: int, now_ms: int) -> None:
-    """Let somebody in no more; their sessions and their standing decisions end. Raises ``LastAdmin``."""
+    """Disable an account, and end the person's sessions and standing decisions. Raises ``LastAdmin``."""
     _check_other_admins(connection, person_id)
     _change(connection, person_id, disabled_ms=now_ms)
     end_all_of(connection, person_id, now_ms)
@@ -138,12 +138,12 @@ def disable(connection: Connection, person_id: int, now_ms: int) -> None:
 
 
 def enable(connection: Connection, person_id: int) -> None:
-    """Let somebody in again."""
+    """Enable an account again."""
     _change(connection, person_id, disabled_ms=None)
 
 
 def people_columns() -> Select[*tuple[Any, ...]]:
-    """Return the query for people with the columns that ``person_in`` needs."""
+    """Return the query for people with the columns that ``person_from_row`` needs."""
     return select(
         PEOPLE.c.person_id,
         PEOPLE.c.name,
@@ -154,8 +154,8 @@ def people_columns() -> Select[*tuple[Any, ...]]:
     )
 
 
-def person_in(row: Row[*tuple[Any, ...]]) -> Person:
-    """Return the person that a row has."""
+def person_from_row(row: Row[*tuple[Any, ...]]) -> Person:
+    """Return the person in a row of the query ``people_columns``."""
     return Person(
         row.person_id, row.name, row.role, row.language, row.disabled_ms is not None, row.password_hash is not None
     )
@@ -164,13 +164,13 @@ def person_in(row: Row[*tuple[Any, ...]]) -> Person:
 def _change(connection: Connection, person_id: int, **values: object) -> None:
     changed = connection.execute(update(PEOPLE).where(PEOPLE.c.person_id == person_id).values(**values))
     if not changed.rowcount:
-        raise NobodyThere(f"there is nobody with the number {person_id}")
+        raise NobodyThere(f"no person has the number {person_id}")
 
 
 def _check_other_admins(connection: Connection, person_id: int) -> None:
-    """Raise ``LastAdmin`` unless somebody else may see to people."""
-    # Two admins who disable each other at the same time would both find the other one.
-    one_at_a_time(connection, Lock.PEOPLE)
+    """Raise ``LastAdmin`` if this person is the only enabled admin."""
+    # Without the lock, two admins could disable each other at the same time.
+    acquire_lock(connection, Lock.PEOPLE)
     admins = (PEOPLE.c.role == "admin", PEOPLE.c.disabled_ms.is_(None))
     is_admin = connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.person_id == person_id, *admins)).scalar()
     others = select(func.count()).select_from(PEOPLE).where(PEOPLE.c.person_id != person_id, *admins)

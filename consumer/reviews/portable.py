@@ -1,4 +1,4 @@
-"""Statements about many rows, locks, and texts that work on SQLite and on PostgreSQL alike."""
+"""Bulk statements, locks and texts that work on both SQLite and PostgreSQL."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,15 +12,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from consumer.text.visible import MARK, cut
 
 PORTION: Final = 500
-"""Rows that one statement names; SQLite takes no more than 32,766 values."""
+"""Rows per statement; SQLite accepts at most 32,766 values."""
 
 _Item = TypeVar("_Item")
-_SPACE: Final = 0x64757077
-"""Of all numbers that programs lock in a database, ours begin with it: "dupw"."""
+_LOCK_SPACE: Final = 0x64757077
+"""The first key of our advisory locks, which keeps them apart from other programs': "dupw" in ASCII."""
 ID_BYTES_MAX: Final = 512
-"""Ids of articles are no longer; what is longer is in no store."""
-# PostgreSQL holds no NUL, and neither holds halves of surrogate pairs.
-_IMPOSSIBLE: Final = re.compile("[\0\ud800-\udfff]")
+"""The maximum length of an article's id; stores hold no longer ones."""
+# PostgreSQL stores no NUL, and neither database stores lone surrogates.
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_Item]]:
@@ -31,16 +31,16 @@ def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_
 
 
 def insert_or(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert that can say what becomes of a row that is there already: ``on_conflict_do_...``."""
+    """Return an insert with ``on_conflict_do_...``, in the dialect of the connection."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 class Lock(IntEnum):
-    """The work that one transaction does at a time. The numbers are the same in all versions."""
+    """Work that only one transaction does at a time. The numbers are the same in all versions."""
 
     TABLES = 0
     FLAGS = 1
-    """Changing flags: their states, their stories, and what is counted of them."""
+    """Changing flags: their states, stories and counts."""
     PEOPLE = 2
     """Adding people, and changing who is an admin."""
     ATTEMPTS = 3
@@ -51,27 +51,27 @@ class Lock(IntEnum):
     """Giving people the next flag."""
 
 
-def one_at_a_time(connection: Connection, what: Lock) -> None:
-    """Wait until no other transaction that asked for the same is open.
+def acquire_lock(connection: Connection, lock: Lock) -> None:
+    """Wait for a lock, and hold it until the transaction ends.
 
-    On SQLite only one can write anyway.
+    On SQLite this does nothing: only one transaction can write at a time.
     """
     if connection.dialect.name == "postgresql":
-        # Both as constants: a prepared statement would take them for numbers of another size.
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_SPACE}, {what.value})"))
+        # Both as constants: in a prepared statement they would be integers of another size.
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {lock.value})"))
 
 
 def storable(text: str, chars_max: int | None = None) -> str:
-    """Return a text with ``MARK`` for what cannot be held, cut to at most so many characters."""
-    held = _IMPOSSIBLE.sub(MARK, text)
-    return held if chars_max is None else cut(held, chars_max)
+    """Return a text with ``MARK`` in place of characters that cannot be stored, cut to ``chars_max`` characters."""
+    stored = _UNSTORABLE.sub(MARK, text)
+    return stored if chars_max is None else cut(stored, chars_max)
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a text can be held as it is."""
-    return _IMPOSSIBLE.search(text) is None
+    """Return whether a text can be stored unchanged."""
+    return _UNSTORABLE.search(text) is None
 
 
 def is_storable_id(text: str) -> bool:
-    """Tell whether a text can be the id or the version of an article."""
+    """Return whether a text can be the id or the version of an article."""
     return 0 < len(text.encode("utf-8", "surrogatepass")) <= ID_BYTES_MAX and is_storable(text)

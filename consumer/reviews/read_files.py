@@ -1,4 +1,4 @@
-"""How far files of events were read: marks that are stored in the transaction of their events."""
+"""Marks of how far event files were read, stored in the transaction of their events."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from consumer.reviews.tables import READ_FILES
 
 
 class FileMark(NamedTuple):
-    """A place in a file, behind a line: the lines and bytes before it, and the hex SHA-256 of the last of these bytes.
+    """A place after a line of a file: the number of lines and bytes before it, and the hex SHA-256 of the last bytes.
 
-    The digest tells whether a file still has what was read.
+    The digest shows whether the file still has the content that was read.
     """
 
     line: int
@@ -22,7 +22,7 @@ class FileMark(NamedTuple):
 
 
 FileMarks = tuple[FileMark, ...]
-"""The place up to which a file was read, and some earlier ones, the latest first; none for a file to read anew."""
+"""The place up to which a file was read, and some earlier places, the latest first; empty for an unread file."""
 
 
 def marks_of(connection: Connection, path_sha256: str) -> FileMarks:
@@ -33,9 +33,9 @@ def marks_of(connection: Connection, path_sha256: str) -> FileMarks:
 
 
 def move_marks(connection: Connection, path_sha256: str, before: FileMarks, after: FileMarks) -> bool:
-    """Replace the marks of a file, and return True; return False, and change nothing, if they are not ``before``.
+    """Replace the marks of a file and return True, or change nothing and return False if they are not ``before``.
 
-    On PostgreSQL, wait for another transaction that does the same.
+    On PostgreSQL, this waits for other transactions that replace the same marks.
     """
     moved = (
         update(READ_FILES)
@@ -53,7 +53,7 @@ def move_marks(connection: Connection, path_sha256: str, before: FileMarks, afte
 
 
 def forget_marks(connection: Connection, paths_sha256: Sequence[str]) -> None:
-    """Have files read from their beginning."""
+    """Delete the marks of files, so that they are read from the beginning."""
     connection.execute(delete(READ_FILES).where(READ_FILES.c.path_sha256.in_(paths_sha256)))
 
 

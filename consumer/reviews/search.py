@@ -1,7 +1,7 @@
-"""Finds the rows of a page: by indexes as far as they go, and then row by row, but never more than so many.
+"""Finds one page of rows, using indexes where possible and a bounded scan for the rest.
 
-A statement depends on the form of a scope alone. It is built once, and the values of the scope are its parameters:
-SQLAlchemy takes ten times as long to build such a statement as the database takes to answer it.
+Statements depend only on the form of a scope, and its values are their parameters. They are built once, since
+SQLAlchemy takes ten times as long to build such a statement as the database takes to execute it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,73 +31,84 @@ from consumer.reviews.queries.scope import KEYS, NUMBERS, Key, RowOrder, Scope
 from consumer.reviews.tables import FLAGS
 
 EXAMINED_MAX: Final = 50_000
-"""Entries of an index that are looked at for one page where it is not in the order of all that is asked for."""
+"""Index entries examined for one page if the index does not cover all filters."""
 SORTED_MAX: Final = 2_000
-"""Rows that are fetched and sorted for one page where a filter leaves no more."""
+"""If a filter leaves at most this many rows, all of them are fetched and sorted."""
 COUNTED_MAX: Final = 10_000
-"""Rows of one state that are counted one by one; of more a count says that there are at least so many."""
+"""Rows counted per state; a larger count is reported as at least this many."""
 COUNT_EXAMINED_MAX: Final = 20_000
-"""Entries of an index that are looked at to count one kind and state, where a filter is not in the index's order."""
+"""Index entries examined to count one kind and state, if the index does not cover a filter."""
 NEW_EXAMINED_MAX: Final = 1_000
-"""Rows that came last that are looked at to count those of them that are new to a page."""
+"""Rows after an entry that are examined to count those in a scope."""
 
 STATEMENTS_MAX: Final = 200
-"""Statements of each kind that are kept: orders, states, and filters in use."""
+"""Cached statements of each kind, one per combination of orders, states and filters."""
 
 
 class Count(NamedTuple):
-    """How many rows there are; unless ``is_exact``, at least so many."""
+    """A number of rows; unless ``is_exact``, a lower bound."""
 
     rows: int
     is_exact: bool = True
 
     def cut(self, rows_max: int) -> "Count":
-        """Return this count, or if it is greater, that there are at least ``rows_max``."""
+        """Return this count, or at least ``rows_max`` if it is greater."""
         return self if self.rows <= rows_max else Count(rows_max, is_exact=False)
 
 
 def total(counts: Iterable[Count]) -> Count:
-    """Return how many rows there are together."""
+    """Return the sum of counts."""
     several = list(counts)
     return Count(sum(count.rows for count in several), all(count.is_exact for count in several))
 
 
 class RowBatch(NamedTuple):
-    """Rows in order, where to go on, and whether that is for the rows that were looked at, not for those found."""
+    """Rows in order, and the cursor to continue from.
+
+    ``is_partial``: the limit of examined rows was reached before enough rows were found.
+    """
 
     rows: list[FlagRow]
     more: Cursor | None
     is_partial: bool
 
 
-def read_rows(connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None) -> RowBatch:
-    """Return up to ``rows_max`` rows that come after a place."""
-    form, other, most, has_cursor = scope.form(), _other(way.by), rows_max + 1, cursor is not None
-    values = scope.values() | ({} if cursor is None else way.place(cursor))
+def read_rows(
+    connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None
+) -> RowBatch:
+    """Return up to ``rows_max`` rows after a cursor."""
+    form, other, most, has_cursor = scope.form(), _other(row_order.by), rows_max + 1, cursor is not None
+    values = scope.values() | ({} if cursor is None else row_order.cursor_values(cursor))
     if scope.within(other):
-        if connection.execute(_counting_few(form, way.by, SORTED_MAX), values).scalar_one() <= SORTED_MAX:
-            return cut(_rows(connection, _of_few(form, way, SORTED_MAX, most, has_cursor), values), rows_max, way)
-    elif not _of_story(scope, FLAGS):
-        return cut(_rows(connection, _walk(form, way, most, most, has_cursor), values), rows_max, way)
-    each_max = EXAMINED_MAX // len(list(scope.kinds_and_states()))
-    rows = _rows(connection, _walk(form, way, each_max, most, has_cursor), values)
-    ends = [(row[0], row[1]) for row in connection.execute(_ends(form, way, each_max, has_cursor), values)]
+        if connection.execute(_few_count_query(form, row_order.by, SORTED_MAX), values).scalar_one() <= SORTED_MAX:
+            return cut(
+                _rows(connection, _few_rows_query(form, row_order, SORTED_MAX, most, has_cursor), values),
+                rows_max,
+                row_order,
+            )
+    elif not _story_source_conditions(scope, FLAGS):
+        return cut(_rows(connection, _walk_query(form, row_order, most, most, has_cursor), values), rows_max, row_order)
+    each_max = EXAMINED_MAX // len(list(scope.kind_state_conditions()))
+    rows = _rows(connection, _walk_query(form, row_order, each_max, most, has_cursor), values)
+    ends = [(row[0], row[1]) for row in connection.execute(_ends_query(form, row_order, each_max, has_cursor), values)]
     if not ends:
-        return cut(rows, rows_max, way)
-    # The first place at which a branch had to stop.
-    end = max(ends) if way.is_descending else min(ends)
-    rows = [row for row in rows if not way.passes(way.key(row), end)]
-    return cut(rows, rows_max, way) if len(rows) > rows_max else RowBatch(rows, Cursor("after", *end), is_partial=True)
+        return cut(rows, rows_max, row_order)
+    # The first place at which a branch reached its limit: later rows may be incomplete.
+    end = max(ends) if row_order.is_descending else min(ends)
+    rows = [row for row in rows if not row_order.is_after(row_order.key(row), end)]
+    if len(rows) > rows_max:
+        return cut(rows, rows_max, row_order)
+    return RowBatch(rows, Cursor("after", *end), is_partial=True)
 
 
 def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
-    """Return how many rows of a scope are in each of its states, by indexes alone."""
+    """Return how many rows of a scope are in each of its states, using indexes only."""
     found: dict[tuple[Kind, State], list[Count]] = {}
     for kind, state, rows, is_exact in connection.execute(
-        _counting_all(scope.form(), COUNTED_MAX, COUNT_EXAMINED_MAX), scope.values()
+        _all_counts_query(scope.form(), COUNTED_MAX, COUNT_EXAMINED_MAX), scope.values()
     ):
         found.setdefault((kind, state), []).append(Count(rows, bool(is_exact)))
-    # Of two orders one may get to the end of the range, or further than the other.
+    # One of the two orders may reach the end of the range, or find more rows than the other.
     best = {pair: max(several, key=lambda count: (count.is_exact, count.rows)) for pair, several in found.items()}
     return {
         state: total(count for (_, of), count in best.items() if of == state).cut(COUNTED_MAX)
@@ -106,12 +117,12 @@ def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
 
 
 @lru_cache(STATEMENTS_MAX)
-def _counting_all(scope: Scope, counted_max: int, examined_max: int) -> CompoundSelect[Any]:
-    """Return the query that counts each kind and state, in each order that may be of use."""
+def _all_counts_query(scope: Scope, counted_max: int, examined_max: int) -> CompoundSelect[Any]:
+    """Return the query that counts each kind and state, in each useful order."""
     ranged: list[Key] = [key for key in KEYS if scope.within(key)]
     return union_all(
         *(
-            _counting(scope, kind, state, key, counted_max, examined_max)
+            _count_query(scope, kind, state, key, counted_max, examined_max)
             for kind in scope.kinds or KINDS
             for state in scope.states or STATES
             for key in ranged or KEYS[:1]
@@ -119,34 +130,34 @@ def _counting_all(scope: Scope, counted_max: int, examined_max: int) -> Compound
     )
 
 
-def _counting(scope: Scope, kind: Kind, state: State, key: Key, counted_max: int, examined_max: int) -> Select[Any]:
+def _count_query(scope: Scope, kind: Kind, state: State, key: Key, counted_max: int, examined_max: int) -> Select[Any]:
     """Return the query that counts one kind and state, in the order of a key."""
     other = _other(key)
-    is_filtered = bool(scope.within(other) or _of_story(scope, FLAGS))
+    is_filtered = bool(scope.within(other) or _story_source_conditions(scope, FLAGS))
     limit = examined_max if is_filtered else counted_max + 1
     (branch,) = branches(
         replace(scope, kinds=(kind,), states=(state,)), RowOrder(key, is_descending=False), scope.within(key), limit
     )
     entries = branch.subquery()
-    conditions = [*scope.within(other, entries), *_of_story(scope, entries)]
+    conditions = [*scope.within(other, entries), *_story_source_conditions(scope, entries)]
     rows = func.count(case((and_(*conditions), 1))) if conditions else func.count()
     return select(literal(kind), literal(state), rows, case((func.count() < limit, 1), else_=0)).select_from(entries)
 
 
 def count_new(connection: Connection, scope: Scope, after_id: int) -> Count:
-    """Return how many rows of a scope came after a flag, among the first rows that did."""
+    """Return how many rows of a scope are among the first ``NEW_EXAMINED_MAX`` rows after a flag."""
     values = {**scope.values(), "after_id": after_id}
-    read_rows = connection.execute(_counting_new(scope.form(), NEW_EXAMINED_MAX), values).one()
-    return Count(read_rows[0], is_exact=read_rows[1] < NEW_EXAMINED_MAX)
+    found, examined = connection.execute(_new_count_query(scope.form(), NEW_EXAMINED_MAX), values).one()
+    return Count(found, is_exact=examined < NEW_EXAMINED_MAX)
 
 
 @lru_cache(STATEMENTS_MAX)
-def _counting_new(scope: Scope, examined_max: int) -> Select[int, int]:
+def _new_count_query(scope: Scope, examined_max: int) -> Select[int, int]:
     columns = [FLAGS.c[name] for name in ("flag_id", "kind", "state", *NUMBERS, *KEYS)]
     rows = select(*columns).where(FLAGS.c.flag_id > bindparam("after_id"))
     candidates = rows.order_by(FLAGS.c.flag_id).limit(examined_max).subquery("candidates")
     conditions = [
-        *scope.of_sources(candidates),
+        *scope.source_conditions(candidates),
         *(condition for key in KEYS for condition in scope.within(key, candidates)),
         *([] if scope.story_id is None else [candidates.c.story_id == bindparam("story_id")]),
         candidates.c.kind.in_(scope.kinds or KINDS),
@@ -158,15 +169,18 @@ def _counting_new(scope: Scope, examined_max: int) -> Select[int, int]:
 Branch = Select[*tuple[Any, ...]]
 
 
-def branches(scope: Scope, way: RowOrder, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
-    """Return a query for each kind and state: the first rows, by an index alone."""
+def branches(scope: Scope, row_order: RowOrder, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
+    """Return a query for the first rows of each kind and state, which uses an index only."""
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
         columns += [FLAGS.c.source_id, FLAGS.c.original_source_id]
     left_out = [FLAGS.c.flag_id.not_in(bindparam("without", expanding=True))] if scope.without else []
     return [
-        select(*columns).where(*scope.equal(), *pair, *conditions, *left_out).order_by(*way.ordered()).limit(limit)
-        for pair in scope.kinds_and_states()
+        select(*columns)
+        .where(*scope.equal(), *pair, *conditions, *left_out)
+        .order_by(*row_order.order_by_columns())
+        .limit(limit)
+        for pair in scope.kind_state_conditions()
     ]
 
 
@@ -174,50 +188,56 @@ def united(parts: Sequence[Branch]) -> Subquery:
     """Return the rows of several queries as one."""
     if len(parts) == 1:
         return parts[0].subquery("candidates")
-    # SQLite takes no order within a union, but within a query of its own.
+    # SQLite accepts ORDER BY in a subquery, but not directly in a union.
     return union_all(*(select(part.subquery()) for part in parts)).subquery("candidates")
 
 
-def cut(rows: list[FlagRow], rows_max: int, way: RowOrder) -> RowBatch:
-    """Return the first of these rows, and where others follow."""
+def cut(rows: list[FlagRow], rows_max: int, row_order: RowOrder) -> RowBatch:
+    """Return the first ``rows_max`` of these rows, with a cursor if more follow."""
     if len(rows) <= rows_max:
         return RowBatch(rows, None, is_partial=False)
     rows = rows[:rows_max]
-    return RowBatch(rows, Cursor("after", *way.key(rows[-1])), is_partial=False)
+    return RowBatch(rows, Cursor("after", *row_order.key(rows[-1])), is_partial=False)
 
 
 @lru_cache(STATEMENTS_MAX)
-def _walk(scope: Scope, way: RowOrder, each_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for rows among the first entries of each kind and state."""
-    candidates = united(_entries(scope, way, each_max, has_cursor=has_cursor))
-    conditions = [*scope.within(_other(way.by), candidates), *_of_story(scope, candidates)]
-    return _first(candidates, conditions, way, limit)
+def _walk_query(scope: Scope, row_order: RowOrder, each_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+    """Return the query for matching rows among the first entries of each kind and state."""
+    candidates = united(_entries(scope, row_order, each_max, has_cursor=has_cursor))
+    conditions = [*scope.within(_other(row_order.by), candidates), *_story_source_conditions(scope, candidates)]
+    return _first_rows_query(candidates, conditions, row_order, limit)
 
 
 @lru_cache(STATEMENTS_MAX)
-def _ends(scope: Scope, way: RowOrder, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for the last of these entries of each kind and state that has so many."""
-    parts = _entries(scope, way, each_max, has_cursor=has_cursor)
+def _ends_query(scope: Scope, row_order: RowOrder, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+    """Return the query for the last examined entry of each kind and state that has at least ``each_max``."""
+    parts = _entries(scope, row_order, each_max, has_cursor=has_cursor)
     lasts = united([part.limit(1).offset(each_max - 1) for part in parts])
-    return select(lasts.c[way.by], lasts.c.flag_id)
+    return select(lasts.c[row_order.by], lasts.c.flag_id)
 
 
-def _entries(scope: Scope, way: RowOrder, each_max: int, *, has_cursor: bool) -> list[Branch]:
-    return branches(scope, way, [*scope.within(way.by), *(way.beyond() if has_cursor else [])], each_max)
+def _entries(scope: Scope, row_order: RowOrder, each_max: int, *, has_cursor: bool) -> list[Branch]:
+    return branches(
+        scope, row_order, [*scope.within(row_order.by), *(row_order.after_cursor() if has_cursor else [])], each_max
+    )
 
 
 @lru_cache(STATEMENTS_MAX)
-def _counting_few(scope: Scope, key: Key, few_max: int) -> Branch:
-    """Return the query that counts the rows within the range of the other column, up to one too many."""
+def _few_count_query(scope: Scope, key: Key, few_max: int) -> Branch:
+    """Return the query that counts the rows in the range of the other column, up to ``few_max`` + 1."""
     return select(func.count()).select_from(_few(scope, key, few_max))
 
 
 @lru_cache(STATEMENTS_MAX)
-def _of_few(scope: Scope, way: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for rows of those few."""
-    few = _few(scope, way.by, few_max)
-    conditions = [*scope.within(way.by, few), *_of_story(scope, few), *(way.beyond(few) if has_cursor else [])]
-    return _first(few, conditions, way, limit)
+def _few_rows_query(scope: Scope, row_order: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
+    """Return the query for rows among those few."""
+    few = _few(scope, row_order.by, few_max)
+    conditions = [
+        *scope.within(row_order.by, few),
+        *_story_source_conditions(scope, few),
+        *(row_order.after_cursor(few) if has_cursor else []),
+    ]
+    return _first_rows_query(few, conditions, row_order, limit)
 
 
 def _few(scope: Scope, key: Key, few_max: int) -> Subquery:
@@ -229,15 +249,23 @@ def _other(key: Key) -> Key:
     return "arrived_ms" if key == "certainty" else "certainty"
 
 
-def _of_story(scope: Scope, of: FromClause) -> list[ColumnElement[bool]]:
-    """Return the conditions for sources within a story: its index has them, but not in order."""
-    return scope.of_sources(of) if scope.story_id is not None else []
+def _story_source_conditions(scope: Scope, of: FromClause) -> list[ColumnElement[bool]]:
+    """Return the conditions for sources within a story. Its index contains the sources, but is not ordered by them."""
+    return scope.source_conditions(of) if scope.story_id is not None else []
 
 
-def _first(candidates: Subquery, conditions: Sequence[ColumnElement[bool]], way: RowOrder, limit: int) -> Branch:
+def _first_rows_query(
+    candidates: Subquery, conditions: Sequence[ColumnElement[bool]], row_order: RowOrder, limit: int
+) -> Branch:
     """Return the query for the first flags among candidates."""
-    chosen = select(candidates.c.flag_id).where(*conditions).order_by(*way.ordered(candidates)).limit(limit).subquery()
-    return flag_rows().join(chosen, chosen.c.flag_id == FLAGS.c.flag_id).order_by(*way.ordered())
+    chosen = (
+        select(candidates.c.flag_id)
+        .where(*conditions)
+        .order_by(*row_order.order_by_columns(candidates))
+        .limit(limit)
+        .subquery()
+    )
+    return flag_rows().join(chosen, chosen.c.flag_id == FLAGS.c.flag_id).order_by(*row_order.order_by_columns())
 
 
 def _rows(connection: Connection, query: Branch, values: dict[str, Any]) -> list[FlagRow]:

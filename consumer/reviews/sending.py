@@ -1,4 +1,4 @@
-"""Releases that are due: which process sends which, and what became of them."""
+"""Releases that are due: which process sends each of them, and with what result."""
 
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ _WORKER_CHARS_MAX: Final = 64
 
 
 class DueRelease(NamedTuple):
-    """A decision that is final, and whose release is to be sent. ``why`` is its note, or else its reason."""
+    """A final decision whose release has to be sent. ``why`` is its note or, without one, its reason."""
 
     review_id: int
     flag: FlagRow
@@ -23,47 +23,49 @@ class DueRelease(NamedTuple):
 
 
 class ReleaseBacklog(NamedTuple):
-    """How many releases are due, and since when the first of them."""
+    """The number of due releases, and since when the first of them has been due."""
 
     due: int
     since_ms: int | None
 
 
 def claim_due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[DueRelease]:
-    """Claim releases that are due for a process, the oldest first, those that it had claimed before included.
+    """Claim due releases for a process, the oldest first, including those that it has claimed before.
 
-    After ``lease_ms`` others may claim them.
+    After ``lease_ms``, other processes may claim them.
     """
-    # Others choose others, and do not wait; SQLite lets only one choose at a time.
-    chosen = _free(select(REVIEWS.c.review_id), worker, now_ms, limit).with_for_update(of=REVIEWS, skip_locked=True)
+    # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
+    chosen = _claimable(select(REVIEWS.c.review_id), worker, now_ms, limit).with_for_update(
+        of=REVIEWS, skip_locked=True
+    )
     claimed = (
         update(REVIEWS)
         .where(REVIEWS.c.review_id.in_(connection.execute(chosen).scalars().all()))
         .values(claimed_by=worker[:_WORKER_CHARS_MAX], claimed_ms=now_ms + lease_ms)
         .returning(REVIEWS.c.review_id)
     )
-    return _dues(connection, list(connection.execute(claimed).scalars()))
+    return _due_releases(connection, list(connection.execute(claimed).scalars()))
 
 
 def claimable_releases(connection: Connection, worker: str, now_ms: int, limit: int) -> list[tuple[str, str]]:
-    """Return the articles and versions whose releases this process could claim, in the order in which it would."""
-    query = _free(select(FLAGS.c.article_id, FLAGS.c.version), worker, now_ms, limit)
+    """Return the articles and versions whose releases this process can claim, in the order of claiming."""
+    query = _claimable(select(FLAGS.c.article_id, FLAGS.c.version), worker, now_ms, limit)
     return [(article_id, version) for article_id, version in connection.execute(query)]
 
 
 def mark_sent(connection: Connection, review_id: int, now_ms: int) -> None:
-    """Note that a release is in the store and in the sink."""
+    """Record that a release is in the store and in the sink."""
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(sent_ms=now_ms))
 
 
 def mark_refused(connection: Connection, review_id: int, why: str, now_ms: int) -> None:
-    """Note that a release can never be carried out."""
+    """Record that a release can never be carried out."""
     values = {"refused": storable(why, _WHY_CHARS_MAX), "claimed_ms": now_ms}
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(values))
 
 
 def backlog(connection: Connection, now_ms: int) -> ReleaseBacklog:
-    """Return how many releases are due, those that somebody is sending included."""
+    """Return how many releases are due, including claimed ones."""
     query = (
         select(REVIEWS.c.final_ms)
         .join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
@@ -73,19 +75,19 @@ def backlog(connection: Connection, now_ms: int) -> ReleaseBacklog:
     return ReleaseBacklog(len(times), min(times, default=None))
 
 
-def _free(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[Any]:
-    """Return the query for releases that are due, and that no other process has claimed."""
-    own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
-    free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, own)
+def _claimable(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Select[Any]:
+    """Return the query for due releases that no other process has claimed."""
+    is_own = REVIEWS.c.claimed_by == worker[:_WORKER_CHARS_MAX]
+    is_free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, is_own)
     return (
         columns.join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, free, FLAGS.c.kind.in_(RELEASED))
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, is_free, FLAGS.c.kind.in_(RELEASED))
         .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
         .limit(limit)
     )
 
 
-def _dues(connection: Connection, review_ids: list[int]) -> list[DueRelease]:
+def _due_releases(connection: Connection, review_ids: list[int]) -> list[DueRelease]:
     reviews = connection.execute(
         select(REVIEWS.c.review_id, REVIEWS.c.flag_id, PEOPLE.c.name, REVIEWS.c.note, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)

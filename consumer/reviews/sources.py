@@ -1,4 +1,4 @@
-"""Names of sources: flags hold their numbers."""
+"""The names of sources, which flags refer to by number."""
 
 from collections.abc import Iterable
 
@@ -9,23 +9,23 @@ from consumer.reviews.tables import SOURCES
 
 
 def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """Return the number of each name; those that are new get one."""
-    wanted = {name: storable(name) for name in names}
-    found = _found(connection, set(wanted.values()))
-    new = sorted(set(wanted.values()) - found.keys())
+    """Return the number of each name. New names get one."""
+    stored_names = {name: storable(name) for name in names}
+    found = _known_ids(connection, set(stored_names.values()))
+    new = sorted(set(stored_names.values()) - found.keys())
     if new:
         insert = insert_or(connection, SOURCES).on_conflict_do_nothing()
         connection.execute(insert, [{"name": name} for name in new])
-        found |= _found(connection, new)
-    return {name: found[held] for name, held in wanted.items()}
+        found |= _known_ids(connection, new)
+    return {name: found[stored] for name, stored in stored_names.items()}
 
 
 def source_id(connection: Connection, name: str) -> int | None:
-    """Return the number of a name, None where no flag has it."""
+    """Return the number of a name, or None if no flag has it."""
     return connection.execute(select(SOURCES.c.source_id).where(SOURCES.c.name == storable(name))).scalar()
 
 
-def _found(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+def _known_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for portion in portions(names):
         rows = connection.execute(select(SOURCES.c.name, SOURCES.c.source_id).where(SOURCES.c.name.in_(portion)))

@@ -1,4 +1,4 @@
-"""Stories: an original and all its copies, over time and by source; and floods of copies."""
+"""Stories: an original and all its copies, over time and by source."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from consumer.reviews.search import Count
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
 RECENT_MAX: Final = 50_000
-"""Flags that are counted for what spreads fastest, and for who copies whom: the latest ones."""
+"""The number of latest flags counted for the fastest stories and the most frequent pairs of sources."""
 _BY_ARRIVAL: Final = RowOrder("arrived_ms", is_descending=False)
 _COPIES: Final = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An original and how many copies it has."""
+    """An original, and the number of its copies."""
 
     story_id: int
     root_id: str
@@ -41,7 +41,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class RecentStory:
-    """A story, and how many copies it got in a span of time."""
+    """A story, and the number of copies it got in a span of time."""
 
     story: Story
     since: int
@@ -49,7 +49,7 @@ class RecentStory:
 
 @dataclass(frozen=True, slots=True)
 class SourcePair:
-    """How often one source repeats another. None stands for sources that are not known yet."""
+    """How often one source repeats another. None stands for sources not known yet."""
 
     source: str | None
     original_source: str | None
@@ -58,7 +58,7 @@ class SourcePair:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """So many copies came within a span of time, its end not included."""
+    """The number of copies that came within a span of time, excluding its end."""
 
     from_ms: int
     to_ms: int
@@ -66,7 +66,7 @@ class Bucket:
 
 
 def story(connection: Connection, story_id: int) -> Story | None:
-    """Return a story; of one that is merged or taken over, the one that shows its flags. None where there is none."""
+    """Return a story, or the one that shows its flags if it was merged or taken over; None if there is none."""
     found = story_by_id(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
@@ -80,13 +80,13 @@ def story(connection: Connection, story_id: int) -> Story | None:
 
 
 def story_by_id(connection: Connection, story_id: int) -> Story | None:
-    """Return the story of a number, also one that shows no flags; None where there is none."""
-    row = connection.execute(_by_number(), {"this": story_id}).one_or_none()
+    """Return the story with a number, even if it shows no flags, or None."""
+    row = connection.execute(_story_query(), {"this": story_id}).one_or_none()
     return None if row is None else Story(**row._asdict())
 
 
 def story_of_article(connection: Connection, article_id: str) -> Story | None:
-    """Return the story of an original, or of a copy, by its id; None where there is none."""
+    """Return the story of an article, an original or a copy, or None."""
     of_root = select(STORIES.c.story_id).where(STORIES.c.root_id == article_id)
     of_copy = select(FLAGS.c.story_id).where(FLAGS.c.article_id == article_id, FLAGS.c.kind.in_(COPIES))
     for query in (of_root, of_copy.order_by(FLAGS.c.flag_id.desc()).limit(1)):
@@ -97,7 +97,7 @@ def story_of_article(connection: Connection, article_id: str) -> Story | None:
 
 
 def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> QueuePage:
-    """Return a page of the flags of a story in order of arrival, those that are not in force included.
+    """Return a page of all flags of a story in order of arrival, including those not in force.
 
     Raises ``BadCursor``.
     """
@@ -106,22 +106,22 @@ def copies(connection: Connection, story_id: int, after: str | None, rows_max: i
 
 
 def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
-    """Return a flag among the flags of its story that arrived just before and after it, up to so many on each side."""
+    """Return a flag with up to ``rows_max`` flags of its story that arrived before it, and as many after it."""
     scope, here = Scope(kinds=COPIES, story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
     before = search.read_rows(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
     return [*reversed(before), flag, *search.read_rows(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
 
 
 def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucket]:
-    """Return how many copies in force came when: spans of a length, from the first copy to the last.
+    """Return the number of copies in force per span of ``length_ms``, from the first copy to the last.
 
-    Spans begin at multiples of their length, and empty ones are included; nothing where no copy is in force.
+    Spans begin at multiples of their length. Empty ones are included. Without a copy in force, the list is empty.
     """
     if not story.copies:
         return []
     begin_ms = story.first_ms // length_ms * length_ms
     spans = [(at, at + length_ms) for at in range(begin_ms, story.last_ms + 1, length_ms)]
-    # Entries of an index are counted in a fraction of the time that grouping them takes.
+    # Counting index entries per span is much faster than grouping.
     in_span = [
         select(func.count())
         .where(FLAGS.c.story_id == story.story_id, *_COPIES, FLAGS.c.arrived_ms >= begin, FLAGS.c.arrived_ms < end)
@@ -133,7 +133,7 @@ def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucke
 
 
 def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
-    """Return the stories with most copies, of those that got one since then."""
+    """Return the stories with the most copies among those that got a copy since then."""
     query = _stories().where(STORIES.c.copies > 0, STORIES.c.last_ms >= since_ms)
     return [
         Story(**row._asdict())
@@ -142,7 +142,7 @@ def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
 
 
 def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentStory]:
-    """Return the stories that got most copies since then, of the latest ``RECENT_MAX`` flags."""
+    """Return the stories that got the most copies since then, among the latest ``RECENT_MAX`` flags."""
     recent = _recent(since_ms)
     number = func.count().label("number")
     counted = select(recent.c.story_id, number).group_by(recent.c.story_id)
@@ -153,7 +153,7 @@ def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentSto
 
 
 def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[SourcePair]:
-    """Return which source repeats which most often since then, of the latest ``RECENT_MAX`` flags."""
+    """Return the most frequent pairs of sources since then, among the latest ``RECENT_MAX`` flags."""
     recent = _recent(since_ms)
     source, original = SOURCES.alias(), SOURCES.alias()
     number = func.count().label("number")
@@ -171,7 +171,7 @@ def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[
 
 
 def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, str]:
-    """Return a version of each original that flags name, or that is split off; other originals are left out."""
+    """Return a version of each original that flags name or that is split off. Other originals are left out."""
     found: dict[str, str] = {}
     for portion in portions(set(root_ids)):
         rows = connection.execute(select(STORIES.c.root_id, root_version()).where(STORIES.c.root_id.in_(portion)))
@@ -180,14 +180,14 @@ def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, 
 
 
 def root_version() -> ColumnElement[str]:
-    """Return that version as a column of a query for stories: the last entry of an index, however many copies."""
+    """Return the column with an original's version, for a query of stories; it reads one entry of an index."""
     named = select(func.max(FLAGS.c.original_version)).where(FLAGS.c.original_id == STORIES.c.root_id)
     split = select(func.max(STORY_SPLITS.c.version)).where(STORY_SPLITS.c.article_id == STORIES.c.root_id)
     return func.coalesce(named.scalar_subquery(), split.scalar_subquery())
 
 
 def stories_of_roots(connection: Connection, root_ids: Iterable[str]) -> dict[str, Story]:
-    """Return the stories that show the copies of some originals, by the ids of these; those without are left out."""
+    """Return the stories that show the copies of originals, by original. Originals without copies are left out."""
     found: dict[str, Story] = {}
     for portion in portions(list(root_ids)):
         query = _stories().where(STORIES.c.root_id.in_(portion), STORIES.c.copies > 0)
@@ -203,40 +203,42 @@ def stories_of_roots(connection: Connection, root_ids: Iterable[str]) -> dict[st
 
 
 def source_names(connection: Connection, story_ids: Iterable[int]) -> dict[int, frozenset[str]]:
-    """Return the sources that take part in each of these stories: of the original and of copies in force, where known.
+    """Return the known sources of each story: of its original and of its copies in force.
 
-    An article that names none is of no source.
+    Articles that name no source are left out.
     """
     found: dict[int, frozenset[str]] = dict.fromkeys(story_ids, frozenset())
     for portion in portions(sorted(found)):
         names: dict[int, list[str]] = {}
-        for story_id, name in connection.execute(_taking_part(), {"these": portion}):
+        for story_id, name in connection.execute(_sources_query(), {"these": portion}):
             names.setdefault(story_id, []).append(name)
         found |= {story_id: frozenset(of_story) for story_id, of_story in names.items()}
     return found
 
 
 @cache
-def _taking_part() -> Select[int, str]:
-    """Return the query for the sources of stories. It is built once, as others that pages of flags ask."""
+def _sources_query() -> Select[int, str]:
+    """Return the query for the sources of stories. Cached, since pages of flags run it."""
     these: ColumnElement[int] = bindparam("these", expanding=True)
     of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(these))
     of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(these), *_COPIES)
-    each = union(of_roots, of_copies).subquery("taking_part")
-    named = select(each.c.story_id, SOURCES.c.name).join(SOURCES, SOURCES.c.source_id == each.c.root_source_id)
+    taking_part = union(of_roots, of_copies).subquery("taking_part")
+    named = select(taking_part.c.story_id, SOURCES.c.name).join(
+        SOURCES, SOURCES.c.source_id == taking_part.c.root_source_id
+    )
     return named.where(SOURCES.c.name != "")
 
 
-def counted_sources(connection: Connection, of: Iterable[Story], copies_max: int) -> dict[int, Count]:
-    """Return how many these are, for pages. Of a story with more copies, only ``copies_max`` are looked at."""
-    distinct = {story.story_id: story for story in of}
+def counted_sources(connection: Connection, stories: Iterable[Story], copies_max: int) -> dict[int, Count]:
+    """Return the number of sources of each story, looking at no more than ``copies_max`` copies of each."""
+    distinct = {story.story_id: story for story in stories}
     small = [story_id for story_id, story in distinct.items() if story.copies <= copies_max]
     found = {story_id: Count(len(names)) for story_id, names in source_names(connection, small).items()}
     for story_id in distinct.keys() - found.keys():
         some = select(FLAGS.c.source_id).where(FLAGS.c.story_id == story_id, *_COPIES).limit(copies_max).subquery()
         of_root = select(STORIES.c.root_source_id).where(STORIES.c.story_id == story_id)
-        each = union(select(some.c.source_id), of_root).subquery("taking_part")
-        query = select(func.count()).join_from(each, SOURCES, SOURCES.c.source_id == each.c.source_id)
+        taking_part = union(select(some.c.source_id), of_root).subquery("taking_part")
+        query = select(func.count()).join_from(taking_part, SOURCES, SOURCES.c.source_id == taking_part.c.source_id)
         sources = connection.execute(query.where(SOURCES.c.name != "")).scalar_one()
         found[story_id] = Count(sources, is_exact=False)
     return found
@@ -250,10 +252,10 @@ def open_flags(connection: Connection, story_ids: Sequence[int], limit: int) -> 
 
 
 def _recent(since_ms: int) -> Subquery:
-    """Return the latest copies since then."""
+    """Return the query for the latest copies since then."""
     columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
     latest = FLAGS.c.arrived_ms.desc()
-    # An index has each state in order, but not several together.
+    # An index orders the rows of each state, but not of several together.
     of_states = [
         columns.where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
         .order_by(latest)
@@ -279,16 +281,16 @@ def _stories() -> Select[*tuple[Any, ...]]:
 
 
 def _has_flags(connection: Connection, story_id: int) -> bool:
-    return connection.execute(_a_flag(), {"this": story_id}).scalar() is not None
+    return connection.execute(_any_flag_query(), {"this": story_id}).scalar() is not None
 
 
 @cache
-def _by_number() -> Select[*tuple[Any, ...]]:
-    """Return the query for a story. It is built once, as the next one: pages of flags ask them."""
+def _story_query() -> Select[*tuple[Any, ...]]:
+    """Return the query for a story. Cached, like the next one, since pages of flags run them."""
     return _stories().where(STORIES.c.story_id == bindparam("this"))
 
 
 @cache
-def _a_flag() -> Select[int]:
+def _any_flag_query() -> Select[int]:
     """Return the query for any flag of a story."""
     return select(FLAGS.c.flag_id).where(FLAGS.c.story_id == bindparam("this")).limit(1)

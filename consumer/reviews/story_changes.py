@@ -1,4 +1,4 @@
-"""Changes of stories: new ones, their flags, what they count of these, and when the first and the last of them came."""
+"""Changes of stories: creating them, moving flags between them, and updating their counts and times."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -13,25 +13,25 @@ from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, STORIES
 
 NO_FLAGS: Final = 0
-"""The times of a story that has lost all its flags to another one."""
+"""``first_ms`` and ``last_ms`` of a story that has no flags."""
 _MOVED_AT_ONCE: Final = 5_000
 
 
 class CountChange(NamedTuple):
-    """By how much the counts of a story change."""
+    """The differences to the counts of a story."""
 
     copies: int = 0
     open_copies: int = 0
 
     def __add__(self, other: object) -> "CountChange":
-        """Return both changes in one."""
+        """Return the sum of both changes."""
         if not isinstance(other, CountChange):
             return NotImplemented
         return CountChange(self.copies + other.copies, self.open_copies + other.open_copies)
 
 
 class Growth(NamedTuple):
-    """The growth of a story: new copies, none of them decided, and the times of the first and the last article."""
+    """The growth of a story: the number of new copies, all undecided, and the times of the first and last article."""
 
     copies: int
     first_ms: int
@@ -39,12 +39,12 @@ class Growth(NamedTuple):
 
 
 def home(flags: FromClause = FLAGS) -> ColumnElement[int]:
-    """Return the story of flags by lineage, whichever story shows them."""
+    """Return the column with a flag's story by lineage, whichever story shows the flag."""
     return func.coalesce(flags.c.home_id, flags.c.story_id)
 
 
 def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Return the story of each root; one that is new begins with the span of time that is given."""
+    """Return the number of each root's story. Missing stories are created with the given time spans."""
     found: dict[str, int] = {}
     for portion in portions(spans):
         rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(STORIES.c.root_id.in_(portion)))
@@ -60,8 +60,8 @@ def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]
     return found
 
 
-def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
-    """Store the sources of articles, for those that are roots."""
+def store_root_sources(connection: Connection, sources: Mapping[str, int]) -> None:
+    """Store the sources of those articles that are roots."""
     if sources:
         of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
         connection.execute(
@@ -71,7 +71,7 @@ def name_roots(connection: Connection, sources: Mapping[str, int]) -> None:
 
 
 class MovedFlags(NamedTuple):
-    """The stories that moved flags belonged to by lineage, and the stories that they were and are shown in."""
+    """The stories to which moved flags belonged by lineage, and the stories that showed them or show them now."""
 
     homes: set[int]
     stories: set[int]
@@ -80,9 +80,9 @@ class MovedFlags(NamedTuple):
 def move_flags(
     connection: Connection, flags: ColumnElement[bool], story_id: int, home_id: int | None = None
 ) -> MovedFlags:
-    """Show and count flags in a story.
+    """Show and count flags in another story.
 
-    With ``home_id`` they belong to that one from now on. Whoever calls this holds ``Lock.FLAGS``.
+    With ``home_id``, that becomes their story by lineage. The caller must hold ``Lock.FLAGS``.
     """
     columns = (home(), FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state)
     flag_ids: list[int] = []
@@ -96,7 +96,7 @@ def move_flags(
         return MovedFlags(set(), set())
     shown = literal(story_id, FLAGS.c.story_id.type)
     by_lineage = func.nullif(home() if home_id is None else literal(home_id, shown.type), shown)
-    # Each statement of PostgreSQL has to end in time.
+    # In portions, to stay within PostgreSQL's statement timeout.
     for portion in portions(flag_ids, _MOVED_AT_ONCE):
         moved = update(FLAGS).where(FLAGS.c.flag_id.in_(portion))
         connection.execute(moved.values(story_id=story_id, home_id=by_lineage))
@@ -107,12 +107,12 @@ def move_flags(
         changes[former_id] = changes.get(former_id, CountChange()) + CountChange(-counted.copies, -counted.open_copies)
         changes[story_id] += counted
     change_stories(connection, changes)
-    measure_stories(connection, changes)
+    update_story_times(connection, changes)
     return MovedFlags({former_home for former_home, *_ in numbers}, set(changes))
 
 
 def change_stories(connection: Connection, changes: Mapping[int, CountChange]) -> None:
-    """Change the counts of stories. Whoever does holds ``Lock.FLAGS``."""
+    """Change the counts of stories. The caller must hold ``Lock.FLAGS``."""
     rows = [
         {"this": story_id, "more": change.copies, "more_open": change.open_copies}
         for story_id, change in changes.items()
@@ -127,7 +127,7 @@ def change_stories(connection: Connection, changes: Mapping[int, CountChange]) -
 
 
 def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:
-    """Count new flags and near misses in their stories, by the number of the story."""
+    """Add new entries to the counts and times of their stories, given by story number."""
     first: ColumnElement[int] = bindparam("first")
     last: ColumnElement[int] = bindparam("last")
     values = {
@@ -146,8 +146,8 @@ def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:
         connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(values), rows)
 
 
-def measure_stories(connection: Connection, story_ids: Collection[int]) -> None:
-    """Find out anew when the flags of these stories came."""
+def update_story_times(connection: Connection, story_ids: Collection[int]) -> None:
+    """Recompute when the first and last flags of these stories arrived."""
     of_story = FLAGS.c.story_id == STORIES.c.story_id
     first = select(func.min(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
     last = select(func.max(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()

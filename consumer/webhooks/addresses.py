@@ -1,9 +1,10 @@
-"""Which IP addresses a webhook may be sent to: global ones, and those of networks that the configuration adds.
+"""The IP addresses that webhooks may be sent to: global ones, and those in configured networks.
 
-The table is our own, so that it does not change with the version of Python. It has the blocks of IANA's registries of
+The table is our own, so that it does not depend on the version of Python. It has the blocks of IANA's registries of
 special-purpose addresses (https://www.iana.org/assignments/iana-ipv4-special-registry and
-https://www.iana.org/assignments/iana-ipv6-special-registry), including those that registries call global and that lead
-to another address: relays, tunnels and translations. Of IPv6 only 2000::/3 is allocated, so the rest is refused too.
+https://www.iana.org/assignments/iana-ipv6-special-registry). It also has blocks that the registries call global but
+that lead to other addresses: relays, tunnels and translations. All IPv6 addresses outside 2000::/3, the only allocated
+block, are refused too.
 """
 
 from collections.abc import Sequence
@@ -34,18 +35,18 @@ _BLOCKS: Final[Sequence[tuple[str, AddressKind]]] = (
     ("172.16.0.0/12", "private"),
     ("192.0.0.0/24", "reserved"),
     ("192.0.2.0/24", "documentation"),
-    # Relays of 6to4, which are deprecated.
+    # 6to4 relays, deprecated.
     ("192.88.99.0/24", "translated"),
     ("192.168.0.0/16", "private"),
     ("198.18.0.0/15", "benchmarking"),
     ("198.51.100.0/24", "documentation"),
     ("203.0.113.0/24", "documentation"),
     ("224.0.0.0/4", "multicast"),
-    # With the broadcast address.
+    # Includes the broadcast address.
     ("240.0.0.0/4", "reserved"),
     ("::/128", "unspecified"),
     ("::1/128", "loopback"),
-    # IPv4 addresses in IPv6: compatible, mapped, translated, NAT64, and NAT64 of a network's own.
+    # IPv4 addresses in IPv6: compatible, mapped, translated, NAT64, and local NAT64.
     ("::/96", "translated"),
     ("::ffff:0:0/96", "translated"),
     ("::ffff:0:0:0/96", "translated"),
@@ -61,24 +62,24 @@ _BLOCKS: Final[Sequence[tuple[str, AddressKind]]] = (
     ("3fff::/20", "documentation"),
     ("fc00::/7", "private"),
     ("fe80::/10", "link_local"),
-    # Site-local, which is deprecated.
+    # Site-local, deprecated.
     ("fec0::/10", "private"),
     ("ff00::/8", "multicast"),
 )
 BLOCKS: Final[Sequence[tuple[Network, AddressKind]]] = tuple((ip_network(block), kind) for block, kind in _BLOCKS)
-"""Blocks that are refused, and what each is for. Of several that have an address the first one counts."""
+"""Refused blocks and their purposes. If several contain an address, the first counts."""
 _ALLOCATED: Final = ip_network("2000::/3")
 
 
 class RefusedAddress(NamedTuple):
-    """An address that nothing is sent to, and what its block is for."""
+    """A refused address, and the purpose of its block."""
 
     address: str
     kind: AddressKind
 
 
 def address_kind(address: IpAddress) -> AddressKind | None:
-    """Return what the block of an address is for; None for a global address."""
+    """Return the purpose of an address's block, or None for a global address."""
     for block, kind in BLOCKS:
         if address.version == block.version and address in block:
             return kind
@@ -86,7 +87,7 @@ def address_kind(address: IpAddress) -> AddressKind | None:
 
 
 def refused_address(addresses: Sequence[str], allowed: Sequence[Network]) -> RefusedAddress | None:
-    """Return the first address that is neither global nor in a network that is allowed; None where there is none."""
+    """Return the first address that is neither global nor in an allowed network, or None."""
     for text in addresses:
         address = ip_address(text)
         if any(address.version == network.version and address in network for network in allowed):

@@ -1,4 +1,4 @@
-"""Makes one attempt to deliver a message, and says what became of it in a form that pages can put into sentences."""
+"""Makes one attempt to deliver a message, and returns its outcome in a form that pages can explain."""
 
 import errno
 import socket
@@ -20,9 +20,9 @@ from consumer.webhooks.retrying import retry_after_s
 from consumer.webhooks.signing import signed_headers
 
 ATTEMPT_S: Final = 10.0
-"""How long an attempt may take in all: looking the name up, connecting, TLS, sending and the answer."""
+"""How long an attempt may take in all: name look-up, connecting, TLS, sending and the answer."""
 GONE: Final = 410
-"""The status that says that a receiver wants nothing more."""
+"""The HTTP status of a receiver that wants no more messages."""
 _EXCERPT_CHARS_MAX: Final = 400
 _REDIRECTS: Final = range(300, 400)
 
@@ -31,7 +31,7 @@ Cause = Literal["status", "redirect", "url", "address", "name", "connection", "t
 
 
 class WebhookMessage(NamedTuple):
-    """A message. ``message_id`` is the same in every attempt, so that a receiver knows what it has already."""
+    """A message. ``message_id`` is the same in every attempt, so that receivers can detect duplicates."""
 
     message_id: str
     body: bytes
@@ -39,7 +39,7 @@ class WebhookMessage(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """What became of an attempt. ``status`` is that of HTTP; ``cause`` and ``detail`` say why it failed."""
+    """The outcome of an attempt. ``status`` is the HTTP status; ``cause`` and ``detail`` explain a failure."""
 
     result: Result
     status: int | None = None
@@ -49,40 +49,40 @@ class AttemptOutcome(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The cause and its detail as one text, "" where there is none; ``cause_of`` takes it apart."""
+        """The cause and its detail as one text, "" without a failure; ``cause_of`` splits it."""
         return f"{self.cause} {self.detail}".strip() if self.cause else ""
 
 
 class RefusedEndpoint(DupwatchError):  # noqa: N818  # named for the endpoint
-    """Nothing is sent to a URL: for a fault in it (``url``), or for one of its addresses and what that is for."""
+    """A URL is refused, for a fault in it (``url``) or for one of its addresses (``address``)."""
 
     def __init__(self, cause: Literal["url", "address"], detail: str) -> None:
-        super().__init__(f"nothing is sent there: {cause} {detail}")
+        super().__init__(f"the URL is refused: {cause} {detail}")
         self.cause: Literal["url", "address"] = cause
         self.detail = detail
 
 
 def cause_of(why: str) -> tuple[str, str]:
-    """Return the cause and the detail that ``AttemptOutcome.why`` has."""
+    """Return the cause and the detail in ``AttemptOutcome.why``."""
     cause, _, detail = why.partition(" ")
     return cause, detail
 
 
-def resolved(host: str, port: int) -> list[str]:
-    """Return the addresses of a name, each once. Raises ``OSError``."""
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return the distinct addresses of a name. Raises ``OSError``."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class Courier:
-    """Sends messages to endpoints whose addresses are global or in ``networks``; used by several threads at once."""
+    """A sender of messages to endpoints whose addresses are global or in ``networks``. Threads may share it."""
 
     def __init__(
         self,
         networks: Sequence[str] = (),
         *,
         allows_http: bool = False,
-        resolve: Callable[[str, int], Sequence[str]] = resolved,
+        resolve: Callable[[str, int], Sequence[str]] = resolve_host,
         attempt_s: float = ATTEMPT_S,
     ) -> None:
         self._networks = [ip_network(network) for network in networks]
@@ -94,21 +94,21 @@ class Courier:
         self._tls: ssl.SSLContext | None = None
 
     def check(self, url: str) -> None:
-        """Raise ``RefusedEndpoint`` where nothing would be sent to a URL. A name may have no address yet."""
+        """Raise ``RefusedEndpoint`` if a URL is refused. Its name need not have an address yet."""
         with suppress(OSError, DeadlinePassed):
-            self._checked(url, AttemptDeadline(self._attempt_s))
+            self._resolve_endpoint(url, AttemptDeadline(self._attempt_s))
 
     def send(self, url: str, message: WebhookMessage, at_s: float) -> AttemptOutcome:
-        """Make one attempt at this time, in seconds since 1970, and return what became of it."""
+        """Make one attempt, and return its outcome. ``at_s`` is the time in seconds since 1970."""
         deadline = AttemptDeadline(self._attempt_s)
         try:
-            endpoint, addresses = self._checked(url, deadline)
+            endpoint, addresses = self._resolve_endpoint(url, deadline)
         except RefusedEndpoint as error:
             return AttemptOutcome("refused_address", cause=error.cause, detail=error.detail)
         except (OSError, DeadlinePassed) as error:
             return _failure(error, "name")
         headers = signed_headers(message.message_id, int(at_s), message.body, message.secrets)
-        tls = self._context() if endpoint.is_tls else None
+        tls = self._tls_context() if endpoint.is_tls else None
         try:
             reply = exchange(endpoint, addresses, (headers, message.body), tls, deadline)
         except (OSError, DeadlinePassed, NoReply) as error:
@@ -116,7 +116,7 @@ class Courier:
         return _outcome(reply, at_s)
 
     def try_out(self, url: str, message: WebhookMessage, at_s: float) -> AttemptOutcome | None:
-        """Make one attempt while a person waits for it; None where another one is being made for somebody."""
+        """Make one attempt while a person waits. Return None if such an attempt is already running."""
         if not self._trying.acquire(blocking=False):
             return None
         try:
@@ -124,8 +124,8 @@ class Courier:
         finally:
             self._trying.release()
 
-    def _checked(self, url: str, deadline: AttemptDeadline) -> tuple[Endpoint, Sequence[str]]:
-        """Return where to send, and its addresses. They are looked up once: another look could give others.
+    def _resolve_endpoint(self, url: str, deadline: AttemptDeadline) -> tuple[Endpoint, Sequence[str]]:
+        """Return the endpoint of a URL, and its addresses. They are looked up once, so that checked ones are used.
 
         Raises ``RefusedEndpoint``, ``OSError`` and ``DeadlinePassed``.
         """
@@ -140,17 +140,17 @@ class Courier:
         return endpoint, addresses
 
     def _addresses(self, endpoint: Endpoint, deadline: AttemptDeadline) -> Sequence[str]:
-        """Look a name up. The system's resolver cannot be stopped, so a thread is left behind where it takes long."""
+        """Look up a name. The system's resolver cannot be stopped: if it is too slow, its thread is left behind."""
         call = Call(partial(self._resolve, endpoint.host, endpoint.port))
         if not call.ended(deadline.left_s()):
             raise DeadlinePassed
         try:
             return call.result()
         except UnicodeError as error:
-            raise OSError(errno.EINVAL, "it cannot be a name") from error
+            raise OSError(errno.EINVAL, "it is not a valid name") from error
 
-    def _context(self) -> ssl.SSLContext:
-        """Return the authorities of this system, which take a moment to read."""
+    def _tls_context(self) -> ssl.SSLContext:
+        """Return a context with the system's authorities, created once because reading them is slow."""
         with self._tls_made:
             if self._tls is None:
                 self._tls = ssl.create_default_context()
@@ -168,7 +168,7 @@ def _outcome(reply: WebhookReply, at_s: float) -> AttemptOutcome:
 
 
 def _failure(error: OSError | DeadlinePassed | NoReply, cause: Cause) -> AttemptOutcome:
-    """Return the outcome of an attempt that got no answer, for this cause unless the error says a closer one."""
+    """Return the outcome of an attempt without an answer. The error may have a more precise cause than ``cause``."""
     if isinstance(error, TimeoutError | DeadlinePassed):
         return AttemptOutcome("unreachable", cause="time")
     if isinstance(error, NoReply):

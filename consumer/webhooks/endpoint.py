@@ -1,4 +1,4 @@
-"""The URL of a webhook, taken apart. What is unusual in a URL is refused: programs read it differently."""
+"""Parses the URLs of webhooks. Unusual URLs are refused, because programs interpret them differently."""
 
 import re
 from typing import Final, Literal, NamedTuple
@@ -9,15 +9,15 @@ from consumer.model.errors import DupwatchError
 URL_CHARS_MAX: Final = 2_000
 UrlFault = Literal["form", "scheme", "person", "host", "port"]
 _CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
-"""What a URL may have: printable ASCII without quotes, spaces, backslashes and angle brackets."""
+"""The allowed characters: printable ASCII without quotes, spaces, backslashes and angle brackets."""
 _HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f]*:[0-9a-f:.]+")
-"""Names as DNS has them, in ASCII, and addresses."""
+"""ASCII names, as in DNS, and IP addresses."""
 _BRACKETS: Final = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 _PORTS: Final = {"https": 443, "http": 80}
 
 
 class UrlError(DupwatchError):
-    """A URL that no webhook can have. ``fault`` says what is wrong with it."""
+    """A URL that a webhook cannot have. ``fault`` says what is wrong with it."""
 
     def __init__(self, fault: UrlFault) -> None:
         super().__init__(f"the URL cannot be used: {fault}")
@@ -25,7 +25,7 @@ class UrlError(DupwatchError):
 
 
 class Endpoint(NamedTuple):
-    """Where to send: ``host`` without brackets, and ``target``, the path with its query."""
+    """The parts of a URL: ``host`` is without brackets, ``target`` is the path with the query."""
 
     is_tls: bool
     host: str
@@ -40,21 +40,21 @@ class Endpoint(NamedTuple):
 
 
 def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
-    """Return the parts of a URL. Raises ``UrlError``."""
+    """Parse a URL. Raises ``UrlError``."""
     if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url) or "#" in url:
         raise UrlError("form")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        # A bracket without its other half, or a port that is no number up to 65535.
+        # An unbalanced bracket, or a port that is not a number up to 65535.
         raise UrlError("port" if "[" not in url else "host") from None
     if parts.scheme != "https" and not (allows_http and parts.scheme == "http"):
         raise UrlError("scheme")
     if "@" in parts.netloc:
         raise UrlError("person")
     host = (parts.hostname or "").removesuffix(".")
-    # Python leaves out what stands before or after the brackets of an address.
+    # Python ignores text before or after the brackets of an address.
     is_torn = "[" in parts.netloc and not _BRACKETS.fullmatch(parts.netloc)
     if is_torn or not _HOST.fullmatch(host):
         raise UrlError("host")

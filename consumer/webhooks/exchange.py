@@ -1,7 +1,7 @@
-"""One request over HTTP to an address that is known already: no names are looked up, and nothing is followed.
+"""Sends one HTTP request to known addresses, without looking up names or following redirects.
 
-``h11`` writes and reads the protocol. The sockets are our own: clients that bring theirs look names up themselves, take
-proxies from the environment, and limit the time of each step instead of that of all of them.
+``h11`` implements the protocol, over our own sockets. Complete HTTP clients look up names themselves, read proxies from
+the environment, and limit the time of each step instead of the total.
 """
 
 import socket
@@ -16,29 +16,29 @@ from consumer.webhooks.deadline import AttemptDeadline, DeadlinePassed
 from consumer.webhooks.endpoint import Endpoint
 
 ANSWER_BYTES_MAX: Final = 4_096
-"""Bytes of an answer that are read, its head included."""
+"""Maximum bytes read of an answer, including its head."""
 _PIECE_BYTES: Final = 1_024
 
 
 class WebhookReply(NamedTuple):
-    """The answer of a receiver. ``body`` is its beginning; that of one which accepted is not read."""
+    """The answer of a receiver. ``body`` is its beginning; it is not read if the message was accepted."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: bytes) -> str:
-        """Return the value of a header, "" where it is not there."""
+        """Return the value of a header, "" if it is missing."""
         return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the receiver has the message."""
-        return 200 <= self.status < 300  # noqa: PLR2004  # of HTTP
+        """Whether the receiver has accepted the message."""
+        return 200 <= self.status < 300  # noqa: PLR2004  # HTTP statuses
 
 
 class NoReply(Exception):  # noqa: N818  # named for what is missing
-    """What came is no answer in HTTP, or ended before its head did."""
+    """The answer is not valid HTTP, or ended before its head was complete."""
 
 
 def exchange(
@@ -48,11 +48,12 @@ def exchange(
     tls: ssl.SSLContext | None,
     deadline: AttemptDeadline,
 ) -> WebhookReply:
-    """Send a message, its headers and its body, to the first of these addresses that takes a connection.
+    """Send a message (headers and body) to the first address that accepts a connection, and return the answer.
 
-    The name of the endpoint is what a certificate has to prove. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``.
+    With TLS, the certificate must be valid for the endpoint's name. Raises ``OSError``, ``NoReply`` and
+    ``DeadlinePassed``.
     """
-    with closing(_connected(addresses, endpoint.port, deadline)) as plain:
+    with closing(_connect(addresses, endpoint.port, deadline)) as plain:
         connection = plain
         if tls is not None:
             plain.settimeout(deadline.left_s())
@@ -60,7 +61,7 @@ def exchange(
         with closing(connection):
             protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=ANSWER_BYTES_MAX)
             try:
-                # A receiver may refuse a message before it has read all of it.
+                # A receiver may answer and close before it has read the whole message.
                 with suppress(BrokenPipeError, ConnectionResetError):
                     _send(connection, _request(protocol, endpoint, *message), deadline)
                 return _reply(_IncomingAnswer(connection, protocol, deadline))
@@ -68,8 +69,8 @@ def exchange(
                 raise NoReply(str(error)) from error
 
 
-def _connected(addresses: Sequence[str], port: int, deadline: AttemptDeadline) -> socket.socket:
-    """Return a connection. Each address but the last gets its share of the time, since one may swallow everything."""
+def _connect(addresses: Sequence[str], port: int, deadline: AttemptDeadline) -> socket.socket:
+    """Connect to the first address that answers. Each gets a share of the time left, since one may never answer."""
     for number, address in enumerate(addresses):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         opened = socket.socket(family, socket.SOCK_STREAM)
@@ -82,11 +83,11 @@ def _connected(addresses: Sequence[str], port: int, deadline: AttemptDeadline) -
                 continue
             raise
         return opened
-    raise OSError("the name has no address")
+    raise OSError("the name has no addresses")
 
 
 def _request(protocol: h11.Connection, endpoint: Endpoint, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
-    """Return a request as it is written."""
+    """Return the bytes of a request."""
     sent = [
         ("host", endpoint.host_header),
         ("user-agent", "dupwatch"),
@@ -116,7 +117,7 @@ class _IncomingAnswer:
         self._bytes_left = ANSWER_BYTES_MAX
 
     def event(self) -> object:
-        """Return the next event of the protocol. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``."""
+        """Return the next protocol event. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``."""
         while (event := self._protocol.next_event()) is h11.NEED_DATA:
             if not self._bytes_left:
                 raise NoReply(f"it has more than {ANSWER_BYTES_MAX} bytes")
@@ -128,7 +129,7 @@ class _IncomingAnswer:
 
 
 def _reply(incoming: _IncomingAnswer) -> WebhookReply:
-    """Return the answer, with what its body begins with unless it accepts."""
+    """Return the answer, with the beginning of its body unless it accepts the message."""
     event = incoming.event()
     while isinstance(event, h11.InformationalResponse):
         event = incoming.event()
@@ -144,6 +145,6 @@ def _beginning(incoming: _IncomingAnswer) -> bytes:
         while isinstance(event := incoming.event(), h11.Data):
             body += event.data
     except (OSError, DeadlinePassed, NoReply, h11.ProtocolError):
-        # The status is known, and the rest would not change it.
+        # The status is already known, so an incomplete body does not matter.
         return bytes(body)
     return bytes(body)

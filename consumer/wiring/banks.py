@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final
 
 from consumer.banks.bank import BankError, Banks, BanksUnreachable
-from consumer.banks.bank_log import BankLog, news
+from consumer.banks.bank_log import BankLog, new_entries
 from consumer.banks.busy_items import BusyItems, BusyLimit
 from consumer.banks.known_texts import PART_LETTERS_MIN, BanksLoaded, BanksUnreadable, KnownTexts
 from consumer.config.config import Config
@@ -56,7 +56,7 @@ class BankReader:
 
     def read(self) -> None:
         """Read what is new in the banks. Raises ``BankError`` for banks that cannot be read; then nothing changes."""
-        with news(self._banks) as found:
+        with new_entries(self._banks) as found:
             if found.is_whole:
                 before = len(self._known)
                 self._known.replace(found.entries)

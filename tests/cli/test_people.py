@@ -125,8 +125,8 @@ def test_looking_makes_no_database(place: Path, arguments: tuple[str, ...]) -> N
 @pytest.mark.parametrize(
     ("arguments", "given", "why"),
     [
-        (("add", "Ann"), b"", "there is somebody named Ann already"),
-        (("add", ""), b"", "a name has 1 to 200 characters"),
+        (("add", "Ann"), b"", "a person named Ann already exists"),
+        (("add", ""), b"", "a name must have 1 to 200 characters"),
         (("add", "a\x1b[31mb"), b"", "invisible characters"),
         (("add", "Cy", "--password-stdin"), b"short\n", "a password has 15 to 1000 characters, and this one has 5"),
         (("role", "Nobody", "admin"), b"", "there is nobody named 'Nobody'"),

@@ -339,7 +339,7 @@ def test_config_check_for_another_machine(dupwatch: Command) -> None:
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ("console.database=nonsense", "console.database = 'nonsense' is no address of a database"),
+        ("console.database=nonsense", "console.database = 'nonsense' is not the URL of a database"),
         ("console.password_file=/nowhere/password", "/nowhere/password"),
         ("sink.url=v.jsonl.gz", "cannot read a compressed file while it grows"),
     ],

@@ -29,11 +29,11 @@ from consumer.reviews import queue, sending
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.flag_events import IntakeCounts, add_events
 from consumer.reviews.floods import Flood, note_floods
-from consumer.reviews.kinds.side_entries import AddedEntries, add_sides
-from consumer.reviews.outbox.arrivals import tell_of_bank_matches, tell_of_flags
-from consumer.reviews.outbox.flood_events import tell_of_floods
-from consumer.reviews.outbox.story_events import tell_of_growth
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.kinds.side_entries import AddedEntries, add_side_entries
+from consumer.reviews.outbox.arrivals import write_bank_match_events, write_flag_events
+from consumer.reviews.outbox.flood_events import write_flood_events
+from consumer.reviews.outbox.story_events import write_growth_events
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import StandingOutcome, counts_in_force
 from consumer.reviews.word_index.waiting import waiting_count
@@ -250,15 +250,15 @@ class Intake(BatchIntake[Verdict]):
         def stored(connection: Connection) -> _IntakeOutcome:
             note(connection)
             added = add_events(connection, events)
-            sides = add_sides(connection, events) if takes_all else AddedEntries()
-            tell_of_flags(connection, added.new, now_ms)
+            sides = add_side_entries(connection, events) if takes_all else AddedEntries()
+            write_flag_events(connection, added.new, now_ms)
             # Before stories are looked at: what is wrong is no copy, begins none, and makes no flood.
             decided = self._parts.decide_new(connection, added.flag_ids)
-            tell_of_growth(connection, added.grown, now_ms)
-            prefer_again(connection, added.members, now_ms)
+            write_growth_events(connection, added.grown, now_ms)
+            refresh_preferred(connection, added.members, now_ms)
             begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
-            told = tell_of_floods(connection, now_ms) if added.stories else []
-            tell_of_bank_matches(connection, sides.matches, now_ms)
+            told = write_flood_events(connection, now_ms) if added.stories else []
+            write_bank_match_events(connection, sides.matches, now_ms)
             return _IntakeOutcome(added, sides, decided, len(begun), told)
 
         added, sides, decided, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))

@@ -11,7 +11,7 @@ from consumer.model.verdict import EndedBefore, Released, Verdict, decode_verdic
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
 from consumer.reviews.ranking.preferred import MemberChanges
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.standing.standing_decisions import StandingOutcome
 from storage.interface import Store
 from storage.records import StoredVersion
@@ -44,7 +44,7 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
         stories = set_sources(connection, rows)
         # First: what is wrong is no copy, and so is not preferred.
         decided = parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
-        prefer_again(connection, MemberChanges(stories=stories), parts.now_ms())
+        refresh_preferred(connection, MemberChanges(stories=stories), parts.now_ms())
         return decided
 
     parts.report_decided(parts.database.written(filled))

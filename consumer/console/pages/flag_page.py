@@ -175,7 +175,7 @@ def _still_open(
 ) -> DecisionNotice | None:
     """Return one's own decision about the flag that is shown, as long as it can be undone."""
     last = [said for said in history if said.decision is not None and said.undone_ms is None][-1:]
-    said = review_notice(asked, connection, last[0].said_id) if last else None
+    said = review_notice(asked, connection, last[0].entry_id) if last else None
     return said if said is not None and said.can_be_undone else None
 
 

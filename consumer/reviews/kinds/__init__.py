@@ -1,1 +1,1 @@
-"""The kinds of entries of the queue: what each of them means, and how those that are no flags come in."""
+"""The kinds of queue entries: their meaning, and the intake of all kinds except flags."""

@@ -1,4 +1,4 @@
-"""The items of banks that entries of the queue name."""
+"""The bank items that queue entries name."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -10,11 +10,14 @@ from consumer.reviews.portable import insert_or, is_storable, portions
 from consumer.reviews.tables import BANK_MENTIONS, FLAGS
 
 NAME_CHARS_MAX: Final = 64
-"""The longest name of a bank or an item; what is longer no bank has."""
+"""The longest possible name of a bank or an item."""
 
 
 class Mention(NamedTuple):
-    """An item that an article repeats, and how; ``similarity`` is from 0 to 1, of a part the share of the item."""
+    """An item that an article repeats, and in what form.
+
+    ``similarity`` is from 0 to 1; for a part, it is the share of the item.
+    """
 
     bank: str
     item: str
@@ -23,27 +26,29 @@ class Mention(NamedTuple):
 
 
 def denying_items(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
-    """Return the items that deny, by bank and item; names that no bank has are left out."""
+    """Return the mentioned items of deny banks, by bank and item. Invalid names are left out."""
     found: dict[tuple[str, str], Mention] = {}
-    for each in mentions:
-        if each.action == "deny" and _is_name(each.bank) and _is_name(each.item):
-            found.setdefault((each.bank, each.item), Mention(each.bank, each.item, each.form, each.similarity))
+    for mention in mentions:
+        if mention.action == "deny" and _is_name(mention.bank) and _is_name(mention.item):
+            found.setdefault(
+                (mention.bank, mention.item), Mention(mention.bank, mention.item, mention.form, mention.similarity)
+            )
     return found
 
 
 def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[tuple[int, str, str]]:
-    """Store items that flags name, by flag, and return the new ones: flag, bank and item."""
+    """Store the items that flags name, by flag, and return the new ones: flag, bank and item."""
     key = (BANK_MENTIONS.c.flag_id, BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
     statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
-    rows = [{"flag_id": flag_id, **each._asdict()} for flag_id, of_flag in mentions.items() for each in of_flag]
+    rows = [{"flag_id": flag_id, **mention._asdict()} for flag_id, of_flag in mentions.items() for mention in of_flag]
     new: set[tuple[int, str, str]] = set()
     for portion in portions(rows):
         new.update((flag_id, bank, item) for flag_id, bank, item in connection.execute(statement, portion))
     return new
 
 
-def measure(connection: Connection, flag_ids: Collection[int]) -> None:
-    """Let flags be as similar as the most similar item that they name."""
+def update_similarities(connection: Connection, flag_ids: Collection[int]) -> None:
+    """Set the similarity of flags to that of the most similar item that they name."""
     of_flag = BANK_MENTIONS.c.flag_id == FLAGS.c.flag_id
     most = select(func.max(BANK_MENTIONS.c.similarity)).where(of_flag).scalar_subquery()
     for portion in portions(flag_ids):
@@ -51,7 +56,7 @@ def measure(connection: Connection, flag_ids: Collection[int]) -> None:
 
 
 def mentions_of(connection: Connection, flag_ids: Collection[int]) -> dict[int, list[Mention]]:
-    """Return the items that flags name, the most similar first; flags that name none are left out."""
+    """Return the items that flags name, the most similar first. Flags that name none are left out."""
     found: dict[int, list[Mention]] = {}
     order = (BANK_MENTIONS.c.similarity.desc(), BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
     for portion in portions(flag_ids):

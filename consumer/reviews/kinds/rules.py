@@ -1,4 +1,4 @@
-"""The kinds of entries of the queue, and what a decision about each of them means."""
+"""The kinds of queue entries, and the meaning of a decision about each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Final, Literal
 
 Kind = Literal["flag", "near_miss", "ended_before", "bank_match"]
 MeasuredKind = Literal["flag", "near_miss"]
-"""The kinds whose decisions say something about thresholds: ``KindRule.is_measured``."""
+"""The kinds whose decisions are evidence about thresholds: ``KindRule.is_measured``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRule:
-    """What an entry of a kind is about, and what follows from a decision.
+    """The properties of one kind of entry.
 
-    ``is_copy``: it counts as a copy of its story, and in floods. ``releases``: *wrong* releases the version.
-    ``is_measured``: decisions count in the threshold report and in estimates, and are exported. ``has_original``: it
-    names another article; otherwise it names items of banks, and its original is the article itself.
+    ``is_copy``: it counts as a copy of its story, and in floods. ``releases``: the decision *wrong* releases the
+    version. ``is_measured``: decisions count in the threshold report and in estimates, and are exported.
+    ``has_original``: it names another article; otherwise it names items of banks, and the article is its own original.
     """
 
     is_copy: bool = False
@@ -27,13 +27,13 @@ class KindRule:
 
 RULES: Final[Mapping[Kind, KindRule]] = MappingProxyType(
     {
-        # A version that is not kept, because it repeats an earlier one.
+        # A version that is not kept because it repeats an earlier one.
         "flag": KindRule(is_copy=True, releases=True, is_measured=True),
         # A sampled pair just under the threshold.
         "near_miss": KindRule(is_measured=True),
-        # A kept version that repeats one which had been retracted or replaced before: no threshold let it pass.
+        # A kept version that repeats an article retracted or replaced earlier; no threshold was involved.
         "ended_before": KindRule(),
-        # A version, kept or not, that repeats items of banks that deny.
+        # A version, kept or not, that repeats items of deny banks.
         "bank_match": KindRule(has_original=False),
     }
 )

@@ -1,6 +1,6 @@
-"""Takes in entries of the queue that are no flags: near misses, repeats of ended articles, and bank matches.
+"""Stores queue entries other than flags: near misses, repeats of ended articles, and bank matches.
 
-As with flags, what is stored does not depend on the order of events, or on how often they come.
+As with flags, the result does not depend on the order of events or on how often they come.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from consumer.model.bank_match import BankMatchEvent, match_of
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import EndedBefore, Verdict
 from consumer.reviews.decisions import reopen
-from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denying_items, measure
+from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denying_items, update_similarities
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import ArticleVersion, StoredFlag, known_flags
 from consumer.reviews.new_flags import NewFlag, insert_new
-from consumer.reviews.portable import Lock, is_storable_id, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock, is_storable_id
 from consumer.text.timestamps import since_1970_ms
 
 LEAST: Final = -1.0
-"""The certainty of a pair that was not verified, and of which no distance is known."""
+"""The certainty of a pair that was not verified and has no known distance."""
 
 
 def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
@@ -30,33 +30,33 @@ def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
 
 
 def add_ended_before(connection: Connection, verdicts: Sequence[Verdict]) -> int:
-    """Store repeats of ended articles, and return how many are new; other verdicts are passed over."""
+    """Store repeats of ended articles, and return how many are new. Other verdicts are ignored."""
     return _add(connection, "ended_before", [row for row in map(_ended_before, verdicts) if row is not None])
 
 
 class NewMatch(NamedTuple):
-    """A bank match that names an item for the first time for its version, and the story of the entry."""
+    """A bank match that names a new item for its version, and the story of the entry."""
 
     event: BankMatchEvent
     story_id: int
 
 
 class AddedMatches(NamedTuple):
-    """How many entries are new, and the events that said something new."""
+    """The number of new entries, and the events that named new items."""
 
     entries: int
     new: list[NewMatch]
 
 
 def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> int:
-    """Store bank matches as ``bank_matches_added`` does, and return how many entries are new."""
-    return bank_matches_added(connection, events).entries
+    """Store bank matches, and return how many entries are new."""
+    return store_bank_matches(connection, events).entries
 
 
-def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent]) -> AddedMatches:
-    """Store bank matches, one entry for each version with all its items, and return what is new.
+def store_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> AddedMatches:
+    """Store bank matches, one entry per version with all its items, and return what is new.
 
-    An item that is added to a version that somebody has decided about opens it again: nobody has looked at that item.
+    A new item reopens a version that somebody has decided, because nobody has looked at that item.
     """
     rows: dict[ArticleVersion, NewFlag] = {}
     mentions: dict[ArticleVersion, dict[tuple[str, str], Mention]] = {}
@@ -67,12 +67,12 @@ def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent])
             mentions[copy] = items | mentions.get(copy, {})
     if not rows:
         return AddedMatches(0, [])
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     inserted = insert_new(connection, list(rows.values()), "bank_match").flag_ids
     known = known_flags(connection, list(rows), "bank_match")
     new = add_mentions(connection, {known[copy].flag_id: items.values() for copy, items in mentions.items()})
     grown = {flag_id for flag_id, _, _ in new}
-    measure(connection, grown)
+    update_similarities(connection, grown)
     reopen(connection, list(grown - set(inserted.values())))
     return AddedMatches(len(inserted), _new_matches(events, known, new))
 
@@ -80,22 +80,22 @@ def bank_matches_added(connection: Connection, events: Sequence[BankMatchEvent])
 def _new_matches(
     events: Sequence[BankMatchEvent], known: Mapping[ArticleVersion, StoredFlag], new: set[tuple[int, str, str]]
 ) -> list[NewMatch]:
-    """Return the events that name new mentions; of several that name the same one, the first."""
-    left, found = set(new), []
+    """Return the events with new mentions; if several name the same one, the first of them."""
+    unclaimed, found = set(new), []
     for event in events:
         entry = known.get((event.id, event.version))
-        named = set() if entry is None else {(entry.flag_id, *item) for item in denying_items(event.banks)} & left
+        named = set() if entry is None else {(entry.flag_id, *item) for item in denying_items(event.banks)} & unclaimed
         if entry is not None and named:
             found.append(NewMatch(event, entry.story_id))
-            left -= named
+            unclaimed -= named
     return found
 
 
 class AddedEntries(NamedTuple):
-    """What became of verdicts: new entries of each kind, and those that were known.
+    """The entries stored from verdicts: new ones of each kind, and known ones.
 
-    ``verdicts`` counts the verdicts that say something of that and are neither flags nor releases. ``matches`` are the
-    bank matches that say something new.
+    ``verdicts`` counts the verdicts that have such entries and are neither flags nor releases. ``matches`` are the bank
+    matches with new items.
     """
 
     ended_before: int = 0
@@ -105,12 +105,12 @@ class AddedEntries(NamedTuple):
     matches: tuple[NewMatch, ...] = ()
 
 
-def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> AddedEntries:
-    """Store all that verdicts say besides flags and releases: of a file or a store nothing else says it."""
+def add_side_entries(connection: Connection, verdicts: Sequence[Verdict]) -> AddedEntries:
+    """Store the entries in verdicts other than flags and releases. Files and stores have no other source for them."""
     found = [(verdict, _ended_before(verdict), match_of(verdict)) for verdict in verdicts]
     ended = [row for _, row, _ in found if row is not None]
     matches = [match for _, _, match in found if match is not None]
-    new_ended, added = _add(connection, "ended_before", ended), bank_matches_added(connection, matches)
+    new_ended, added = _add(connection, "ended_before", ended), store_bank_matches(connection, matches)
     unique = sum(
         (row is not None or match is not None) and verdict.outcome == "unique" and not verdict.released
         for verdict, row, match in found
@@ -122,8 +122,8 @@ def add_sides(connection: Connection, verdicts: Sequence[Verdict]) -> AddedEntri
 def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
     if not rows:
         return 0
-    one_at_a_time(connection, Lock.FLAGS)
-    # Of several events about one version the first one counts.
+    acquire_lock(connection, Lock.FLAGS)
+    # If several events are about one version, the first counts.
     first = {row.copy: row for row in reversed(rows)}
     return len(insert_new(connection, list(reversed(first.values())), kind).flag_ids)
 
@@ -147,9 +147,9 @@ def _near_miss(pair: NearMiss) -> NewFlag:
 
 
 def _ended_before(verdict: Verdict) -> NewFlag | None:
-    """Return a repeat of an ended article as its verdict says.
+    """Return the repeat of an ended article that a verdict reports.
 
-    None where the verdict says nothing of that, or names what no store can hold.
+    None if it reports none, or names an id that cannot be stored.
     """
     ended = verdict.ended_before
     if not isinstance(ended, EndedBefore) or verdict.version is None:
@@ -182,7 +182,7 @@ def _entry(
     *,
     truncated: bool,
 ) -> NewFlag:
-    """Return an entry whose event names no sources and no distance; ``times``: of arrival and of the verdict."""
+    """Return an entry without sources and distance. ``times`` are those of arrival and of the verdict."""
     return NewFlag(
         kind=kind,
         copy=copy,

@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations on the connection that ``consumer.reviews.database`` passes on, in its transaction."""
+"""The script that Alembic runs: migrations in the transaction of a connection from ``consumer.reviews.database``."""
 
 from alembic import context
 
@@ -7,7 +7,7 @@ from consumer.reviews.tables import METADATA
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=METADATA,
-    # All of them or none, on SQLite as well.
+    # All migrations or none, on SQLite too.
     transactional_ddl=True,
     render_as_batch=True,
 )

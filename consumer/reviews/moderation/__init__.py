@@ -1,1 +1,1 @@
-"""Helps people decide: reasons to choose from, and a flag for each person that nobody else has."""
+"""Support for moderators: reasons to choose from, and a next flag that nobody else has open."""

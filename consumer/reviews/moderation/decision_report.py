@@ -1,7 +1,7 @@
-"""Counts decisions about flags, and what became of them: for reports that a newsroom publishes.
+"""Counts decisions about flags and their outcomes, for reports that a newsroom publishes.
 
-No person and no note is in them. Only flags count: decisions about other entries of the queue change no feed. All days
-are those of UTC: of a decision the day on which it was made, of a flag the day on which its article arrived.
+Reports contain neither people nor notes. Only flags count: decisions about other queue entries change no feed. Days are
+in UTC: for a decision the day it was made, for a flag the day its article arrived.
 """
 
 from collections import Counter, defaultdict
@@ -22,14 +22,14 @@ Grouping = Literal["day", "source", "reason"]
 CountedEvent = Literal["flagged", "right", "wrong", "skip"]
 DeciderKind = Literal["person", "standing"]
 DecisionOutcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
-"""What became of a decision: it was undone; or the release that *wrong* asks for was sent, or came from elsewhere, or
-was refused, or waits."""
+"""The outcome of a decision: it was undone, or the release after *wrong* was sent, came from elsewhere, was refused, or
+is waiting."""
 RefusalCause = Literal["left_store", "no_flag", "other"]
-"""Why a release was refused: the store no longer has the version; the version is no flag; something else."""
+"""Why a release was refused: the store no longer has the version, the version is not a flag, or another reason."""
 
 
 class DaySpan(NamedTuple):
-    """Whole days, as milliseconds since 1970; the end is not included."""
+    """Whole days, as milliseconds since 1970, excluding the end."""
 
     from_ms: int
     to_ms: int
@@ -37,9 +37,9 @@ class DaySpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """So many flags of a source to which the same happened on one day. ``source`` is None where it is not known yet.
+    """The number of flags of a source with the same event on one day. ``source`` is None until it is known.
 
-    What has no meaning for ``event`` is None.
+    Fields that do not apply to ``event`` are None.
     """
 
     event: CountedEvent
@@ -53,9 +53,9 @@ class ReportLine:
 
 @dataclass(frozen=True, slots=True)
 class DecisionTally:
-    """Flags of a group, and the decisions about them that stand; ``undone`` counts those that do not.
+    """The flags of a group, and the decisions about them in force; ``undone`` counts the others.
 
-    ``by_standing`` counts those that a standing decision made. The last four say what became of ``wrong``.
+    ``by_standing`` counts those made by standing decisions. The last four are the outcomes of ``wrong``.
     """
 
     flagged: int = 0
@@ -71,9 +71,9 @@ class DecisionTally:
 
 
 class DecisionReport(NamedTuple):
-    """The counts of each group, by the beginning of a day, the name of a source or a reason; and of all together.
+    """The counts of each group, by the start of a day, the name of a source or a reason; and their total.
 
-    ``refusals`` says how often releases were refused for which cause.
+    ``refusals`` counts refused releases by cause.
     """
 
     groups: Mapping[int | str | None, DecisionTally]
@@ -82,7 +82,7 @@ class DecisionReport(NamedTuple):
 
 
 def report(connection: Connection, span: DaySpan, grouping: Grouping) -> DecisionReport:
-    """Count the flags and the decisions of some days, grouped."""
+    """Return the grouped counts of flags and decisions in a span of days."""
     groups: defaultdict[int | str | None, Counter[str]] = defaultdict(Counter)
     refusals: Counter[RefusalCause] = Counter()
     for key, flags in _flagged(connection, span, grouping):
@@ -93,7 +93,7 @@ def report(connection: Connection, span: DaySpan, grouping: Grouping) -> Decisio
     rows = connection.execute(select(*columns, func.count()).group_by(*columns)).all()
     names = _names(connection, grouping, {row[0] for row in rows})
     for key, event, by, outcome, why, flags in rows:
-        groups[names.get(key, key)] += Counter(dict.fromkeys(_counted_as(event, by, outcome), flags))
+        groups[names.get(key, key)] += Counter(dict.fromkeys(_tally_fields(event, by, outcome), flags))
         if why is not None:
             refusals[why] += flags
     total: Counter[str] = sum(groups.values(), Counter())
@@ -102,8 +102,8 @@ def report(connection: Connection, span: DaySpan, grouping: Grouping) -> Decisio
     )
 
 
-def _counted_as(event: CountedEvent, by: DeciderKind, outcome: DecisionOutcome | None) -> Iterator[str]:
-    """Yield the counts of a group to which a decision belongs."""
+def _tally_fields(event: CountedEvent, by: DeciderKind, outcome: DecisionOutcome | None) -> Iterator[str]:
+    """Yield the fields of ``DecisionTally`` that a decision adds to."""
     if outcome != "undone":
         yield event
         if by == "standing":
@@ -113,7 +113,7 @@ def _counted_as(event: CountedEvent, by: DeciderKind, outcome: DecisionOutcome |
 
 
 def lines_of_day(connection: Connection, from_ms: int) -> list[ReportLine]:
-    """Return the counts of one day, in order: flags first, and then decisions, each by source."""
+    """Return the counts of one day: flags first, then decisions, each ordered by source."""
     span = DaySpan(from_ms, from_ms + MS_PER_DAY)
     flagged = select(FLAGS.c.source_id, func.count()).where(*_arrived(span.from_ms, span.to_ms))
     raised = connection.execute(flagged.group_by(FLAGS.c.source_id)).all()
@@ -140,9 +140,9 @@ def _order(line: ReportLine) -> tuple[Any, ...]:
 
 
 def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
-    """Return how many flags each group has: none by reason, since flags have none.
+    """Return the number of flags in each group. Flags have no reason, so that grouping yields none.
 
-    Entries of an index are counted for each day or source: to group a million of them takes many times as long.
+    Index entries are counted per day or source, which is many times faster than grouping a million flags.
     """
     if grouping == "reason":
         return []
@@ -162,13 +162,13 @@ def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Itera
 
 
 def _arrived(from_ms: int | ColumnElement[int], to_ms: int | ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
-    # With all states the index begins with what is asked for.
+    # Naming all states lets the query use the index, in which the state comes first.
     of_flags = (FLAGS.c.state.in_(STATES), FLAGS.c.kind.in_(RELEASED))
     return (*of_flags, FLAGS.c.arrived_ms >= from_ms, FLAGS.c.arrived_ms < to_ms)
 
 
 def _decided(span: DaySpan) -> Subquery:
-    """Return the query for the decisions of some days, with what became of each."""
+    """Return the query for the decisions in a span of days, with their outcomes."""
     is_refused = REVIEWS.c.refused.is_not(None)
     outcome = case(
         (REVIEWS.c.undone_ms.is_not(None), "undone"),
@@ -210,7 +210,7 @@ def _key(decided: Subquery, grouping: Grouping) -> ColumnElement[int | None]:
 
 
 def _names(connection: Connection, grouping: Grouping, numbers: set[int | None]) -> dict[int, str]:
-    """Return the names of sources or reasons by their numbers; none for days."""
+    """Return the names of sources or reasons by number; none for days."""
     if grouping == "day":
         return {}
     known = sorted(number for number in numbers if number is not None)

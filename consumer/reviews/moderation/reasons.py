@@ -1,6 +1,6 @@
-"""Reasons for *wrong*, which people choose from a short list that admins keep.
+"""Reasons for *wrong*, chosen from a short list that admins maintain.
 
-A new list is empty: reasons are plain text in one language, and each newsroom has its own.
+The list starts empty: reasons are plain text in one language, and each newsroom has its own.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from typing import Final
 from sqlalchemy import Connection, func, insert, select, update
 
 from consumer.model.errors import DupwatchError
-from consumer.reviews.portable import Lock, is_storable, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock, is_storable
 from consumer.reviews.tables import REASONS
 from consumer.text.names import name_key
 
 REASONS_MAX: Final = 20
-"""Reasons to choose from; a longer list takes longer to read than a note takes to write."""
+"""Reasons to choose from. Reading a longer list takes longer than writing a note."""
 RETIRED_MAX: Final = 200
-"""Retired reasons, which are kept since decisions name them."""
+"""Retired reasons, kept because decisions name them."""
 REASON_CHARS_MAX: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewReason:
-    """A reason. A retired one can no longer be chosen, and stays with the decisions that name it."""
+    """A reason. A retired one can no longer be chosen, but stays with the decisions that name it."""
 
     reason_id: int
     name: str
@@ -31,15 +31,15 @@ class ReviewReason:
 
 
 class ReasonError(DupwatchError):
-    """A reason cannot be added or changed as asked. The message says why."""
+    """A reason cannot be added or changed. The message says why."""
 
 
 class ReasonTaken(ReasonError):  # noqa: N818  # named for the reason
-    """There is a reason of this name already, perhaps a retired one, or in another case."""
+    """Another reason has this name, perhaps a retired one, or in another case."""
 
 
 class ReasonsFull(ReasonError):  # noqa: N818  # named for the list
-    """There are as many reasons as there may be."""
+    """The list of reasons is full."""
 
 
 class ReasonRetired(ReasonError):  # noqa: N818  # named for the reason
@@ -47,11 +47,11 @@ class ReasonRetired(ReasonError):  # noqa: N818  # named for the reason
 
 
 class ReasonMissing(ReasonError):  # noqa: N818  # named for the reason
-    """There is no reason of this number."""
+    """No reason has this number."""
 
 
 def reasons(connection: Connection) -> list[ReviewReason]:
-    """Return all reasons, in the order in which they are offered; retired ones come last."""
+    """Return all reasons in the order of the list, retired ones last."""
     order = (REASONS.c.retired_ms.is_not(None), REASONS.c.place, REASONS.c.reason_id)
     query = select(REASONS.c.reason_id, REASONS.c.name, REASONS.c.retired_ms.is_not(None)).order_by(*order)
     return [
@@ -65,7 +65,7 @@ def choices(connection: Connection) -> list[ReviewReason]:
 
 
 def reason_numbered(connection: Connection, reason_id: int) -> ReviewReason:
-    """Return a reason, also a retired one. Raises ``ReasonMissing``."""
+    """Return a reason, retired or not. Raises ``ReasonMissing``."""
     for reason in reasons(connection):
         if reason.reason_id == reason_id:
             return reason
@@ -81,13 +81,13 @@ def choice_numbered(connection: Connection, reason_id: int) -> ReviewReason:
 
 
 def with_note(reason: str | None, note: str) -> str:
-    """Return a reason and a note as one text; each may be missing."""
+    """Return a reason and a note as one text. Either may be missing."""
     return ": ".join(text for text in (reason, note) if text)
 
 
 def add_reason(connection: Connection, name: str) -> ReviewReason:
     """Add a reason at the end of the list. Raises ``ReasonTaken`` and ``ReasonsFull``."""
-    one_at_a_time(connection, Lock.REASONS)
+    acquire_lock(connection, Lock.REASONS)
     known = reasons(connection)
     _check_name(known, name)
     _check_room(known, is_retired=False)
@@ -97,15 +97,15 @@ def add_reason(connection: Connection, name: str) -> ReviewReason:
 
 
 def rename_reason(connection: Connection, reason_id: int, name: str) -> None:
-    """Give a reason another name, which decisions that name it show too. Raises ``ReasonError``."""
-    one_at_a_time(connection, Lock.REASONS)
+    """Rename a reason, also in decisions that name it. Raises ``ReasonError``."""
+    acquire_lock(connection, Lock.REASONS)
     _check_name([reason for reason in reasons(connection) if reason.reason_id != reason_id], name)
     _change(connection, reason_id, name=name)
 
 
 def retire_reason(connection: Connection, reason_id: int, now_ms: int) -> None:
-    """Take a reason from the list. Raises ``ReasonMissing``, and ``ReasonsFull`` for one retired reason too many."""
-    one_at_a_time(connection, Lock.REASONS)
+    """Retire a reason. Raises ``ReasonMissing``, and ``ReasonsFull`` if there are too many retired reasons."""
+    acquire_lock(connection, Lock.REASONS)
     if not reason_numbered(connection, reason_id).is_retired:
         _check_room(reasons(connection), is_retired=True)
         _change(connection, reason_id, retired_ms=now_ms)
@@ -113,15 +113,15 @@ def retire_reason(connection: Connection, reason_id: int, now_ms: int) -> None:
 
 def restore_reason(connection: Connection, reason_id: int) -> None:
     """Put a retired reason back at the end of the list. Raises ``ReasonMissing`` and ``ReasonsFull``."""
-    one_at_a_time(connection, Lock.REASONS)
+    acquire_lock(connection, Lock.REASONS)
     if reason_numbered(connection, reason_id).is_retired:
         _check_room(reasons(connection), is_retired=False)
         _change(connection, reason_id, retired_ms=None, place=_last_place(connection) + 1)
 
 
 def move_reason(connection: Connection, reason_id: int, step: int) -> None:
-    """Move a reason by one place, up for -1 and down for 1, unless it is at the end. Raises ``ReasonMissing``."""
-    one_at_a_time(connection, Lock.REASONS)
+    """Move a reason one place up (-1) or down (1), unless it is at the end. Raises ``ReasonMissing``."""
+    acquire_lock(connection, Lock.REASONS)
     reason_numbered(connection, reason_id)
     order = [reason.reason_id for reason in choices(connection)]
     if reason_id not in order:
@@ -134,14 +134,14 @@ def move_reason(connection: Connection, reason_id: int, step: int) -> None:
 
 def _check_name(others: Sequence[ReviewReason], name: str) -> None:
     if not name or len(name) > REASON_CHARS_MAX or not is_storable(name):
-        raise ReasonError(f"a reason has 1 to {REASON_CHARS_MAX} characters")
+        raise ReasonError(f"a reason must have 1 to {REASON_CHARS_MAX} characters")
     if any(name_key(reason.name) == name_key(name) for reason in others):
-        raise ReasonTaken(f"there is a reason named {name} already; choose another name")
+        raise ReasonTaken(f"a reason named {name} already exists; choose another name")
 
 
 def _check_room(known: Sequence[ReviewReason], *, is_retired: bool) -> None:
     if sum(reason.is_retired == is_retired for reason in known) >= (RETIRED_MAX if is_retired else REASONS_MAX):
-        raise ReasonsFull("there are as many reasons as there may be")
+        raise ReasonsFull("the list of reasons is full")
 
 
 def _last_place(connection: Connection) -> int:

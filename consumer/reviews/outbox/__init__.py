@@ -1,1 +1,1 @@
-"""Events for other systems, in the order in which they happened, until everybody has them."""
+"""Events for other systems, kept in order until all receivers have them."""

@@ -1,4 +1,4 @@
-"""Writes events of decisions into the outbox, and of stories of which nothing is left to decide."""
+"""Writes events of decisions and of fully decided stories into the outbox."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from sqlalchemy import Connection, Row, select
 
 from consumer.model.decision import DecisionEvent, encode_decision
 from consumer.reviews.outbox.events import NewEvent, append, is_wanted
-from consumer.reviews.outbox.story_events import StoryChange, tell_of_stories
+from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STORIES
 from consumer.text.timestamps import rfc3339
 
 
-def tell_of_reviews(connection: Connection, review_ids: Sequence[int], now_ms: int) -> None:
-    """Write an event for each of these decisions, as it is now: made, or undone. Only webhooks get them.
+def write_decision_events(connection: Connection, review_ids: Sequence[int], now_ms: int) -> None:
+    """Write an event for each of these decisions in its current state, made or undone. Only webhooks get them.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
     if not review_ids or not is_wanted(connection, "decision"):
         return
@@ -47,10 +47,10 @@ def tell_of_reviews(connection: Connection, review_ids: Sequence[int], now_ms: i
         append(connection, [_event(row) for row in rows], now_ms)
 
 
-def tell_of_decided(connection: Connection, story_ids: Collection[int], person_id: int, now_ms: int) -> None:
-    """Write an event for each of these stories that has nothing left to decide, since a person decided the last of it.
+def write_decided_events(connection: Connection, story_ids: Collection[int], person_id: int, now_ms: int) -> None:
+    """Write an event for each of these stories that is now fully decided. ``person_id`` made the last decision.
 
-    ``story_ids`` have fewer open copies than before. Whoever calls this holds ``Lock.FLAGS``.
+    All these stories have fewer open copies than before. The caller must hold ``Lock.FLAGS``.
     """
     decided: list[int] = []
     for portion in portions(sorted(story_ids)):
@@ -58,7 +58,7 @@ def tell_of_decided(connection: Connection, story_ids: Collection[int], person_i
         decided += connection.execute(closed.order_by(STORIES.c.story_id)).scalars()
     if decided:
         person = connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.person_id == person_id)).scalar_one()
-        tell_of_stories(connection, [StoryChange(story_id, "decided", person) for story_id in decided], now_ms)
+        write_story_events(connection, [StoryChange(story_id, "decided", person) for story_id in decided], now_ms)
 
 
 def _event(row: Row[Any]) -> NewEvent:

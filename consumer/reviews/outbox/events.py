@@ -1,4 +1,4 @@
-"""Puts events into the outbox: for the sink, and for each webhook that wants their kind and source."""
+"""Puts events into the outbox: for the sink, and for each webhook that subscribes to their kind and source."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 
 EventKind = Literal["flag", "bank_match", "story", "flood", "decision"]
 FOR_SINK: Final[frozenset[EventKind]] = frozenset({"story", "flood"})
-"""Kinds that the console itself sends to the sink. The others come from there, or stay in the console."""
+"""Kinds that the console sends to the sink. The others come from there, or go only to webhooks."""
 
 
 class NewEvent(NamedTuple):
-    """An event that has happened. ``payload`` makes its JSON, given its number; ``sources`` are those it is about."""
+    """A new event. ``payload`` returns its JSON, given its number. ``sources`` are the sources it is about."""
 
     kind: EventKind
     story_id: int | None
@@ -24,19 +24,19 @@ class NewEvent(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """A webhook, and the events that it gets. Without ``sources`` it gets those of all."""
+    """A webhook, and the kinds and sources of its events. No ``sources`` means all."""
 
     webhook_id: int
     kinds: frozenset[EventKind]
     sources: frozenset[str]
 
     def takes(self, event: NewEvent) -> bool:
-        """Return whether it gets an event."""
+        """Return whether the webhook gets an event."""
         return event.kind in self.kinds and (not self.sources or not self.sources.isdisjoint(event.sources))
 
 
 def subscriptions(connection: Connection) -> list[Subscription]:
-    """Return the webhooks. One that is off still collects events."""
+    """Return the subscriptions of all webhooks. A webhook that is off still collects events."""
     rows = connection.execute(select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.kinds, WEBHOOKS.c.sources))
     return [
         Subscription(webhook_id, frozenset(json.loads(kinds)), frozenset(json.loads(sources)))
@@ -45,18 +45,21 @@ def subscriptions(connection: Connection) -> list[Subscription]:
 
 
 def is_wanted(connection: Connection, kind: EventKind) -> bool:
-    """Return whether anybody gets events of a kind. What only webhooks get need not be made where none wants it."""
-    return kind in FOR_SINK or any(kind in each.kinds for each in subscriptions(connection))
+    """Return whether the sink or a webhook gets events of a kind."""
+    return kind in FOR_SINK or any(kind in subscription.kinds for subscription in subscriptions(connection))
 
 
 def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> None:
-    """Write the events that somebody gets. Whoever calls this holds ``Lock.FLAGS``, so that their order is known."""
+    """Write the events that have receivers. The caller must hold ``Lock.FLAGS``, which determines their order."""
     subscribed = subscriptions(connection) if events else []
-    receivers = ((event, [each.webhook_id for each in subscribed if each.takes(event)]) for event in events)
+    receivers = (
+        (event, [subscription.webhook_id for subscription in subscribed if subscription.takes(event)])
+        for event in events
+    )
     wanted = [(event, to) for event, to in receivers if to or event.kind in FOR_SINK]
     if not wanted:
         return
-    # The latest row is never deleted, so no number comes twice.
+    # The latest row is never deleted, so no number is used twice.
     latest = connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
     numbered = list(enumerate(wanted, start=latest + 1))
     rows: list[dict[str, object]] = [
@@ -78,7 +81,7 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
     _insert(connection, OUTBOX, rows)
     _insert(connection, DELIVERIES, deliveries)
     _hold_back(connection, latest)
-    # It was kept for its number alone, if it was sent.
+    # If it was already sent, it was kept only for its number.
     forget(connection, [latest])
 
 
@@ -88,18 +91,20 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, ob
 
 
 def _hold_back(connection: Connection, latest: int) -> None:
-    """Make deliveries of events later than ``latest`` wait where an earlier event of their story does."""
-    earlier, own = DELIVERIES.alias("earlier").c, DELIVERIES.c
+    """Make deliveries of events after ``latest`` wait if an earlier event of the same story waits."""
+    earlier, delivery = DELIVERIES.alias("earlier").c, DELIVERIES.c
     has_earlier = exists().where(
-        earlier.webhook_id == own.webhook_id, earlier.story_id == own.story_id, earlier.event_id < own.event_id
+        earlier.webhook_id == delivery.webhook_id,
+        earlier.story_id == delivery.story_id,
+        earlier.event_id < delivery.event_id,
     )
-    connection.execute(update(DELIVERIES).where(own.event_id > latest, has_earlier).values(due_ms=None))
+    connection.execute(update(DELIVERIES).where(delivery.event_id > latest, has_earlier).values(due_ms=None))
 
 
 def forget(connection: Connection, event_ids: Iterable[int]) -> None:
-    """Delete those of these events that nobody is still to get. The latest row stays: its number counts.
+    """Delete those of these events that have no receivers left, except the latest event.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
     for portion in portions(event_ids):
         connection.execute(delete(OUTBOX).where(OUTBOX.c.event_id.in_(portion), ~OUTBOX.c.is_for_sink, *DELETABLE))
@@ -112,4 +117,4 @@ def _deletable() -> tuple[ColumnElement[bool], ...]:
 
 
 DELETABLE: Final = _deletable()
-"""No webhook is still to get an event, and it is not the latest one."""
+"""The conditions for events that no webhook waits for, except the latest event."""

@@ -8,26 +8,26 @@ from consumer.model.flood import FloodEvent, encode_flood
 from consumer.reviews import floods, stories
 from consumer.reviews.floods import Flood
 from consumer.reviews.outbox.events import NewEvent, append
-from consumer.reviews.outbox.story_events import StoryChange, tell_of_stories
+from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
 
 FRESH_S: Final = 3_600.0
-"""A flood that ended longer ago is not told of: the console reads its flags again, or was away."""
+"""Floods that ended longer ago get no event: the console is reading old flags again, or was down."""
 FLOODS_MAX: Final = 100
 
 
-def tell_of_floods(connection: Connection, now_ms: int) -> list[Flood]:
-    """Write the events of floods that were not told of yet, and return these; those of long ago are passed over.
+def write_flood_events(connection: Connection, now_ms: int) -> list[Flood]:
+    """Write the events of floods that have none yet, and return these floods. Old floods are skipped.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
-    untold = floods.unannounced_floods(connection, FLOODS_MAX)
-    fresh = [flood for flood in untold if flood.last_ms >= now_ms - FRESH_S * MS_PER_S]
+    unannounced = floods.unannounced_floods(connection, FLOODS_MAX)
+    fresh = [flood for flood in unannounced if flood.last_ms >= now_ms - FRESH_S * MS_PER_S]
     append(connection, [_event(connection, flood) for flood in fresh], now_ms)
     if fresh:
-        tell_of_stories(connection, [StoryChange(flood.story_id, "flood") for flood in fresh], now_ms)
-    for flood in untold:
+        write_story_events(connection, [StoryChange(flood.story_id, "flood") for flood in fresh], now_ms)
+    for flood in unannounced:
         floods.mark_announced(connection, flood.flood_id, now_ms)
     return fresh
 

@@ -1,6 +1,6 @@
-"""How much waits in the outbox, and how it is kept from growing without end.
+"""The size of the outbox, and its limits.
 
-Each receiver has a limit of its own, so that one that is away takes nothing from the others.
+Each receiver has its own limit, so that one that is down does not affect the others.
 """
 
 from typing import NamedTuple
@@ -8,41 +8,41 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, select, update
 
 from consumer.reviews.outbox.events import forget
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import FOR_SINK
 
 
 class OutboxBacklog(NamedTuple):
-    """Events that wait for receivers, and when the first of them was written; None without any."""
+    """The number of waiting events, and when the first of them was written, None without any."""
 
     events: int
     since_ms: int | None
 
 
 def waiting_for_sink(connection: Connection) -> OutboxBacklog:
-    """Return what the sink is still to get."""
+    """Return the events waiting for the sink."""
     events = connection.execute(select(func.count()).select_from(OUTBOX).where(FOR_SINK)).scalar_one()
     first = select(OUTBOX.c.at_ms).where(FOR_SINK).order_by(OUTBOX.c.event_id).limit(1)
     return OutboxBacklog(events, connection.execute(first).scalar())
 
 
 def waiting_for_webhooks(connection: Connection) -> OutboxBacklog:
-    """Return what webhooks are still to get; an event that two of them are to get counts twice."""
+    """Return the events waiting for webhooks. An event for two webhooks counts twice."""
     events = connection.execute(select(func.count()).select_from(DELIVERIES)).scalar_one()
     first = select(func.min(DELIVERIES.c.event_id)).scalar_subquery()
     return OutboxBacklog(events, connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar())
 
 
 def full_webhooks(connection: Connection, events_max: int) -> list[int]:
-    """Return the webhooks for which more events wait than may."""
+    """Return the webhooks with more than ``events_max`` waiting events."""
     counted = select(DELIVERIES.c.webhook_id).group_by(DELIVERIES.c.webhook_id).having(func.count() > events_max)
     return list(connection.execute(counted.order_by(DELIVERIES.c.webhook_id)).scalars())
 
 
 def drop_latest(connection: Connection, webhook_id: int, events_max: int) -> int:
-    """Keep the first ``events_max`` events for a webhook; count the others as missed, and return how many they are."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Keep the first ``events_max`` events for a webhook; count the others as missed, and return their number."""
+    acquire_lock(connection, Lock.FLAGS)
     of_webhook = DELIVERIES.c.webhook_id == webhook_id
     beyond = select(DELIVERIES.c.event_id).where(of_webhook).order_by(DELIVERIES.c.event_id).offset(events_max)
     event_ids = list(connection.execute(beyond).scalars())

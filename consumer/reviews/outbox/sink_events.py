@@ -1,4 +1,4 @@
-"""Events that the sink is still to get: which come next, which console sends them, and which it has."""
+"""The events for the sink: which come next, which console sends them, and which were sent."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, func, or_, select, update
 
 from consumer.reviews.outbox.events import DELETABLE, EventKind
-from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions
+from consumer.reviews.portable import Lock, acquire_lock, insert_or, portions
 from consumer.reviews.tables import LEASES, OUTBOX
 from consumer.reviews.tables.outbox_tables import FOR_SINK
 
@@ -22,14 +22,14 @@ class StoredEvent(NamedTuple):
 
 
 def latest_id(connection: Connection) -> int:
-    """Return the number of the latest event, 0 where there never was one. All later ones have larger numbers."""
+    """Return the number of the latest event, 0 if there was none. All later events have larger numbers."""
     return connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
 
 
 def pending_events(
     connection: Connection, kinds: Collection[EventKind], after_id: int, limit: int
 ) -> list[StoredEvent]:
-    """Return the next events of these kinds after that number that the sink is still to get, in their order."""
+    """Return the next unsent events of these kinds after a number, in order."""
     rows = connection.execute(
         select(OUTBOX.c.event_id, OUTBOX.c.kind, OUTBOX.c.payload)
         .where(FOR_SINK, OUTBOX.c.event_id > after_id, OUTBOX.c.kind.in_(kinds))
@@ -40,16 +40,16 @@ def pending_events(
 
 
 def sent(connection: Connection, event_ids: Sequence[int]) -> None:
-    """Note that the sink has these events. Those that no webhook waits for are deleted."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Record that the sink has these events. Events that no webhook waits for are deleted."""
+    acquire_lock(connection, Lock.FLAGS)
     for portion in portions(event_ids):
         connection.execute(delete(OUTBOX).where(OUTBOX.c.event_id.in_(portion), *DELETABLE))
         connection.execute(update(OUTBOX).where(OUTBOX.c.event_id.in_(portion)).values(is_for_sink=False))
 
 
 def drop_latest(connection: Connection, events_max: int) -> int:
-    """Keep the first ``events_max`` events for the sink, and return how many others are not kept for it."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Keep the first ``events_max`` events for the sink, and return how many others are dropped."""
+    acquire_lock(connection, Lock.FLAGS)
     beyond = select(OUTBOX.c.event_id).where(FOR_SINK).order_by(OUTBOX.c.event_id).offset(events_max)
     event_ids = list(connection.execute(beyond).scalars())
     sent(connection, event_ids)
@@ -57,7 +57,7 @@ def drop_latest(connection: Connection, events_max: int) -> int:
 
 
 def hold(connection: Connection, holder: str, now_ms: int, lease_ms: int) -> bool:
-    """Claim to be the one that sends, or go on to be; return False while another one is."""
+    """Acquire or renew the lease for sending; return False while another console holds it."""
     free = or_(LEASES.c.holder == holder, LEASES.c.until_ms <= now_ms)
     values = {"holder": holder, "until_ms": now_ms + lease_ms}
     statement = insert_or(connection, LEASES).values(name=_LEASE, **values)
@@ -66,5 +66,5 @@ def hold(connection: Connection, holder: str, now_ms: int, lease_ms: int) -> boo
 
 
 def let_go(connection: Connection, holder: str) -> None:
-    """Let another one send from now on."""
+    """Release the lease for sending."""
     connection.execute(delete(LEASES).where(LEASES.c.name == _LEASE, LEASES.c.holder == holder))

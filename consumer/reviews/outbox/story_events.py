@@ -1,4 +1,4 @@
-"""Writes events of stories into the outbox, in the transaction of the change that they tell of."""
+"""Writes events of stories into the outbox, in the transaction of the change."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -30,7 +30,7 @@ class StoryChange(NamedTuple):
 
 
 class _Story(NamedTuple):
-    """A story as it is now. ``preferred`` stands for it; ``first_ms`` and ``last_ms`` are 0 without any entry."""
+    """A story in its current state. ``preferred`` is its preferred member. Times are 0 without entries."""
 
     story_id: int
     root_id: str
@@ -43,31 +43,30 @@ class _Story(NamedTuple):
     preferred: StoryMember
 
 
-def tell_of_stories(connection: Connection, changes: Sequence[StoryChange], now_ms: int) -> None:
-    """Write an event for each change, with the story as it is now. Whoever calls this holds ``Lock.FLAGS``."""
+def write_story_events(connection: Connection, changes: Sequence[StoryChange], now_ms: int) -> None:
+    """Write an event for each change, with the story's current state. The caller must hold ``Lock.FLAGS``."""
     if changes:
         _tell(connection, changes, _stories(connection, {change.story_id for change in changes}), now_ms)
 
 
-def tell_of_growth(connection: Connection, story_ids: Collection[int], now_ms: int) -> None:
-    """Write events of those of these stories that have begun, or whose copies have reached the next power of ten.
+def write_growth_events(connection: Connection, story_ids: Collection[int], now_ms: int) -> None:
+    """Write events of stories that have begun, or whose number of copies has reached the next power of ten.
 
-    What was told once is not told again, however many copies leave and come back. Whoever calls this holds
-    ``Lock.FLAGS``.
+    Each size is announced once, even if copies leave and come back. The caller must hold ``Lock.FLAGS``.
     """
     grown = _stories(
         connection, sorted(story_ids), STORIES.c.copies > 0, STORIES.c.copies // _TENFOLD >= STORIES.c.told_copies
     )
-    told: dict[int, list[int]] = {}
+    by_power: dict[int, list[int]] = {}
     changes: list[StoryChange] = []
     for story in grown.values():
         power = _TENFOLD ** (len(str(story.copies)) - 1)
-        told.setdefault(power, []).append(story.story_id)
+        by_power.setdefault(power, []).append(story.story_id)
         if not story.told_copies:
             changes.append(StoryChange(story.story_id, "began"))
         if power > 1:
             changes.append(StoryChange(story.story_id, "grew"))
-    for power, of_power in told.items():
+    for power, of_power in by_power.items():
         for portion in portions(of_power):
             connection.execute(update(STORIES).where(STORIES.c.story_id.in_(portion)).values(told_copies=power))
     if changes:
@@ -115,7 +114,7 @@ def _event(
 
 
 def _stories(connection: Connection, story_ids: Iterable[int], *conditions: ColumnElement[bool]) -> dict[int, _Story]:
-    """Return these stories in the order of their numbers; those that do not meet the conditions are left out."""
+    """Return those of these stories that meet the conditions, ordered by number."""
     found: dict[int, _Story] = {}
     for portion in portions(sorted(story_ids)):
         rows = connection.execute(_story_rows().where(STORIES.c.story_id.in_(portion), *conditions))
@@ -129,7 +128,7 @@ def _stories(connection: Connection, story_ids: Iterable[int], *conditions: Colu
 
 @cache
 def _story_rows() -> Select[Any]:
-    """Return the query for stories, built once. A preferred member that has left its story does not stand for it."""
+    """Return the cached query for stories. A preferred member that has left its story is ignored."""
     root_source, preferred_source, preferred = SOURCES.alias(), SOURCES.alias(), FLAGS.alias("preferred")
     is_member = (preferred.c.story_id == STORIES.c.story_id, preferred.c.state.in_(IN_FORCE))
     return (
@@ -156,7 +155,7 @@ def _story_rows() -> Select[Any]:
 
 
 def _members(connection: Connection, versions: Iterable[ArticleVersion]) -> dict[ArticleVersion, StoryMember]:
-    """Return versions with their sources, as far as their flags say them."""
+    """Return versions with their sources, if known from their flags."""
     found: dict[ArticleVersion, StoryMember] = {}
     for portion in portions(versions, 100):
         named = or_(*(and_(FLAGS.c.article_id == id_, FLAGS.c.version == version) for id_, version in portion))

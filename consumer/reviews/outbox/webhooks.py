@@ -1,4 +1,4 @@
-"""Webhooks: the addresses that get events, their secrets, and whether they are on."""
+"""Webhooks: the receivers of events, their secrets, and whether they are on."""
 
 import json
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from consumer.model.errors import DupwatchError
 from consumer.reviews.outbox.events import EventKind, forget
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, PEOPLE, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import IS_FAILING
 from consumer.text.names import name_key
 from storage.clock import MS_PER_DAY
 
 WEBHOOKS_MAX: Final = 20
-"""Webhooks of a console: each has threads of its own, and is asked for with every event."""
+"""The most webhooks of a console: each has its own threads, and every event is compared with all of them."""
 SOURCES_MAX: Final = 100
 FORMER_MS: Final = MS_PER_DAY
-"""How long messages are signed with the former secret too, after a new one was made."""
+"""How long messages are also signed with the former secret after it was replaced."""
 OffReason = Literal["day", "gone", "person"]
-"""Why a webhook is off: its receiver failed for a day, or said that it is gone, or a person turned it off."""
+"""Why a webhook is off: its receiver failed for a day, answered that it is gone, or a person turned it off."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """The part of a webhook that admins write. Without ``sources`` it gets the events of all."""
+    """The part of a webhook that admins edit. No ``sources`` means all."""
 
     name: str
     url: str
@@ -35,7 +35,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class FirstFailure:
-    """The delivery of a webhook that has been failing for longest: since when, and what the last attempt got."""
+    """The delivery of a webhook that has been failing for the longest time, and the result of its last attempt."""
 
     since_ms: int
     status: int | None
@@ -44,7 +44,7 @@ class FirstFailure:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A webhook, without its secrets. Nothing of it is safe to show unescaped."""
+    """A webhook, without its secrets. All its texts must be escaped on pages."""
 
     webhook_id: int
     settings: WebhookSettings
@@ -62,23 +62,23 @@ class Webhook:
 
 
 class WebhookError(DupwatchError):
-    """A webhook cannot be added or changed as asked. The message says why."""
+    """A webhook cannot be added or changed. The message says why."""
 
 
 class WebhookTaken(WebhookError):  # noqa: N818  # named for the webhook
-    """There is a webhook of this name already, perhaps in another case."""
+    """Another webhook has this name, perhaps in another case."""
 
 
 class WebhooksFull(WebhookError):  # noqa: N818  # named for the list
-    """There are as many webhooks as there may be."""
+    """The maximum number of webhooks is reached."""
 
 
 class WebhookMissing(WebhookError):  # noqa: N818  # named for the webhook
-    """There is no webhook of this number."""
+    """No webhook has this number."""
 
 
 def webhooks(connection: Connection) -> list[Webhook]:
-    """Return all webhooks by name."""
+    """Return all webhooks, ordered by name."""
     return _found(connection)
 
 
@@ -90,66 +90,66 @@ def webhook_numbered(connection: Connection, webhook_id: int) -> Webhook:
 
 
 def create(connection: Connection, settings: WebhookSettings, secret: str, person_id: int, now_ms: int) -> int:
-    """Add a webhook, which gets the events from now on, and return its number.
+    """Add a webhook, which gets all events from now on, and return its number.
 
     Raises ``WebhookTaken`` and ``WebhooksFull``.
     """
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     _check_name(connection, settings.name)
     if connection.execute(select(func.count()).select_from(WEBHOOKS)).scalar_one() >= WEBHOOKS_MAX:
-        raise WebhooksFull(f"there are {WEBHOOKS_MAX} webhooks already")
+        raise WebhooksFull(f"there are already {WEBHOOKS_MAX} webhooks; remove one first")
     values = {**_columns(settings), "secret": secret, "person_id": person_id, "created_ms": now_ms}
     number: int = connection.execute(insert(WEBHOOKS).values(values).returning(WEBHOOKS.c.webhook_id)).scalar_one()
     return number
 
 
 def change(connection: Connection, webhook_id: int, settings: WebhookSettings) -> None:
-    """Change what a webhook gets from now on, and where all that waits is sent. Raises ``WebhookError``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Change a webhook. Waiting events go to the new URL. Raises ``WebhookError``."""
+    acquire_lock(connection, Lock.FLAGS)
     _check_name(connection, settings.name, own_id=webhook_id)
     _update(connection, webhook_id, **_columns(settings))
 
 
 def rotate(connection: Connection, webhook_id: int, secret: str, now_ms: int) -> None:
-    """Give a webhook another secret; the present one signs too for ``FORMER_MS``. Raises ``WebhookMissing``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Replace the secret of a webhook; the old one also signs for ``FORMER_MS``. Raises ``WebhookMissing``."""
+    acquire_lock(connection, Lock.FLAGS)
     former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_MS}
     _update(connection, webhook_id, **former, secret=secret)
 
 
 def end_former(connection: Connection, webhook_id: int) -> None:
-    """Forget the former secret. Raises ``WebhookMissing``."""
+    """Delete the former secret. Raises ``WebhookMissing``."""
     _update(connection, webhook_id, former_secret=None, former_until_ms=None)
 
 
 def end_expired(connection: Connection, now_ms: int) -> None:
-    """Forget former secrets that are no longer used."""
+    """Delete former secrets that have expired."""
     expired = update(WEBHOOKS).where(WEBHOOKS.c.former_until_ms <= now_ms)
     connection.execute(expired.values(former_secret=None, former_until_ms=None))
 
 
 def turn_off(connection: Connection, webhook_id: int, why: OffReason, now_ms: int) -> bool:
-    """Send nothing more to a webhook; return whether it was on. Its events are kept."""
+    """Turn a webhook off, and return whether it was on. Its events are kept."""
     on = (WEBHOOKS.c.webhook_id == webhook_id, WEBHOOKS.c.off_ms.is_(None))
     return bool(connection.execute(update(WEBHOOKS).where(*on).values(off_ms=now_ms, off_why=why)).rowcount)
 
 
 def send_waiting(connection: Connection, webhook_id: int, now_ms: int) -> None:
-    """Turn a webhook on, and have everything sent now that waits for it. Raises ``WebhookMissing``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Turn a webhook on, and make its waiting events due now. Raises ``WebhookMissing``."""
+    acquire_lock(connection, Lock.FLAGS)
     _update(connection, webhook_id, off_ms=None, off_why=None, paused_until_ms=None)
-    # Its receiver has a day again. What is being sent is sent once more if need be.
+    # The receiver gets another day. Events that are being sent may be sent twice.
     due = {"due_ms": now_ms, "failing_since_ms": None}
     first = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms.is_not(None))
     connection.execute(update(DELIVERIES).where(*first).values(due))
 
 
 def remove(connection: Connection, webhook_id: int) -> int:
-    """Remove a webhook with everything that waits for it, and return how many events that were.
+    """Remove a webhook with its waiting events, and return the number of those.
 
     Raises ``WebhookMissing``.
     """
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     waiting = delete(DELIVERIES).where(DELIVERIES.c.webhook_id == webhook_id).returning(DELIVERIES.c.event_id)
     event_ids = list(connection.execute(waiting).scalars())
     forget(connection, event_ids)
@@ -159,7 +159,7 @@ def remove(connection: Connection, webhook_id: int) -> int:
 
 
 def secrets_of(connection: Connection, webhook_id: int, now_ms: int) -> tuple[str, ...]:
-    """Return what signs the messages of a webhook. Raises ``WebhookMissing``."""
+    """Return the secrets that sign the messages of a webhook. Raises ``WebhookMissing``."""
     columns = (WEBHOOKS.c.secret, WEBHOOKS.c.former_secret, WEBHOOKS.c.former_until_ms)
     row = connection.execute(select(*columns).where(WEBHOOKS.c.webhook_id == webhook_id)).first()
     if row is None:
@@ -211,10 +211,10 @@ def _columns(settings: WebhookSettings) -> dict[str, str]:
 
 
 def _check_name(connection: Connection, name: str, own_id: int | None = None) -> None:
-    """Raise ``WebhookTaken`` where another webhook has this name."""
+    """Raise ``WebhookTaken`` if another webhook has this name."""
     for webhook_id, taken in connection.execute(select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.name)):
         if webhook_id != own_id and name_key(taken) == name_key(name):
-            raise WebhookTaken(f"there is a webhook named {name} already; choose another name")
+            raise WebhookTaken(f"a webhook named {name} already exists; choose another name")
 
 
 def _update(connection: Connection, webhook_id: int, **values: Any) -> None:  # noqa: ANN401  # of any column

@@ -1,1 +1,1 @@
-"""Pairs of articles and what people said of them: reviewed flags and near misses, and reported copies."""
+"""Pairs of articles that people have judged: reviewed flags and near misses, and reported copies."""

@@ -1,6 +1,6 @@
 """Copies that people report as missed: two articles, or an article and a text, that dupwatch did not flag.
 
-Of a text its digest, which is the name of the version that it would be, and the figures are stored, and not the text.
+Of a text, only the digest and the figures are stored. The digest is the version that the text would have.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPair:
-    """Two articles that are copies of each other. The article is the later one, "" for a text that is in no store.
+    """Two articles that are copies of each other. The article is the later one, "" for a text that is not in the store.
 
-    ``similarity`` is None where nothing was verified.
+    ``similarity`` is None if nothing was verified.
     """
 
     article_id: str
@@ -40,7 +40,7 @@ class MissedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPairReport(MissedPair):
-    """A pair that somebody reported. It can be undone until ``final_ms``."""
+    """A reported pair. The report can be undone until ``final_ms``."""
 
     report_id: int
     person_id: int
@@ -51,12 +51,12 @@ class MissedPairReport(MissedPair):
     undone_ms: int | None
 
     def can_be_undone(self, person_id: int, now_ms: int) -> bool:
-        """Return whether this person can still undo it."""
+        """Return whether this person can still undo the report."""
         return self.undone_ms is None and self.person_id == person_id and now_ms < self.final_ms
 
 
 def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now_ms: int, undo_ms: int) -> int | None:
-    """Store a report, and return its number; None where the pair was reported before."""
+    """Store a report and return its number, or None if the pair is already reported."""
     sources = source_ids(connection, {pair.source, pair.original_source})
     values = {
         "article_id": pair.article_id,
@@ -80,7 +80,7 @@ def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now
 
 
 def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) -> bool:
-    """Take one's own report back, and tell whether that was still possible. The pair can then be reported again."""
+    """Undo one's own report, and return whether that was still possible. The pair can then be reported again."""
     own = and_(REPORTS.c.report_id == report_id, REPORTS.c.person_id == person_id)
     in_time = and_(REPORTS.c.undone_ms.is_(None), REPORTS.c.final_ms > now_ms)
     undone = update(REPORTS).where(own, in_time).values(undone_ms=now_ms).returning(REPORTS.c.report_id)
@@ -88,13 +88,13 @@ def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) ->
 
 
 def report(connection: Connection, report_id: int) -> MissedPairReport | None:
-    """Return a report, None where there is none of this number."""
+    """Return the report with a number, or None."""
     row = connection.execute(_reports().where(REPORTS.c.report_id == report_id)).one_or_none()
     return None if row is None else _report(row)
 
 
 def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | None:
-    """Return the report of a pair that is in force, None where there is none."""
+    """Return the report in force of a pair, or None."""
     same = and_(
         REPORTS.c.article_id == pair.article_id,
         REPORTS.c.version == pair.version,
@@ -106,13 +106,13 @@ def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | No
 
 
 def latest(connection: Connection, limit: int) -> list[MissedPairReport]:
-    """Return the latest reports that are in force, the last one first."""
+    """Return the latest reports in force, the latest first."""
     query = _reports().where(REPORTS.c.undone_ms.is_(None)).order_by(REPORTS.c.report_id.desc()).limit(limit)
     return [_report(row) for row in connection.execute(query)]
 
 
 def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
-    """Yield all reports that are in force, in order."""
+    """Yield all reports in force, in order."""
     after = 0
     while True:
         some = _reports().where(REPORTS.c.report_id > after, REPORTS.c.undone_ms.is_(None))
@@ -124,18 +124,18 @@ def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
 
 
 def similarities(connection: Connection) -> list[float | None]:
-    """Return the similarity of each report that is in force; None where nothing was verified."""
+    """Return the similarity of each report in force, None if nothing was verified."""
     return list(connection.execute(select(REPORTS.c.similarity).where(REPORTS.c.undone_ms.is_(None))).scalars())
 
 
 def flags_of_article(connection: Connection, article_id: str, limit: int) -> list[FlagRow]:
-    """Return the flags and near misses of an article's versions, the latest first."""
+    """Return the entries of an article's versions, the latest first."""
     query = flag_rows().where(FLAGS.c.article_id == article_id).order_by(FLAGS.c.flag_id.desc()).limit(limit)
     return [flag_row(row) for row in connection.execute(query)]
 
 
 def flag_of_pair(connection: Connection, pair: MissedPair) -> FlagRow | None:
-    """Return the flag or the near miss that already is about these two versions; None where there is none."""
+    """Return the entry that is already about these two versions, or None."""
     a, b = (pair.article_id, pair.version), (pair.original_id, pair.original_version)
     same = or_(
         *(

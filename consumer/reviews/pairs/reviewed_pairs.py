@@ -1,8 +1,7 @@
-"""Reviewed pairs, one by one for ``dupwatch reviews``, and counted by what a threshold is judged by.
+"""Reviewed pairs: one by one for ``dupwatch reviews``, and counted for the evaluation of thresholds.
 
-Only flags and near misses are pairs that a threshold has told apart; other kinds of entries are left out. A pair that a
-standing decision has decided counts as one that nobody has decided: nobody has looked at it. Repairs of stories are
-written, and not counted.
+Only flags and near misses are included, since no threshold separates the other kinds. A pair decided by a standing
+decision counts as undecided, because nobody has looked at it. Repairs of stories are exported but not counted.
 """
 
 from collections.abc import Iterator
@@ -21,15 +20,15 @@ from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, ST
 _PORTION: Final = 1_000
 PairDecision = Literal["right", "wrong"]
 DECIDED: Final[dict[str, PairDecision]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
-"""The decision behind each state of a pair; pairs in other states are not decided."""
+"""The decision behind each state of a pair. Pairs in other states are undecided."""
 ROWS_MAX: Final = 200_000
-"""Different combinations that are counted; similarities have four digits, so ordinary ones are far fewer."""
-# What is sorted by is the similarity, and below 0 where there is none; unlike the similarity it is in the indexes.
+"""The most combinations counted. Similarities have four digits, so there are usually far fewer."""
+# The certainty is the similarity, or below 0 without one. Unlike the similarity, it is indexed.
 _VERIFIED: Final = FLAGS.c.certainty >= 0
 
 
 class RepairedPair(NamedTuple):
-    """The two articles of a repair. Of a merge they are originals, whose versions are not known."""
+    """The two articles of a repair. In a merge, they are originals, whose versions are unknown."""
 
     id: str
     version: str | None
@@ -39,11 +38,11 @@ class RepairedPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairReview:
-    """A flag, a near miss or a report, and whether the two are copies of each other: ``right`` where somebody said so.
+    """A flag, near miss, report or repair, and whether its two articles are copies of each other.
 
-    A flag that was released elsewhere was wrong; nobody is named then. ``decision`` is None where nobody has decided.
-    A report is always right, and stands for nothing but itself. A repair says whether the two are one story: a merge
-    is right, a split is wrong.
+    ``decision`` is ``right`` for copies, and None if undecided. A flag released elsewhere is wrong, and names nobody. A
+    report is always right, and is not a sample. A repair says whether the two are one story: a merge is right, a split
+    is wrong.
     """
 
     kind: MeasuredKind | Literal["report", "split", "merge"]
@@ -52,23 +51,23 @@ class PairReview:
     source: str | None
     original_source: str | None
     sampled_in: float
-    # None of a merge.
+    # None for a merge.
     arrived_ms: int | None
     decision: PairDecision | None
     at_ms: int | None
     person: str | None
-    # For *wrong*, of the list.
+    # For *wrong*, from the list of reasons.
     reason: str | None
-    # None where it is no repair.
+    # None unless it is a repair.
     repaired: RepairedPair | None = None
 
 
 def pairs(connection: Connection) -> Iterator[PairReview]:
-    """Yield all pairs in the order in which they came, with the decision that is in force; then reports and repairs."""
+    """Yield all pairs in order of storage, with their decisions in force, then reports and repairs."""
     source, original = SOURCES.alias("source_of_copy"), SOURCES.alias("source_of_original")
     after = 0
     while True:
-        # By number: each portion is found by the index of the primary key.
+        # Each portion is found by the primary key.
         measured = (FLAGS.c.flag_id > after, FLAGS.c.kind.in_(MEASURED))
         some = select(FLAGS).where(*measured).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
         last = (
@@ -121,43 +120,43 @@ def pairs(connection: Connection) -> Iterator[PairReview]:
     yield from map(_merge, merges(connection))
 
 
-def _split(made: VersionSplit) -> PairReview:
+def _split(repair: VersionSplit) -> PairReview:
     return PairReview(
         kind="split",
-        similarity=made.similarity,
-        distance=made.distance,
-        source=made.source,
-        original_source=made.original_source,
+        similarity=repair.similarity,
+        distance=repair.distance,
+        source=repair.source,
+        original_source=repair.original_source,
         sampled_in=1.0,
-        arrived_ms=made.arrived_ms,
+        arrived_ms=repair.arrived_ms,
         decision="wrong",
-        at_ms=made.at_ms,
-        person=made.person,
+        at_ms=repair.at_ms,
+        person=repair.person,
         reason=None,
-        repaired=RepairedPair(made.article_id, made.version, made.original_id, made.original_version),
+        repaired=RepairedPair(repair.article_id, repair.version, repair.original_id, repair.original_version),
     )
 
 
-def _merge(made: StoryMerge) -> PairReview:
+def _merge(repair: StoryMerge) -> PairReview:
     return PairReview(
         kind="merge",
         similarity=None,
         distance=None,
-        source=made.source,
-        original_source=made.into_source,
+        source=repair.source,
+        original_source=repair.into_source,
         sampled_in=1.0,
         arrived_ms=None,
         decision="right",
-        at_ms=made.at_ms,
-        person=made.person,
+        at_ms=repair.at_ms,
+        person=repair.person,
         reason=None,
-        repaired=RepairedPair(made.root_id, None, made.into_root_id, None),
+        repaired=RepairedPair(repair.root_id, None, repair.into_root_id, None),
     )
 
 
 def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
     *_, source, original_source, decision, at_ms, standing_id, person, reason = row
-    # A flag that was found right can be released elsewhere later.
+    # A flag decided as right can later be released elsewhere.
     is_in_force = row.state == decision
     is_own = is_in_force and standing_id is None
     is_decided = row.state in DECIDED and (is_own or not is_in_force)
@@ -176,15 +175,15 @@ def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
     )
 
 
-class TooManyCombinations(Exception):  # noqa: N818  # named for the pairs: nothing failed
+class TooManyCombinations(Exception):  # noqa: N818  # named for the pairs; it is not a failure
     """There are more than ``ROWS_MAX`` combinations."""
 
     def __init__(self) -> None:
-        super().__init__(f"pairs differ in more than {ROWS_MAX} ways")
+        super().__init__(f"pairs have more than {ROWS_MAX} different combinations")
 
 
 class PairCount(NamedTuple):
-    """So many pairs of a kind with the same similarity, sampling and decision; when the first and the last came."""
+    """The number of pairs with the same kind, similarity, sampling and decision, and their first and last arrival."""
 
     kind: MeasuredKind
     similarity: float
@@ -196,7 +195,7 @@ class PairCount(NamedTuple):
 
 
 class SourceReviews(NamedTuple):
-    """A source of later articles, and how many of its pairs are decided and have a similarity."""
+    """A source of later articles, and the number of its decided pairs that have a similarity."""
 
     source_id: int | None
     name: str
@@ -204,23 +203,23 @@ class SourceReviews(NamedTuple):
 
 
 def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
-    """Count all pairs that have a similarity, or those of a source. Raises ``TooManyCombinations``."""
-    # Every flag was sent: with nothing else to tell them apart, an index has all that is asked.
-    flags = _alike(connection, "flag", literal(1.0), (), source_id)
-    near_misses = _alike(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
+    """Return the counts of all pairs with a similarity, or of one source. Raises ``TooManyCombinations``."""
+    # Flags are not sampled, so an index covers all columns of this query.
+    flags = _counts_of_kind(connection, "flag", literal(1.0), (), source_id)
+    near_misses = _counts_of_kind(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
     if len(flags) + len(near_misses) > ROWS_MAX:
         raise TooManyCombinations
     return [*flags, *near_misses]
 
 
 def without_similarity(connection: Connection) -> int:
-    """Return how many decided pairs have none, since nothing was verified."""
+    """Return how many decided pairs have no similarity, because nothing was verified."""
     unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED), *_decided_by_people(connection))
     return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
 
 
 def reviews_by_source(connection: Connection) -> list[SourceReviews]:
-    """Return the sources that have reviews, those with the most first; "" is no source, or one not read yet."""
+    """Return the sources with reviews, those with the most first; "" stands for no source or an unknown one."""
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
@@ -231,27 +230,27 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
     return sorted(found, key=lambda each: (-each.reviews, each.name))
 
 
-def _alike(
+def _counts_of_kind(
     connection: Connection,
     kind: MeasuredKind,
     sampled_in: ColumnElement[float],
-    apart: tuple[ColumnElement[float], ...],
+    extra_keys: tuple[ColumnElement[float], ...],
     source_id: int | None,
 ) -> list[PairCount]:
-    """Count those of a kind; ``apart`` tells them apart beside state and similarity."""
+    """Return the counts of a kind, grouped by state, similarity and ``extra_keys``."""
     where = [FLAGS.c.kind == kind, _VERIFIED]
     if source_id is not None:
         where.append(FLAGS.c.source_id == source_id)
     first, last = func.min(FLAGS.c.arrived_ms), func.max(FLAGS.c.arrived_ms)
     columns = select(FLAGS.c.certainty, sampled_in, func.count(), first, last).where(*where)
-    grouped = columns.group_by(FLAGS.c.certainty, *apart).limit(ROWS_MAX + 1)
-    # Where nothing is standing, an index has all that is asked.
-    decided_apart = kind == "flag" and _has_standing(connection)
+    grouped = columns.group_by(FLAGS.c.certainty, *extra_keys).limit(ROWS_MAX + 1)
+    # Without standing decisions, an index covers all columns of the query.
+    splits_standing = kind == "flag" and _has_standing(connection)
     counts: list[PairCount] = []
-    # State by state: the indexes have the similarities of one in order, so nothing is sorted.
+    # State by state: the indexes order the similarities within a state, so no sorting is needed.
     for state in STATES:
         of_state, decision = grouped.where(FLAGS.c.state == state), DECIDED.get(state)
-        if decided_apart and decision is not None:
+        if splits_standing and decision is not None:
             counts += _counted(connection, kind, of_state.where(is_standing()), None)
             of_state = of_state.where(~is_standing())
         counts += _counted(connection, kind, of_state, decision)
@@ -268,12 +267,12 @@ def _counted(
 
 
 def _decided_by_people(connection: Connection) -> list[ColumnElement[bool]]:
-    """Return the conditions for pairs that people decided, or that were released elsewhere."""
+    """Return the conditions for pairs that people decided or that were released elsewhere."""
     decided = FLAGS.c.state.in_(DECIDED)
     return [decided, ~is_standing()] if _has_standing(connection) else [decided]
 
 
 def _has_standing(connection: Connection) -> bool:
-    """Return whether any standing decision has decided anything."""
+    """Return whether any standing decision has decided a flag."""
     query = select(STANDING_DECISIONS.c.standing_id).where(STANDING_DECISIONS.c.flags > 0).limit(1)
     return connection.execute(query).first() is not None

@@ -1,6 +1,6 @@
-"""The filters and the order of flags, as conditions of statements and their parameters.
+"""Filters and orders of flags, as conditions of statements and their parameters.
 
-Conditions name parameters and have no values in them, so that one statement serves all scopes of the same form.
+Conditions contain parameters instead of values, so that one statement serves all scopes of the same form.
 """
 
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ KEYS: Final[tuple[Key, ...]] = ("certainty", "arrived_ms")
 
 
 class Range(NamedTuple):
-    """From one value to another, both included; None is no limit."""
+    """A range of values, both ends included; None means no limit."""
 
     low: float | None
     high: float | None
 
-    def holds(self, value: float) -> bool:
-        """Return whether a value is in it."""
+    def contains(self, value: float) -> bool:
+        """Return whether a value is in the range."""
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def form(self) -> "Range":
-        """Return the range with the same limits, whatever their values."""
+        """Return the range with 0 in place of each limit, which all ranges of this form share."""
         return Range(_any_number(self.low), _any_number(self.high))
 
 
@@ -42,47 +42,47 @@ ANY: Final = Range(None, None)
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """In which order rows come. Rows of the same key come by their numbers."""
+    """An order of rows: by a key, and by number among equal keys."""
 
     by: Key
     is_descending: bool
 
     def reversed(self) -> "RowOrder":
-        """Return the way back."""
+        """Return the reverse order."""
         return RowOrder(self.by, not self.is_descending)
 
     def key(self, row: FlagRow) -> tuple[float, int]:
-        """Return where a row is on this way."""
+        """Return the place of a row in this order."""
         return (row.certainty if self.by == "certainty" else row.arrived_ms), row.flag_id
 
-    def passes(self, key: tuple[float, int], other: tuple[float, int]) -> bool:
-        """Tell whether the first of two keys comes after the other."""
+    def is_after(self, key: tuple[float, int], other: tuple[float, int]) -> bool:
+        """Return whether ``key`` comes after ``other`` in this order."""
         return key < other if self.is_descending else key > other
 
-    def ordered(self, of: FromClause = FLAGS) -> list[ColumnElement[object]]:
-        """Return what a query is to be ordered by."""
-        columns: list[ColumnElement[object]] = [of.c[self.by], of.c.flag_id]
+    def order_by_columns(self, table: FromClause = FLAGS) -> list[ColumnElement[object]]:
+        """Return the columns of the ORDER BY clause."""
+        columns: list[ColumnElement[object]] = [table.c[self.by], table.c.flag_id]
         return [column.desc() for column in columns] if self.is_descending else columns
 
-    def beyond(self, of: FromClause = FLAGS) -> list[ColumnElement[bool]]:
-        """Return the condition for rows that come after the place of a cursor."""
-        keys = of.c[self.by], of.c.flag_id
-        # Parameters of another type than the columns would keep PostgreSQL from using the index.
+    def after_cursor(self, table: FromClause = FLAGS) -> list[ColumnElement[bool]]:
+        """Return the condition for rows after a cursor."""
+        keys = table.c[self.by], table.c.flag_id
+        # With parameters of another type, PostgreSQL would not use the index.
         place = tuple_(*(bindparam(f"at_{column.key}", type_=column.type) for column in keys))
         return [tuple_(*keys) < place if self.is_descending else tuple_(*keys) > place]
 
-    def place(self, cursor: Cursor) -> dict[str, float]:
-        """Return the parameters of that condition."""
+    def cursor_values(self, cursor: Cursor) -> dict[str, float]:
+        """Return the parameters of ``after_cursor``."""
         key = float(cursor.key) if self.by == "certainty" else int(cursor.key)
         return {f"at_{self.by}": key, "at_flag_id": cursor.row_id}
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The flags that a search finds, in any state: by their texts, by their ids, and by their source.
+    """The flags that a search finds, in any state: by text, by id, and by source.
 
-    Texts are searched of undecided flags only. ``by_characters``: no text has the words, and these have all of their
-    characters. ``words_cut`` and ``ids_cut``: there were more words than are looked up, or ids that begin like this.
+    Only the texts of undecided flags are searched. ``by_characters``: no text has all words, so the hits are texts with
+    all their characters. ``words_cut`` and ``ids_cut``: the search had too many words, or too many matching ids.
     """
 
     by_text: npt.NDArray[np.int64]
@@ -95,7 +95,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rows that a query selects. None stands for any."""
+    """The rows that a query selects. None means any."""
 
     states: tuple[State, ...] | None = None
     kinds: tuple[Kind, ...] | None = None
@@ -104,13 +104,13 @@ class Scope:
     story_id: int | None = None
     certainty: Range = ANY
     arrived_ms: Range = ANY
-    # Flags that are left out.
+    # Flags to leave out.
     without: frozenset[int] = frozenset()
-    # None where nothing is searched for.
+    # None without a search.
     hits: Hits | None = None
 
     def form(self) -> "Scope":
-        """Return what all scopes have in common that need the same statements."""
+        """Return the scope with placeholders for values, which all scopes with the same statements share."""
         return Scope(
             states=self.states,
             kinds=self.kinds,
@@ -132,40 +132,40 @@ class Scope:
         return self.certainty if key == "certainty" else self.arrived_ms
 
     def equal(self) -> list[ColumnElement[bool]]:
-        """Return the conditions that an index begins with, besides kind and state."""
+        """Return the equality conditions for an index, besides kind and state."""
         if self.story_id is not None:
             return [FLAGS.c.story_id == bindparam("story_id")]
-        return self.of_sources(FLAGS)
+        return self.source_conditions(FLAGS)
 
-    def kinds_and_states(self) -> Iterator[tuple[ColumnElement[bool], ColumnElement[bool]]]:
-        """Yield each pair of a kind and a state: an index has each pair in order, but not several together."""
+    def kind_state_conditions(self) -> Iterator[tuple[ColumnElement[bool], ColumnElement[bool]]]:
+        """Yield the conditions for each kind and state. Rows of one pair are in the order of an index."""
         for kind in self.kinds or KINDS:
             for state in self.states or STATES:
                 yield FLAGS.c.kind == kind, FLAGS.c.state == state
 
-    def within(self, key: Key, of: FromClause = FLAGS) -> list[ColumnElement[bool]]:
+    def within(self, key: Key, table: FromClause = FLAGS) -> list[ColumnElement[bool]]:
         """Return the conditions of the range of a column."""
         limits, (low, high) = self.range(key), _limits(key)
-        column: ColumnElement[float] = of.c[key]
+        column: ColumnElement[float] = table.c[key]
         lower = [] if limits.low is None else [column >= bindparam(low)]
         upper = [] if limits.high is None else [column <= bindparam(high)]
         return [*lower, *upper]
 
-    def of_sources(self, of: FromClause) -> list[ColumnElement[bool]]:
+    def source_conditions(self, table: FromClause) -> list[ColumnElement[bool]]:
         """Return the conditions for the sources."""
         named = [name for name in ("source_id", "original_source_id") if getattr(self, name) is not None]
-        return [of.c[name] == bindparam(name) for name in named]
+        return [table.c[name] == bindparam(name) for name in named]
 
 
 NUMBERS: Final = ("story_id", "source_id", "original_source_id")
-"""The columns of which a scope has one value."""
+"""The columns for which a scope has a single value."""
 
 
 def _any_number(value: float | None) -> int | None:
-    """Return 0 for all numbers, and None for none."""
+    """Return 0 for any number, and None for None."""
     return None if value is None else 0
 
 
 def _limits(key: Key) -> tuple[str, str]:
-    """Return the names of the parameters of a range."""
+    """Return the parameter names of a range."""
     return f"{key}_low", f"{key}_high"

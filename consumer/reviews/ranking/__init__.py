@@ -1,1 +1,1 @@
-"""Ranks of sources, and the members of stories that are preferred because of them."""
+"""Ranks of sources, and the preferred members of stories that follow from them."""

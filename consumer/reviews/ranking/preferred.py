@@ -1,7 +1,7 @@
-"""The preferred member of a story: the article that stands for the others.
+"""The preferred member of a story: the article that represents it.
 
-It is the member whose source has the highest rank, among the original and the copies in force. Of equal members it is
-the original, and then the copy that arrived first, whatever order their events came in.
+Among the original and the copies in force, it is the member whose source has the highest rank. Ties go to the original,
+then to the copy that arrived first. The order of events does not matter.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ from consumer.reviews.stories import root_version
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, SOURCES, STORIES
 
 UNRANKED: Final = 0
-"""The rank of a source that has none, and of one that is not known."""
-# The calendar of events goes from year 1 to year 9999.
+"""The rank of unknown sources, and of sources without a rank."""
+# Times of events range from year 1 to year 9999.
 _TIME_SHIFT: Final = 10**14
 _TIME_SPAN: Final = 10**15
 _RANK: Final[ColumnElement[int]] = func.coalesce(SOURCE_RANKS.c.rank, UNRANKED)
@@ -29,9 +29,9 @@ _ROOT_SOURCE: Final = SOURCES.alias("root_sources")
 
 
 class MemberChanges(NamedTuple):
-    """Flags that have joined the copies in force of their stories, and flags that have left them.
+    """Flags that have joined or left the copies in force of their stories.
 
-    ``stories`` are to be looked at as a whole: flags were moved into them or out of them, or sources were filled in.
+    ``stories`` must be examined as a whole, because flags were moved into or out of them, or sources became known.
     """
 
     joined: Collection[int] = ()
@@ -41,7 +41,7 @@ class MemberChanges(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankedMember:
-    """A member of a story. ``flag_id`` is None for the original; version and source are None where not known."""
+    """A member of a story. ``flag_id`` is None for the original; version and source are None if unknown."""
 
     article_id: str
     version: str | None
@@ -50,7 +50,7 @@ class RankedMember:
 
 
 class _Candidate(NamedTuple):
-    """A copy in force. The least one is preferred."""
+    """A copy in force. The smallest candidate is preferred."""
 
     falling_rank: int
     arrived_ms: int
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 
 
 class _StoryPreference(NamedTuple):
-    """A story with its preferred member so far, None for the original. ``is_valid``: that one is still a member."""
+    """A story with its current preferred member, None for the original. ``is_valid``: it is still a member."""
 
     preferred_id: int | None
     copies: int
@@ -70,19 +70,19 @@ class _StoryPreference(NamedTuple):
 
 
 def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]:
-    """Store the preferred members of the stories that changes concern, and return the stories that got another one.
+    """Update the preferred members of the stories that changes concern, and return the stories with a new one.
 
-    Without ranks nothing is looked at. Whoever calls this holds ``Lock.FLAGS``.
+    Without ranks, this does nothing. The caller must hold ``Lock.FLAGS``.
     """
     ranks = ranks_in_effect(connection) if any(changes) else {}
     if not ranks:
         return set()
-    whole = {*changes.stories, *_without_member(connection, changes.left)}
-    joined = _joined(connection, changes.joined, ranks)
+    whole = {*changes.stories, *_stories_led_by(connection, changes.left)}
+    joined = _joined_candidates(connection, changes.joined, ranks)
     chosen: dict[int, int | None] = {}
     for story_id, story in _preferences(connection, joined.keys() - whole, ranks).items():
         new = joined[story_id]
-        # The new flags may be the first to say that the original is of a source that should not stand for others.
+        # The new flags may reveal that the original has a negative rank, so that other copies may lead.
         others_may_lead = story.current is None and story.root_rank < UNRANKED and story.copies > len(new)
         if others_may_lead or not story.is_valid:
             whole.add(story_id)
@@ -96,20 +96,20 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
 
 
 def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
-    """Find the preferred members of stories among all their members, and return the stories that got another one.
+    """Find the preferred members of stories among all their members, and return the stories with a new one.
 
-    Whoever calls this holds ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
     chosen: dict[int, int | None] = {}
     for portion in portions(sorted(set(story_ids))):
-        for row in connection.execute(_leading().where(STORIES.c.story_id.in_(portion))).all():
+        for row in connection.execute(_leading_query().where(STORIES.c.story_id.in_(portion))).all():
             preferred_id = None
             if row.leading is not None:
                 arrived_ms = -row.leading % _TIME_SPAN - _TIME_SHIFT
                 rank = (row.leading + arrived_ms + _TIME_SHIFT) // _TIME_SPAN
                 if rank > row.root_rank:
-                    which = {"story": row.story_id, "time": arrived_ms, "level": rank}
-                    preferred_id = connection.execute(_first_of_equals(), which).scalar_one()
+                    values = {"story": row.story_id, "time": arrived_ms, "level": rank}
+                    preferred_id = connection.execute(_tie_query(), values).scalar_one()
             if preferred_id != row.preferred_id:
                 chosen[row.story_id] = preferred_id
     return _store(connection, chosen)
@@ -119,8 +119,8 @@ def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[
     """Return the preferred member of each of these stories."""
     found: dict[int, RankedMember] = {}
     for portion in portions(sorted(set(story_ids))):
-        for row in connection.execute(_members(), {"these": portion}):
-            # While ranks are applied, it may have left the story since.
+        for row in connection.execute(_members_query(), {"these": portion}):
+            # Until ranks are applied to all stories, the preferred member may have left its story.
             if row.flag_id is not None and row.member_of == row.story_id and row.state in IN_FORCE:
                 found[row.story_id] = RankedMember(row.article_id, row.version, row.source, row.flag_id)
             else:
@@ -128,18 +128,20 @@ def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[
     return found
 
 
-def _without_member(connection: Connection, flag_ids: Collection[int]) -> set[int]:
+def _stories_led_by(connection: Connection, flag_ids: Collection[int]) -> set[int]:
     """Return the stories whose preferred member is one of these flags."""
     found: set[int] = set()
-    of_it = (STORIES.c.story_id == FLAGS.c.story_id) & (STORIES.c.preferred_id == FLAGS.c.flag_id)
-    query = select(STORIES.c.story_id).join_from(FLAGS, STORIES, of_it)
+    is_preferred = (STORIES.c.story_id == FLAGS.c.story_id) & (STORIES.c.preferred_id == FLAGS.c.flag_id)
+    query = select(STORIES.c.story_id).join_from(FLAGS, STORIES, is_preferred)
     for portion in portions(sorted(flag_ids)):
         found.update(connection.execute(query.where(FLAGS.c.flag_id.in_(portion))).scalars())
     return found
 
 
-def _joined(connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]) -> dict[int, list[_Candidate]]:
-    """Return the stories that new flags concern, each with those of these flags that are in force.
+def _joined_candidates(
+    connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]
+) -> dict[int, list[_Candidate]]:
+    """Return the stories that new flags concern, each with its new flags in force.
 
     A flag also concerns the story of its original, whose source it may be the first to name.
     """
@@ -154,7 +156,7 @@ def _joined(connection: Connection, flag_ids: Collection[int], ranks: Mapping[in
         *_candidate_columns(FLAGS.c),
     )
     for portion in portions(sorted(flag_ids)):
-        # By number alone: with a state, too, SQLite would read all flags in that state.
+        # By number alone: with a condition on the state, SQLite would read all flags in that state.
         for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
             original_id, story_id, state, kind, source_id, *rest = row
             originals.add(original_id)
@@ -204,11 +206,11 @@ def _store(connection: Connection, chosen: Mapping[int, int | None]) -> set[int]
 
 
 @cache
-def _leading() -> Select[*tuple[Any, ...]]:
-    """Return the query for stories with their leading copy: its rank and its arrival in one number.
+def _leading_query() -> Select[*tuple[Any, ...]]:
+    """Return the query for stories with the rank and arrival of their leading copy, as one number.
 
-    The number is greater for a higher rank, and for equal ranks with an earlier arrival. So one pass over the entries
-    of an index finds it.
+    The number grows with the rank and, for equal ranks, with an earlier arrival. So one pass over index entries finds
+    the maximum.
     """
     in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
     number = _RANK * literal(_TIME_SPAN, BigInteger) - (FLAGS.c.arrived_ms + literal(_TIME_SHIFT, BigInteger))
@@ -223,10 +225,10 @@ def _leading() -> Select[*tuple[Any, ...]]:
 
 
 @cache
-def _first_of_equals() -> Select[int]:
-    """Return the query for the flag of a story that arrived at a time and has a rank. Of several it is always the same.
+def _tie_query() -> Select[int]:
+    """Return the query for the flag of a story with an arrival time and a rank. Among several, the ids decide.
 
-    Numbers of flags depend on which event came first, so the ids decide.
+    Flag numbers would depend on which event came first.
     """
     alike = (
         FLAGS.c.story_id == bindparam("story"),
@@ -244,7 +246,7 @@ def _of_source() -> ColumnElement[bool]:
 
 
 @cache
-def _members() -> Select[*tuple[Any, ...]]:
+def _members_query() -> Select[*tuple[Any, ...]]:
     """Return the query for stories with their originals and their preferred copies."""
     return (
         select(

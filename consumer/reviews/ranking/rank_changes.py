@@ -1,8 +1,8 @@
-"""Changes of ranks: people set and remove them, and a console that starts takes over those of its configuration.
+"""Changes of ranks: people set and remove ranks, and a console takes over its configured ranks when it starts.
 
-The stories of a source are updated in the transaction that changes its rank where they are few. Otherwise a thread of
-the console goes through all stories in portions. ``SOURCE_RANKS.applied_to`` says how far it has come, so it goes on
-after a restart, and several consoles share the work.
+If a source has few stories, they are updated in the transaction that changes its rank. Otherwise a thread of the
+console updates all stories in portions. ``SOURCE_RANKS.applied_to`` records its progress, so the work continues after
+a restart, and several consoles can share it.
 """
 
 from collections.abc import Mapping
@@ -10,39 +10,39 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, select, update
 
-from consumer.reviews.portable import Lock, insert_or, one_at_a_time, portions, storable
-from consumer.reviews.ranking.preferring import prefer_in
+from consumer.reviews.portable import Lock, acquire_lock, insert_or, portions, storable
+from consumer.reviews.ranking.preferring import refresh_preferred_in
 from consumer.reviews.ranking.ranks import SourceRank, least_applied, listed_ranks, rank_of
 from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
 
 FLAGS_AT_ONCE_MAX: Final = 500
-"""Flags of a source, and flags of copies of it, whose stories are updated in the transaction that changes its rank."""
+"""The most flags of a source, and flags of its copies, for which a rank change updates stories immediately."""
 STORIES_AT_ONCE: Final = 500
-"""Stories that are updated in one transaction after a rank has changed."""
+"""Stories updated in one transaction after a rank has changed."""
 _NONE: Final = 0
-"""The number before that of the first story."""
+"""A number below that of any story."""
 
 
 def set_rank(connection: Connection, source: str, rank: int, person_id: int, now_ms: int) -> None:
-    """Give a source a rank, which takes the place of a configured one. The source may be unknown so far."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Set the rank of a source, which overrides a configured one. The source may be new."""
+    acquire_lock(connection, Lock.FLAGS)
     _change(connection, source_ids(connection, [source])[source], rank, person_id, now_ms)
 
 
 def remove_rank(connection: Connection, known: SourceRank, configured: Mapping[str, int], now_ms: int) -> None:
-    """Take back a rank that somebody has set. The configured one counts again, if there is one."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Remove a rank that somebody has set. A configured rank applies again."""
+    acquire_lock(connection, Lock.FLAGS)
     rank = {storable(name): rank for name, rank in configured.items()}.get(known.source, 0)
     _change(connection, known.source_id, rank, None, now_ms)
 
 
 def configure_ranks(connection: Connection, configured: Mapping[str, int], now_ms: int) -> int:
-    """Take over the ranks of a configuration, and return how many of them are new or changed.
+    """Store the configured ranks, and return how many of them are new, changed or removed.
 
-    Ranks that people have set stay. Stories get the ranks by ``apply_ranks``.
+    Ranks that people have set stay. ``apply_ranks`` applies the ranks to stories.
     """
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     wanted = {storable(name): rank for name, rank in configured.items() if rank}
     known = {each.source: each for each in listed_ranks(connection)}
     removed = {name: 0 for name in known if name not in wanted}
@@ -59,13 +59,13 @@ def configure_ranks(connection: Connection, configured: Mapping[str, int], now_m
 
 def apply_ranks(connection: Connection, now_ms: int) -> bool:
     """Update the next stories after ranks have changed, and return whether there may be more."""
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     after_id = least_applied(connection)
     if after_id is None:
         return False
     query = select(STORIES.c.story_id).where(STORIES.c.story_id > after_id).order_by(STORIES.c.story_id)
     story_ids = list(connection.execute(query.limit(STORIES_AT_ONCE)).scalars())
-    prefer_in(connection, story_ids, now_ms)
+    refresh_preferred_in(connection, story_ids, now_ms)
     if len(story_ids) == STORIES_AT_ONCE:
         reached = story_ids[-1]
         behind = update(SOURCE_RANKS).where(SOURCE_RANKS.c.applied_to < reached)
@@ -77,10 +77,10 @@ def apply_ranks(connection: Connection, now_ms: int) -> bool:
 
 
 def _change(connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int) -> None:
-    """Store a rank, and update the stories of its source, or have them updated."""
+    """Store a rank, and update the stories of its source, or leave that to ``apply_ranks``."""
     known = rank_of(connection, source_id)
     is_same = rank == (0 if known is None else known.rank)
-    # A former rank may still be on its way to some stories.
+    # An earlier change may not have been applied to all stories yet.
     applied_to = None if known is None else known.applied_to
     story_ids = set() if is_same else _stories_of(connection, source_id)
     if story_ids is None:
@@ -90,10 +90,10 @@ def _change(connection: Connection, source_id: int, rank: int, person_id: int | 
     else:
         _put(connection, source_id, rank, person_id, now_ms, applied_to)
     if story_ids:
-        prefer_in(connection, story_ids, now_ms)
+        refresh_preferred_in(connection, story_ids, now_ms)
 
 
-def _put(  # a row has these
+def _put(
     connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int, applied_to: int | None
 ) -> None:
     values = {"rank": rank, "person_id": person_id, "at_ms": now_ms, "applied_to": applied_to}
@@ -102,9 +102,9 @@ def _put(  # a row has these
 
 
 def _stories_of(connection: Connection, source_id: int) -> set[int] | None:
-    """Return the stories in which a source takes part, None where it has too many flags.
+    """Return the stories with articles of a source, or None if it has too many flags.
 
-    An original has the source that a flag of its own or of a copy names.
+    The source of an original is known from its own flag or from a copy's.
     """
     own = select(FLAGS.c.story_id, FLAGS.c.article_id).where(FLAGS.c.source_id == source_id)
     copied = select(FLAGS.c.original_id).where(FLAGS.c.original_source_id == source_id)

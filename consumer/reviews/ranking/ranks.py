@@ -1,4 +1,4 @@
-"""The ranks of sources that are in effect, as the page of sources shows them and as stories are ordered by them."""
+"""The ranks of sources in effect, for the sources page and for ordering the members of stories."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,9 +13,9 @@ RANK_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SourceRank:
-    """The rank of a source. ``person`` set it at ``at_ms``; None for a rank of the configuration.
+    """The rank of a source. ``person`` is who set it at ``at_ms``; None for a configured rank.
 
-    ``applied_to`` is the number of the story up to which stories have it, None once all have.
+    ``applied_to`` is the number of the last story to which it was applied, None once it was applied to all.
     """
 
     source_id: int
@@ -27,12 +27,12 @@ class SourceRank:
 
     @property
     def is_removed(self) -> bool:
-        """Whether nobody gives the source a rank any more; the row is there until all stories are without it."""
+        """Whether the rank was removed. The row stays until the removal was applied to all stories."""
         return self.rank == 0 and self.person is None
 
 
 def ranks_in_effect(connection: Connection) -> dict[int, int]:
-    """Return the rank of each source that has one, or had one that some stories still have."""
+    """Return the rank of each source that has one, and 0 for removed ranks not yet applied to all stories."""
     query = select(SOURCE_RANKS.c.source_id, SOURCE_RANKS.c.rank)
     return {row.source_id: row.rank for row in connection.execute(query)}
 
@@ -44,13 +44,13 @@ def listed_ranks(connection: Connection, limit: int | None = None) -> list[Sourc
 
 
 def rank_of(connection: Connection, source_id: int) -> SourceRank | None:
-    """Return the rank of a source, None where it has none."""
+    """Return the rank of a source, or None."""
     row = connection.execute(_rows().where(SOURCE_RANKS.c.source_id == source_id)).one_or_none()
     return None if row is None else _rank(row)
 
 
 def least_applied(connection: Connection) -> int | None:
-    """Return the number of the story up to which all stories have all ranks; None where every story has them."""
+    """Return the number of the last story to which all ranks were applied; None once all stories are done."""
     return connection.execute(select(func.min(SOURCE_RANKS.c.applied_to))).scalar()
 
 

@@ -1,6 +1,6 @@
-"""The repairs in force: which versions are split off their story, and which story shows the flags of another one.
+"""The repairs in force: versions split off their stories, and stories merged into others.
 
-Both name articles by their ids, and may be older than any flag of these.
+Both name articles by id, and may be older than any flag of these articles.
 """
 
 from collections.abc import Collection
@@ -22,14 +22,14 @@ IS_SPLIT: Final[ColumnElement[bool]] = (
 
 
 class StoryPlace(NamedTuple):
-    """The story that shows and counts a flag, and its story by lineage where that is merged into the first one."""
+    """The story that shows and counts a flag, and its story by lineage if that is merged into the first one."""
 
     story_id: int
     home_id: int | None
 
 
 def split_versions(connection: Connection, versions: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return those of these versions that are split off."""
+    """Return which of these versions are split off."""
     found: set[tuple[str, str]] = set()
     for portion in portions({article_id for article_id, _ in versions}):
         columns = select(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
@@ -39,15 +39,15 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
 
 
 def places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
-    """Return where flags are shown, by their story by lineage. Whoever calls this holds ``Lock.FLAGS``."""
+    """Return where the flags of each story by lineage are shown. The caller must hold ``Lock.FLAGS``."""
     heads = _head_roots(connection, homes)
     stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
     return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
 
 
 def shown_in(connection: Connection, story_id: int) -> int:
-    """Return the story that shows the flags of a story: the story itself, unless it is merged into another one."""
-    # Nearly every story that is asked for is not merged.
+    """Return the story that shows the flags of a story: itself, unless it is merged into another one."""
+    # Most stories are not merged.
     if connection.execute(_merge_of(), {"this": story_id}).scalar() is None:
         return story_id
     root = _head_roots(connection, [story_id]).get(story_id)
@@ -56,7 +56,7 @@ def shown_in(connection: Connection, story_id: int) -> int:
 
 
 def stories_above(connection: Connection, story_ids: Collection[int]) -> dict[int, set[int]]:
-    """Return the stories that each of these is merged into, directly or through others."""
+    """Return the stories that each of these is merged into, directly or indirectly."""
     found: dict[int, set[int]] = {story_id: set() for story_id in story_ids}
     for portion in portions(story_ids):
         above = _above(portion)
@@ -69,7 +69,7 @@ def stories_above(connection: Connection, story_ids: Collection[int]) -> dict[in
 
 
 def merged_below(story_id: int) -> CTE:
-    """Return a query for the roots of the stories that are merged into one, and into these, and so on."""
+    """Return a query for the roots of all stories merged into a story, directly or indirectly."""
     first = select(STORY_MERGES.c.root_id).join_from(
         STORIES, STORY_MERGES, STORY_MERGES.c.into_root_id == STORIES.c.root_id
     )
@@ -79,7 +79,7 @@ def merged_below(story_id: int) -> CTE:
 
 
 def merged_stories(connection: Connection, story_id: int) -> list[int]:
-    """Return the stories that are merged into one, directly or through others."""
+    """Return all stories merged into a story, directly or indirectly."""
     below = merged_below(story_id)
     query = select(STORIES.c.story_id).join_from(below, STORIES, STORIES.c.root_id == below.c.root_id)
     return list(connection.execute(query).scalars())
@@ -87,13 +87,13 @@ def merged_stories(connection: Connection, story_id: int) -> list[int]:
 
 @cache
 def _merge_of() -> Select[str]:
-    """Return the query for the merge of a story. It is built once: each page of a story asks it."""
+    """Return the query for the merge of a story. Cached, since each page of a story runs it."""
     merged = select(STORY_MERGES.c.root_id).join(STORIES, STORIES.c.root_id == STORY_MERGES.c.root_id)
     return merged.where(STORIES.c.story_id == bindparam("this"))
 
 
 def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int, str]:
-    """Return the root of the last story that each of these leads to; those that are not merged are left out."""
+    """Return the root of the story that finally shows each of these. Stories that are not merged are left out."""
     found: dict[int, str] = {}
     for portion in portions(story_ids):
         above = _above(portion)
@@ -104,7 +104,7 @@ def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int,
 
 
 def _above(story_ids: Collection[int]) -> CTE:
-    """Return a query for stories with the roots of those that they are merged into, and of further ones, and so on."""
+    """Return a query for stories with the roots of all stories they are merged into, directly or indirectly."""
     first = (
         select(STORIES.c.story_id, STORY_MERGES.c.into_root_id.label("root_id"))
         .join_from(STORIES, STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id)
@@ -112,5 +112,5 @@ def _above(story_ids: Collection[int]) -> CTE:
     )
     above = first.cte("above", recursive=True)
     further = select(above.c.story_id, STORY_MERGES.c.into_root_id)
-    # UNION, not UNION ALL: it ends whatever the rows say.
+    # UNION, not UNION ALL: it ends even if rows form a cycle.
     return above.union(further.join_from(above, STORY_MERGES, STORY_MERGES.c.root_id == above.c.root_id))

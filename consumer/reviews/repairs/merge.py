@@ -1,6 +1,6 @@
-"""Merges stories, and undoes that.
+"""Merges stories, and undoes merges.
 
-The flags of a merged story keep it as their story by lineage, so that an undone merge brings back just these.
+The flags of a merged story keep it as their story by lineage, so that an undo restores exactly these.
 """
 
 from typing import NamedTuple
@@ -9,28 +9,28 @@ from sqlalchemy import Connection, and_, delete, insert
 
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.repairs.in_force import merged_stories, shown_in
-from consumer.reviews.repairs.outcome import RepairRefused, tell
+from consumer.reviews.repairs.outcome import RepairRefused, write_repair_events
 from consumer.reviews.stories import Story, story, story_by_id
 from consumer.reviews.story_changes import move_flags
 from consumer.reviews.tables import FLAGS, STORY_MERGES
 
 
 class MergedStories(NamedTuple):
-    """Two stories that are one now, as they were before: the first one is part of the second one."""
+    """Two merged stories as they were before. The first one is now part of the second."""
 
     story: Story
     into: Story
 
 
 def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> MergedStories:
-    """Make a story part of another one. Raises ``RepairRefused``.
+    """Merge a story into another one. Raises ``RepairRefused``.
 
-    Numbers of merged stories stand for the story that shows their flags, so no merge leads in a circle. It takes the
-    longer the more flags the first story has.
+    The number of a merged story stands for the story that shows its flags, so merges cannot form a cycle. The time
+    grows with the number of flags in the first story.
     """
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     merged, into = story(connection, story_id), story(connection, into_id)
     if merged is None or into is None:
         raise RepairRefused("gone")
@@ -39,13 +39,13 @@ def merge(connection: Connection, story_id: int, into_id: int, person: Person, n
     roots = {"root_id": merged.root_id, "into_root_id": into.root_id}
     connection.execute(insert(STORY_MERGES).values(**roots, person_id=person.person_id, at_ms=now_ms))
     move_flags(connection, FLAGS.c.story_id == merged.story_id, into.story_id)
-    tell(connection, StoryChange(merged.story_id, "merged", person.name, into=into.story_id), now_ms)
+    write_repair_events(connection, StoryChange(merged.story_id, "merged", person.name, into=into.story_id), now_ms)
     return MergedStories(merged, into)
 
 
 def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
-    """Let a merged story show its flags again, with those of stories merged into it. Raises ``RepairRefused``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Undo a merge: the story shows its flags and those of stories merged into it again. Raises ``RepairRefused``."""
+    acquire_lock(connection, Lock.FLAGS)
     merged, head = story_by_id(connection, story_id), story_by_id(connection, shown_in(connection, story_id))
     if merged is None or head is None or merged.story_id == head.story_id:
         raise RepairRefused("gone")
@@ -53,5 +53,5 @@ def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: in
     homes = [story_id, *merged_stories(connection, story_id)]
     own = (FLAGS.c.story_id == head.story_id, FLAGS.c.home_id.in_(homes))
     move_flags(connection, and_(*own), story_id)
-    tell(connection, StoryChange(head.story_id, "split", person.name, into=story_id), now_ms)
+    write_repair_events(connection, StoryChange(head.story_id, "split", person.name, into=story_id), now_ms)
     return MergedStories(merged, head)

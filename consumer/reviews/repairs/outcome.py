@@ -1,23 +1,23 @@
-"""The outcome of a repair: why it was refused, or the change of a story that other systems are told of."""
+"""The outcome of a repair: the reason for a refusal, or events of the changed stories."""
 
 from typing import Literal
 
 from sqlalchemy import Connection
 
-from consumer.reviews.outbox.story_events import StoryChange, tell_of_growth, tell_of_stories
+from consumer.reviews.outbox.story_events import StoryChange, write_growth_events, write_story_events
 from consumer.reviews.ranking.preferred import MemberChanges
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 
 RepairRefusal = Literal["gone", "kind", "released", "root", "split", "merged"]
 """Why a repair was refused.
 
-``gone``: there is no such flag or story, or nothing to undo. ``kind``: an entry is not a copy. ``released``: a flag was
-released, so its version is kept. ``root``: a version belongs to the original of its story. ``split``: it is split off
-already. ``merged``: the two are one story already.
+``gone``: there is no such flag or story, or nothing to undo. ``kind``: the entry is not a copy. ``released``: the flag
+was released, so its version is kept. ``root``: the version belongs to the original of its story. ``split``: the version
+is already split off. ``merged``: the two are already one story.
 """
 
 
-class RepairRefused(Exception):  # noqa: N818  # named for the repair: nothing failed
+class RepairRefused(Exception):  # noqa: N818  # named for the repair; it is not a failure
     """A repair was refused, and nothing was changed."""
 
     def __init__(self, why: RepairRefusal) -> None:
@@ -25,9 +25,9 @@ class RepairRefused(Exception):  # noqa: N818  # named for the repair: nothing f
         self.why = why
 
 
-def tell(connection: Connection, change: StoryChange, now_ms: int) -> None:
-    """Write the events of a repair into the outbox: of itself, of growth, and of members preferred from now on."""
-    tell_of_stories(connection, [change], now_ms)
+def write_repair_events(connection: Connection, change: StoryChange, now_ms: int) -> None:
+    """Write the events of a repair into the outbox: the repair, growth of stories, and new preferred members."""
+    write_story_events(connection, [change], now_ms)
     concerned = {change.story_id} if change.into is None else {change.story_id, change.into}
-    tell_of_growth(connection, concerned, now_ms)
-    prefer_again(connection, MemberChanges(stories=concerned), now_ms)
+    write_growth_events(connection, concerned, now_ms)
+    refresh_preferred(connection, MemberChanges(stories=concerned), now_ms)

@@ -26,7 +26,7 @@ class VersionSplit:
     version: str
     original_id: str
     original_version: str
-    # None until they were read from the store.
+    # None until read from the store.
     source: str | None
     original_source: str | None
     similarity: float | None
@@ -41,7 +41,7 @@ class VersionSplit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryMerge:
-    """A story that was merged into another one, both by their roots. Sources are None until they are known."""
+    """A story that was merged into another one, both by root. Sources are None until they are known."""
 
     story_id: int
     root_id: str
@@ -53,23 +53,23 @@ class StoryMerge:
 
 
 def splits(connection: Connection) -> Iterator[VersionSplit]:
-    """Yield all versions that are split off, by id."""
+    """Yield all split versions, ordered by article and version."""
     query = _splits().order_by(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
     return (VersionSplit(**row._asdict()) for row in connection.execute(query))
 
 
 def splits_of(connection: Connection, article_id: str) -> list[VersionSplit]:
-    """Return the versions of an article that are split off."""
+    """Return the split versions of an article."""
     return [VersionSplit(**row._asdict()) for row in connection.execute(_splits_of(), {"article": article_id})]
 
 
 def merges(connection: Connection) -> Iterator[StoryMerge]:
-    """Yield all stories that are merged, by root."""
+    """Yield all merged stories, ordered by root."""
     return (StoryMerge(**row._asdict()) for row in connection.execute(_merges().order_by(STORY_MERGES.c.root_id)))
 
 
 def merges_into(connection: Connection, story_id: int, limit: int) -> list[StoryMerge]:
-    """Return the stories that are merged into one, directly or through others, the latest first."""
+    """Return up to ``limit`` stories merged into a story, directly or indirectly, the latest merge first."""
     below = merged_below(story_id)
     query = _merges().join(below, below.c.root_id == STORY_MERGES.c.root_id)
     latest = query.order_by(STORY_MERGES.c.at_ms.desc(), _ROOT.c.story_id.desc()).limit(limit)
@@ -78,7 +78,7 @@ def merges_into(connection: Connection, story_id: int, limit: int) -> list[Story
 
 @cache
 def _splits_of() -> Select[Any]:
-    """Return the query for the splits of an article. It is built once: each page of a flag asks it."""
+    """Return the query for the splits of an article. Cached, since each page of a flag runs it."""
     return _splits().where(STORY_SPLITS.c.article_id == bindparam("article")).order_by(STORY_SPLITS.c.version)
 
 

@@ -1,6 +1,6 @@
-"""Splits a flagged version off its story, and undoes that.
+"""Splits a flagged version off its story, and undoes splits.
 
-It becomes the root of a story of its own, with the copies that go with it. Its flag stays as it is.
+The version becomes the root of a new story with its own copies. Its flag is not changed.
 """
 
 from typing import Any, Literal
@@ -12,33 +12,33 @@ from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.lineage import Descent, homes_of, move_with_copies, with_copies
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.repairs.in_force import shown_in, split_versions
-from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused, tell
+from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused, write_repair_events
 from consumer.reviews.story_changes import home, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
 
 
 def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
     """Split the version of a flag off its story; return the story that shows the flag now. Raises ``RepairRefused``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     flag = _flag(connection, flag_id)
     why = _refusal(connection, flag)
     if flag is None or why is not None:
         raise RepairRefused(why or "gone")
-    made = {"article_id": flag.article_id, "version": flag.version, "from_root_id": flag.root_id}
-    connection.execute(insert(STORY_SPLITS).values(**made, person_id=person.person_id, at_ms=now_ms))
-    own_id = stories_by_root(connection, {flag.article_id: (flag.arrived_ms, flag.arrived_ms)})[flag.article_id]
-    # Nothing else may ever name this source: few flags are repeated.
-    unnamed = (STORIES.c.story_id == own_id, STORIES.c.root_source_id.is_(None))
-    connection.execute(update(STORIES).where(*unnamed).values(root_source_id=flag.source_id))
-    move_with_copies(connection, flag_id, own_id)
-    return _told(connection, flag, person, "split", now_ms)
+    values = {"article_id": flag.article_id, "version": flag.version, "from_root_id": flag.root_id}
+    connection.execute(insert(STORY_SPLITS).values(**values, person_id=person.person_id, at_ms=now_ms))
+    new_story_id = stories_by_root(connection, {flag.article_id: (flag.arrived_ms, flag.arrived_ms)})[flag.article_id]
+    # Only this flag may know the source of the new root: few flags have copies.
+    without_source = (STORIES.c.story_id == new_story_id, STORIES.c.root_source_id.is_(None))
+    connection.execute(update(STORIES).where(*without_source).values(root_source_id=flag.source_id))
+    move_with_copies(connection, flag_id, new_story_id)
+    return _write_events(connection, flag, person, "split", now_ms)
 
 
 def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
-    """Bring a version back into the story it comes from; return the story that shows it. Raises ``RepairRefused``."""
-    one_at_a_time(connection, Lock.FLAGS)
+    """Move a version back into its former story; return the story that shows it. Raises ``RepairRefused``."""
+    acquire_lock(connection, Lock.FLAGS)
     flag = _flag(connection, flag_id)
     if flag is None:
         raise RepairRefused("gone")
@@ -48,19 +48,19 @@ def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int
     root = connection.execute(undone).scalar()
     if root is None:
         raise RepairRefused("gone")
-    # Where the original has no flag, only the event of this one knew the root, and the story was of that root.
+    # If the original has no flag, the former root is known only from the split.
     descent = Descent(flag.kind, copy, (flag.original_id, flag.original_version), root, flag.arrived_ms)
     move_with_copies(connection, flag_id, homes_of(connection, [descent])[copy])
-    return _told(connection, flag, person, "merged", now_ms)
+    return _write_events(connection, flag, person, "merged", now_ms)
 
 
 def why_not_split(connection: Connection, flag_id: int) -> RepairRefusal | None:
-    """Return why a split would be refused, None where it would not."""
+    """Return why a split would be refused, or None."""
     return _refusal(connection, _flag(connection, flag_id))
 
 
 def copies_with(connection: Connection, flag_id: int) -> int:
-    """Return how many other copies in force go with a flag that is split off."""
+    """Return how many other copies in force would move with a flag that is split off."""
     moving = with_copies(flag_id)
     copies = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), FLAGS.c.flag_id != flag_id)
     counted = select(func.count()).where(FLAGS.c.flag_id.in_(select(moving.c.flag_id)), *copies)
@@ -84,17 +84,17 @@ def _refusal(connection: Connection, flag: Row[Any] | None) -> RepairRefusal | N
         return "released"
     if flag.article_id == flag.root_id:
         return "root"
-    own = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == flag.article_id)).scalar()
-    # Its own story is merged with the one that shows it: it would stay there.
-    return "merged" if own is not None and shown_in(connection, own) == flag.story_id else None
+    own_story_id = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == flag.article_id)).scalar()
+    # Its own story is merged into the one that shows it, so a split would change nothing.
+    return "merged" if own_story_id is not None and shown_in(connection, own_story_id) == flag.story_id else None
 
 
-def _told(
+def _write_events(
     connection: Connection, before: Row[Any], person: Person, cause: Literal["split", "merged"], now_ms: int
 ) -> int:
-    """Tell of a flag that has left a story; return the story that shows it now."""
+    """Write the events of a flag that has left a story; return the story that shows it now."""
     shown = select(FLAGS.c.story_id).where(FLAGS.c.flag_id == before.flag_id)
     story_id: int = connection.execute(shown).scalar_one()
     member = (before.article_id, before.version) if cause == "split" else None
-    tell(connection, StoryChange(before.story_id, cause, person.name, member, story_id), now_ms)
+    write_repair_events(connection, StoryChange(before.story_id, cause, person.name, member, story_id), now_ms)
     return story_id

@@ -1,4 +1,4 @@
-"""Decides new flags by the standing decisions that they fit."""
+"""Applies standing decisions to new flags."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from consumer.reviews import audit, decisions
 from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.moderation.reasons import with_note
-from consumer.reviews.portable import Lock, one_at_a_time, portions
+from consumer.reviews.portable import Lock, acquire_lock, portions
 from consumer.reviews.repairs.in_force import stories_above
 from consumer.reviews.standing.standing_decisions import StandingDecision, StandingOutcome, in_force
 from consumer.reviews.tables import FLAGS, REVIEWS, STANDING_DECISIONS
@@ -31,14 +31,15 @@ class _Flag(NamedTuple):
 def apply(
     connection: Connection, flag_ids: Sequence[int], now_ms: int, undo_ms: int, *, are_stored: bool = False
 ) -> Mapping[StandingOutcome, int]:
-    """Decide those of these flags that standing decisions fit; return how many were decided as what.
+    """Decide the flags that match standing decisions; return the number of flags by decision.
 
-    The flags are new. ``are_stored``: they came before, and their sources have just become known. Then only a pair of
-    sources counts that was standing when they were judged, and nobody may have decided about them since.
+    The flags are new, unless ``are_stored``: then they came before, and their sources have just become known. Only
+    decisions about pairs of sources apply to them, if they were in force when the flag was judged. Flags that somebody
+    has decided since are left alone.
     """
     if not flag_ids:
         return {}
-    one_at_a_time(connection, Lock.FLAGS)
+    acquire_lock(connection, Lock.FLAGS)
     standing = in_force(connection, now_ms)
     if are_stored:
         standing = [each for each in standing if each.story_id is None]
@@ -48,10 +49,10 @@ def apply(
     by_sources = {(each.source_id, each.original_source_id): each for each in standing if each.story_id is None}
     fitting: dict[int, list[_Flag]] = defaultdict(list)
     flags = _open_flags(connection, flag_ids)
-    reviewed = _reviewed(connection, flags) if are_stored else set()
+    reviewed = _reviewed_ids(connection, flags) if are_stored else set()
     above = stories_above(connection, {flag.home_id for flag in flags if flag.home_id is not None})
     for flag in flags:
-        chosen = _of_story(flag, by_story, above) or by_sources.get((flag.source_id, flag.original_source_id))
+        chosen = _story_decision(flag, by_story, above) or by_sources.get((flag.source_id, flag.original_source_id))
         if chosen is None or (are_stored and (flag.flag_id in reviewed or flag.decided_ms < chosen.at_ms)):
             continue
         fitting[chosen.standing_id].append(flag)
@@ -62,12 +63,12 @@ def apply(
     return decided
 
 
-def _of_story(
+def _story_decision(
     flag: _Flag, by_story: Mapping[int, StandingDecision], above: Mapping[int, Collection[int]]
 ) -> StandingDecision | None:
-    """Return the decision about the story of a flag, or about one that this is merged into: the latest of them.
+    """Return the latest decision about a flag's story or the stories it is merged into, or None.
 
-    It says nothing about a flag of the original itself.
+    A decision does not apply to a flag of the original itself.
     """
     numbers = (flag.story_id,) if flag.home_id is None else (flag.home_id, *above[flag.home_id])
     found = [by_story[number] for number in numbers if number in by_story]
@@ -115,13 +116,13 @@ def _open_flags(connection: Connection, flag_ids: Sequence[int]) -> list[_Flag]:
     columns = select(*(FLAGS.c[name] for name in _Flag._fields))
     found: list[_Flag] = []
     for portion in portions(flag_ids):
-        # By number alone: with a state, too, SQLite would read all flags in that state.
+        # By number alone: with a condition on the state, SQLite would read all flags in that state.
         found += [_Flag(*row) for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))]
     return [flag for flag in found if flag.kind == "flag" and flag.state == "open"]
 
 
-def _reviewed(connection: Connection, flags: Sequence[_Flag]) -> set[int]:
-    """Return the flags that somebody has decided about, although that was undone."""
+def _reviewed_ids(connection: Connection, flags: Sequence[_Flag]) -> set[int]:
+    """Return the flags that somebody has decided, even if the decision was undone."""
     found: set[int] = set()
     for portion in portions([flag.flag_id for flag in flags]):
         found.update(connection.execute(select(REVIEWS.c.flag_id).where(REVIEWS.c.flag_id.in_(portion))).scalars())

@@ -1,4 +1,4 @@
-"""Standing decisions: made, ended and listed, each about a story or about a pair of sources."""
+"""Making, ending and listing standing decisions, each about a story or a pair of sources."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from consumer.reviews import decisions
 from consumer.reviews.decisions import NOTE_CHARS_MAX
 from consumer.reviews.flag_row import STATES, State
 from consumer.reviews.kinds.rules import COPIES
-from consumer.reviews.portable import Lock, one_at_a_time, portions, storable
+from consumer.reviews.portable import Lock, acquire_lock, portions, storable
 from consumer.reviews.story_changes import NO_FLAGS, home
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS, STORIES
 from storage.clock import MS_PER_DAY
@@ -24,9 +24,9 @@ StandingOutcome = Literal["right", "wrong"]
 LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType(
     {"right": 90 * MS_PER_DAY, "wrong": 30 * MS_PER_DAY}
 )
-"""How long one may be in force: *wrong* releases articles that nobody has looked at, so it is shorter."""
+"""How long a standing decision may be in force: shorter for *wrong*, which releases articles unseen."""
 IN_FORCE_MAX: Final = 500
-"""Standing decisions that may be in force together: every batch of new flags is compared with all of them."""
+"""How many standing decisions may be in force: each batch of new flags is compared with all of them."""
 LISTED_MAX: Final = 1_000
 
 _SOURCE: Final = SOURCES.alias("source_of_copy")
@@ -34,31 +34,31 @@ _ORIGINAL_SOURCE: Final = SOURCES.alias("source_of_original")
 
 
 class StandingError(DupwatchError):
-    """A standing decision cannot be made or ended as asked. The message says why."""
+    """A standing decision cannot be made or ended. The message says why."""
 
 
 class AlreadyStanding(StandingError):  # noqa: N818  # named for the decision
-    """There is one in force about the same story or the same sources."""
+    """A standing decision about the same story or sources is already in force."""
 
 
 class StandingFull(StandingError):  # noqa: N818  # named for the list
-    """As many are in force as there may be."""
+    """The maximum number of standing decisions is in force."""
 
 
 class StandingMissing(StandingError):  # noqa: N818  # named for the decision
-    """There is none of this number."""
+    """No standing decision has this number."""
 
 
 class StandingEnded(StandingError):  # noqa: N818  # named for the decision
-    """It has ended already."""
+    """The standing decision has already ended."""
 
 
 class OwnerDisabled(StandingError):  # noqa: N818  # named for the person
-    """Its owner's account is disabled."""
+    """The account of the owner is disabled."""
 
 
 class NewStanding(NamedTuple):
-    """A standing decision to be made: about a story, or about a source and the source that it repeats."""
+    """A standing decision to make: about a story, or about a source and the source it repeats."""
 
     decision: StandingOutcome
     person_id: int
@@ -71,10 +71,9 @@ class NewStanding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingDecision:
-    """A standing decision. It is about a story, or about a pair of sources; what it is not about is None.
+    """A standing decision, about a story or a pair of sources. The fields of the other are None.
 
-    ``story_id`` is the story that has the flags now, where another one has taken over all of them. ``flags`` are those
-    that it has decided.
+    If another story has taken over all flags, ``story_id`` is that story. ``flags`` counts the decided flags.
     """
 
     standing_id: int
@@ -97,28 +96,28 @@ class StandingDecision:
 
     @property
     def ended_ms(self) -> int:
-        """When it ends, or ended."""
+        """When it ends or ended."""
         return self.ends_ms if self.undone_ms is None else min(self.undone_ms, self.ends_ms)
 
     @property
     def subject(self) -> str:
-        """What it is about, as the audit log says it."""
+        """Its story or pair of sources, as the audit log names it."""
         return self.root_id if self.root_id is not None else f"{self.source} -> {self.original_source}"
 
     def is_in_force(self, now_ms: int) -> bool:
-        """Return whether it decides flags that come now."""
+        """Return whether it decides flags that arrive now."""
         return self.undone_ms is None and now_ms < self.ends_ms
 
 
 class ReopenedFlag(NamedTuple):
-    """A flag that is open again."""
+    """A reopened flag."""
 
     flag_id: int
     article_id: str
 
 
 class StandingRevocation(NamedTuple):
-    """A standing decision that was ended, the flags whose decisions were taken back, and how many decisions stay."""
+    """A standing decision that was ended, the flags whose decisions were undone, and the number of decisions kept."""
 
     standing: StandingDecision
     taken_back: list[ReopenedFlag]
@@ -126,7 +125,7 @@ class StandingRevocation(NamedTuple):
 
 
 class PairHistory(NamedTuple):
-    """The flags of a pair of sources, and how many of them people called right or wrong."""
+    """The number of flags of a pair of sources, and how many of them people decided as right or wrong."""
 
     flags: int
     right: int
@@ -136,9 +135,9 @@ class PairHistory(NamedTuple):
 def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDecision:
     """Make a standing decision. Raises ``AlreadyStanding``, ``StandingFull`` and ``OwnerDisabled``."""
     if not 0 < new.ends_ms - now_ms <= LASTS_MS_MAX[new.decision]:
-        raise ValueError("a standing decision ends within the time that its kind may last")
-    # No flag is stored in between: it is decided, or it came before.
-    one_at_a_time(connection, Lock.FLAGS)
+        raise ValueError("the end of a standing decision must be within the limit for its kind")
+    # Under the lock, each flag is either stored before or decided by the new standing decision.
+    acquire_lock(connection, Lock.FLAGS)
     enabled = select(PEOPLE.c.person_id).where(PEOPLE.c.person_id == new.person_id, PEOPLE.c.disabled_ms.is_(None))
     if connection.execute(enabled).first() is None:
         raise OwnerDisabled("the account is disabled")
@@ -146,7 +145,7 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
     of_sources = new.sources or (None, None)
     about = (new.story_id, *of_sources)
     if any((each.story_id, each.source_id, each.original_source_id) == about for each in known):
-        raise AlreadyStanding("there is a standing decision about this already; end it first")
+        raise AlreadyStanding("a standing decision about this is already in force; end it first")
     if len(known) >= IN_FORCE_MAX:
         raise StandingFull(f"{IN_FORCE_MAX} standing decisions are in force; end one first")
     values = {
@@ -161,21 +160,21 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
         "ends_ms": new.ends_ms,
     }
     made = insert(STANDING_DECISIONS).values(values).returning(STANDING_DECISIONS.c.standing_id)
-    return _numbered(connection, connection.execute(made).scalar_one())
+    return _load_standing(connection, connection.execute(made).scalar_one())
 
 
 def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevocation:
-    """End a standing decision, and take back those of its decisions that are not final.
+    """End a standing decision, and undo those of its decisions that are not final.
 
     Raises ``StandingMissing`` and ``StandingEnded``.
     """
-    one_at_a_time(connection, Lock.FLAGS)
-    standing = _numbered(connection, standing_id)
+    acquire_lock(connection, Lock.FLAGS)
+    standing = _load_standing(connection, standing_id)
     if not standing.is_in_force(now_ms):
-        raise StandingEnded("this standing decision has ended already")
+        raise StandingEnded("this standing decision has already ended")
     of_this = STANDING_DECISIONS.c.standing_id == standing_id
     connection.execute(update(STANDING_DECISIONS).where(of_this).values(undone_ms=now_ms))
-    # By time: reviews have no index by what made them.
+    # The condition on time uses an index; there is none on ``standing_id``.
     made = (REVIEWS.c.at_ms >= standing.at_ms, REVIEWS.c.standing_id == standing_id, REVIEWS.c.undone_ms.is_(None))
     pending = (
         select(REVIEWS.c.review_id, FLAGS.c.flag_id, FLAGS.c.article_id)
@@ -189,36 +188,36 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevoca
 
 
 def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
-    """End all standing decisions of somebody. What they have decided stays."""
-    one_at_a_time(connection, Lock.FLAGS)
-    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_running(now_ms))
+    """End all standing decisions of a person. Flags decided by them stay decided."""
+    acquire_lock(connection, Lock.FLAGS)
+    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_is_running(now_ms))
     connection.execute(own.values(undone_ms=now_ms))
 
 
 def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
-    """Return the standing decisions that are in force, the first one first."""
-    rows = connection.execute(_standing().where(*_running(now_ms))).all()
+    """Return the standing decisions in force, the oldest first."""
+    rows = connection.execute(_standing_query().where(*_is_running(now_ms))).all()
     empty = {row.story_id: row.root_id for row in rows if row.first_ms == NO_FLAGS}
-    followed = _followed(connection, empty)
-    found = map(_standing_in, rows)
+    followed = _successors(connection, empty)
+    found = map(_standing_from_row, rows)
     return [replace(each, story_id=followed.get(each.story_id, each.story_id)) for each in found]
 
 
 def ended_since(connection: Connection, since_ms: int, now_ms: int) -> list[StandingDecision]:
-    """Return the standing decisions that have ended since then, the last one first, at most ``LISTED_MAX``."""
+    """Return up to ``LISTED_MAX`` standing decisions that have ended since then, the last ended first."""
     ended = func.coalesce(STANDING_DECISIONS.c.undone_ms, STANDING_DECISIONS.c.ends_ms)
-    query = _standing().where(ended >= since_ms, ended <= now_ms).order_by(None)
+    query = _standing_query().where(ended >= since_ms, ended <= now_ms).order_by(None)
     latest = query.order_by(ended.desc(), STANDING_DECISIONS.c.standing_id.desc()).limit(LISTED_MAX)
-    return list(map(_standing_in, connection.execute(latest)))
+    return list(map(_standing_from_row, connection.execute(latest)))
 
 
 def counts_in_force(connection: Connection, now_ms: int) -> Counter[StandingOutcome]:
-    """Return how many standing decisions of each outcome are in force."""
+    """Return the number of standing decisions in force by outcome."""
     return Counter(each.decision for each in in_force(connection, now_ms))
 
 
 def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairHistory:
-    """Return what became of the flags of a pair of sources that came since then."""
+    """Return the history of flags of a pair of sources since then."""
     of_pair = (FLAGS.c.source_id == sources[0], FLAGS.c.original_source_id == sources[1])
     came = (FLAGS.c.state.in_(STATES), FLAGS.c.kind == "flag", FLAGS.c.arrived_ms >= since_ms)
     some = select(FLAGS.c.state, decisions.is_standing().label("is_standing")).where(*of_pair, *came).subquery("some")
@@ -229,16 +228,16 @@ def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int)
     return PairHistory(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
 
 
-def _running(now_ms: int) -> tuple[ColumnElement[bool], ...]:
+def _is_running(now_ms: int) -> tuple[ColumnElement[bool], ...]:
     return STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms
 
 
-def _followed(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
-    """Return the stories that have taken over all flags of others, by these, whose roots are given."""
+def _successors(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
+    """Return the stories that have taken over all flags of empty stories, by empty story; ``empty`` has their roots."""
     found: dict[int | None, int] = {}
     roots = {root_id: story_id for story_id, root_id in empty.items()}
     for portion in portions(roots):
-        # Its root has turned out to be a copy.
+        # The root has turned out to be a copy.
         copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
         columns = select(FLAGS.c.article_id, home()).where(*copies)
         for article_id, story_id in connection.execute(columns.order_by(FLAGS.c.flag_id.desc())):
@@ -246,21 +245,21 @@ def _followed(connection: Connection, empty: Mapping[int, str]) -> dict[int | No
     return found
 
 
-def _numbered(connection: Connection, standing_id: int) -> StandingDecision:
-    row = connection.execute(_by_number(), {"this": standing_id}).one_or_none()
+def _load_standing(connection: Connection, standing_id: int) -> StandingDecision:
+    row = connection.execute(_numbered_query(), {"this": standing_id}).one_or_none()
     if row is None:
         raise StandingMissing(f"there is no standing decision with the number {standing_id}")
-    return _standing_in(row)
+    return _standing_from_row(row)
 
 
 @cache
-def _by_number() -> Select[*tuple[Any, ...]]:
-    return _standing().where(STANDING_DECISIONS.c.standing_id == bindparam("this"))
+def _numbered_query() -> Select[*tuple[Any, ...]]:
+    return _standing_query().where(STANDING_DECISIONS.c.standing_id == bindparam("this"))
 
 
 @cache
-def _standing() -> Select[*tuple[Any, ...]]:
-    """Return the query for standing decisions. It is built once: every batch of flags asks it."""
+def _standing_query() -> Select[*tuple[Any, ...]]:
+    """Return the query for standing decisions. Cached, since every batch of flags runs it."""
     return (
         select(
             STANDING_DECISIONS,
@@ -280,7 +279,7 @@ def _standing() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _standing_in(row: Row[*tuple[Any, ...]]) -> StandingDecision:
+def _standing_from_row(row: Row[*tuple[Any, ...]]) -> StandingDecision:
     values = row._asdict()
     del values["first_ms"]
     return StandingDecision(**values)

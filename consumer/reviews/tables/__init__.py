@@ -1,7 +1,7 @@
 """The tables of the console's database.
 
-Times are milliseconds since 1970. Texts of articles are not here: pages read them from the store when somebody looks.
-A change here needs a migration in ``migrations/versions``; a test compares both.
+Times are milliseconds since 1970. Texts of articles are not stored here: pages read them from the store. A change here
+needs a migration in ``migrations/versions``; a test compares both.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ from consumer.reviews.tables.outbox_tables import DELIVERIES, LEASES, OUTBOX, WE
 from consumer.reviews.tables.search_tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 from consumer.reviews.tables.story_tables import SOURCE_RANKS, STANDING_DECISIONS, STORY_MERGES, STORY_SPLITS
 
-# Those of other modules, which readers of these tables need, too.
+# Re-exported, so that all tables can be imported from here.
 __all__ = [
     "DELIVERIES",
     "LEASES",
@@ -48,7 +48,7 @@ IDENTITY: Final = Table(
     METADATA,
     Column("name", String(16), primary_key=True),
 )
-"""One row with a random name: what is for this database, and for no other of the same host."""
+"""One row with a random name, which tells this database from others on the same host."""
 
 SOURCES: Final = Table(
     "sources",
@@ -56,29 +56,29 @@ SOURCES: Final = Table(
     Column("source_id", ROW_ID, primary_key=True),
     Column("name", ID, nullable=False, unique=True),
 )
-"""Names of the sources of articles; "" is the source of an article that names none."""
+"""Names of the sources of articles; "" for articles that name none."""
 
 STORIES: Final = Table(
     "stories",
     METADATA,
     Column("story_id", ROW_ID, primary_key=True),
-    # The kept article that the chain of duplicates goes back to, as far as known.
+    # The kept article at which the chain of duplicates begins, as far as known.
     Column("root_id", ID, nullable=False, unique=True),
     Column("root_source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("copies", Integer, nullable=False),
     Column("open_copies", Integer, nullable=False),
-    # When the first and the last article of its entries of any kind came, released ones as well; 0 without any.
+    # When the first and last article of its entries arrived, of any kind, including released ones; 0 without entries.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
-    # The flag that stands for the story instead of its root; null where that is the root.
+    # The flag that represents the story; null if that is the root.
     Column("preferred_id", ROW_ID),
-    # The largest number of copies that an event has told of: 1, 10, 100, and so on; 0 before its first event.
+    # The largest number of copies that an event has announced: 1, 10, 100 and so on; 0 before the first event.
     Column("told_copies", Integer, nullable=False, server_default="0"),
     Index(None, "copies", "story_id"),
 )
-"""One row for each original that has copies, and for those that once had some.
+"""One row for each original that has or had copies.
 
-``copies`` counts its flags that are in force, ``open_copies`` those of them that nobody has confirmed yet.
+``copies`` counts its flags in force, ``open_copies`` those of them that nobody has confirmed yet.
 """
 
 QUEUE_INDEXES: Final = (
@@ -88,42 +88,42 @@ QUEUE_INDEXES: Final = (
     ("sources", ("source_id", "original_source_id"), ()),
     ("story", ("story_id",), ("source_id", "original_source_id")),
 )
-"""Filters that may match many rows, and what else can be asked for then. Each has an index for each order.
+"""Filters that may match many rows, and further columns to filter by. Each has one index per order.
 
-An index begins with what must be equal, then come state and kind, what is sorted by, and at last what else a row is
-chosen by, so that only the rows of a page are read themselves.
+An index begins with the columns that must be equal. The state, the kind and the sort key follow, and then the further
+columns, so that only the rows of a page itself are read.
 """
 
 FLAGS: Final = Table(
     "flags",
     METADATA,
     Column("flag_id", ROW_ID, primary_key=True),
-    # What the kinds are: ``kinds/rules.py``.
+    # The kinds are explained in ``kinds/rules.py``.
     Column("kind", String(16), nullable=False),
     Column("article_id", ID, nullable=False),
     Column("version", ID, nullable=False),
-    # The article itself, where an entry names items of banks: then it goes with the article's story.
+    # The article itself if an entry names items of banks; the entry then moves with the article's story.
     Column("original_id", ID, nullable=False),
     Column("original_version", ID, nullable=False),
     Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False),
-    # Its story by lineage, where that is merged into another one; otherwise null.
+    # Its story by lineage if that is merged into another one; otherwise null.
     Column("home_id", ROW_ID, ForeignKey("stories.story_id")),
-    # Null until they were read from the store.
+    # Null until read from the store.
     Column("source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
     # Null where nothing was verified.
     Column("similarity", Double),
-    # Null where only the release of a flag came, and for kinds whose events have none.
+    # Null if only the release of a flag came, and for kinds whose events have no distance.
     Column("distance", Integer),
-    # What the queue is sorted by: the similarity; of what was not verified a number below 0, the farther the lower.
+    # The sort key of the queue: the similarity or, for unverified entries, a number below 0 that falls with distance.
     Column("certainty", Double, nullable=False),
-    # One in so many pairs of this kind was sent; 1 for flags.
+    # One in this many pairs of the kind was sent; 1 for flags.
     Column("sampled_in", Double, nullable=False, server_default="1"),
     Column("truncated", Boolean, nullable=False),
     Column("arrived_ms", BigInteger, nullable=False),
     Column("decided_ms", BigInteger, nullable=False),
     Column("state", String(8), nullable=False),
-    # When its release was reached, as the event says; the version is kept from then on.
+    # When it was released, according to the event; the version is kept from then on.
     Column("released_ms", BigInteger),
     UniqueConstraint("article_id", "version", "kind"),
     CheckConstraint("kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')", name="kind"),
@@ -136,10 +136,10 @@ FLAGS: Final = Table(
         for key, other in (("certainty", "arrived_ms"), ("arrived_ms", "certainty"))
     ),
 )
-"""Entries of the queue: flags, and other kinds.
+"""Queue entries: flags and other kinds.
 
-A flag is ``wrong`` where a person of the console says so, its release being due or sent, and ``released`` where it was
-released elsewhere. It is in force, and a copy of its story, in every other state.
+A flag is ``wrong`` if a person decided so in the console; its release is then due or sent. It is ``released`` if it was
+released elsewhere. In every other state, it is in force and a copy of its story.
 """
 
 TALLY: Final = Table(
@@ -149,7 +149,7 @@ TALLY: Final = Table(
     Column("state", String(8), primary_key=True),
     Column("flags", BigInteger, nullable=False),
 )
-"""How many flags are in each state: counted as they change, since counting a million takes too long for a page."""
+"""The number of flags in each state, updated with each change: counting a million takes too long for a page."""
 
 BANK_MENTIONS: Final = Table(
     "bank_mentions",
@@ -160,14 +160,14 @@ BANK_MENTIONS: Final = Table(
     Column("form", String(7), nullable=False),
     Column("similarity", Double, nullable=False),
 )
-"""The items of banks that a bank match names. Rows are only added: an item may be added after the article came."""
+"""The items that a bank match names. Rows are only added: an item may be added after the article came."""
 
 PEOPLE: Final = Table(
     "people",
     METADATA,
     Column("person_id", ROW_ID, primary_key=True),
     Column("name", NAME, nullable=False, unique=True),
-    # Argon2; null for people whom a proxy signs in.
+    # Argon2; null for people who sign in through a proxy.
     Column("password_hash", String(200)),
     Column("role", String(8), nullable=False),
     Column("language", String(2)),
@@ -179,7 +179,7 @@ PEOPLE: Final = Table(
 SESSIONS: Final = Table(
     "sessions",
     METADATA,
-    # SHA-256 of what the cookie holds, in hex.
+    # SHA-256 of the cookie's secret, in hex.
     Column("token_hash", String(64), primary_key=True),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False, index=True),
     Column("created_ms", BigInteger, nullable=False),
@@ -198,19 +198,19 @@ SIGN_IN_FAILURES: Final = Table(
 )
 
 UNSENT: Final = text("decision = 'wrong' AND undone_ms IS NULL AND sent_ms IS NULL AND refused IS NULL")
-"""Reviews whose release is due, now or when they are final."""
+"""Reviews whose release is due now, or will be when they are final."""
 
 REASONS: Final = Table(
     "reasons",
     METADATA,
     Column("reason_id", ROW_ID, primary_key=True),
     Column("name", String(80), nullable=False, unique=True),
-    # Reasons are offered in this order.
+    # Position in the list.
     Column("place", Integer, nullable=False),
-    # Since when it can no longer be chosen.
+    # When it was retired; null if it can be chosen.
     Column("retired_ms", BigInteger),
 )
-"""Reasons for *wrong* to choose from. None is ever deleted, since decisions name them."""
+"""The list of reasons for *wrong*. Reasons are never deleted, since decisions name them."""
 
 REVIEWS: Final = Table(
     "reviews",
@@ -222,14 +222,14 @@ REVIEWS: Final = Table(
     Column("reason_id", ROW_ID, ForeignKey("reasons.reason_id")),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False, index=True),
-    # Until then it can be undone; after that a release is sent if the decision is wrong.
+    # Until then, the decision can be undone. If it is wrong, the release is sent after that.
     Column("final_ms", BigInteger, nullable=False),
     Column("undone_ms", BigInteger),
-    # When the release was in the store and in the sink; null where there is none to send, or it is not sent yet.
+    # When the release was in the store and in the sink; null if there is none, or it is not sent yet.
     Column("sent_ms", BigInteger),
-    # Why it could not be sent, and never will be: the window has ended, or the version is no flag.
+    # Why the release can never be sent: the window has ended, or the version is not a flag.
     Column("refused", String(500)),
-    # The process that sends it, until that time.
+    # The process that sends the release, and until when it may.
     Column("claimed_by", String(64)),
     Column("claimed_ms", BigInteger),
     # The standing decision that made it.
@@ -237,7 +237,7 @@ REVIEWS: Final = Table(
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
     Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
 )
-"""Decisions of people; rows are added, and only the columns after ``final_ms`` change."""
+"""Decisions of people. Rows are added, and only the columns after ``final_ms`` change."""
 
 NOTES: Final = Table(
     "notes",
@@ -256,25 +256,25 @@ LOOKING: Final = Table(
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
 )
-"""Flags that people have open at this moment."""
+"""Flags that people have open now."""
 
 AUDIT: Final = Table(
     "audit",
     METADATA,
     Column("entry_id", ROW_ID, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
-    # The name as it was then; empty before somebody is signed in.
+    # The name at that time; empty before somebody has signed in.
     Column("person", NAME, nullable=False),
     Column("address", String(64), nullable=False),
     Column("action", String(32), nullable=False),
-    # What it was done to: a flag, a person, a setting.
+    # The object of the action: a flag, a person, a setting.
     Column("subject", String(600), nullable=False),
     Column("flag_id", ROW_ID, index=True),
     Column("why", String(2_000), nullable=False),
     Index(None, "person", "entry_id"),
     Index(None, "action", "entry_id"),
 )
-"""The audit log: person, action, time, address and reason. Rows are added, and never changed or deleted."""
+"""The audit log: person, action, time, address and reason. Rows are never changed or deleted."""
 
 FLOODS: Final = Table(
     "floods",
@@ -283,13 +283,13 @@ FLOODS: Final = Table(
     Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False, index=True),
     Column("began_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False, index=True),
-    # When the console saw that it had begun.
+    # When the console noticed it.
     Column("noted_ms", BigInteger, nullable=False),
     Column("copies", Integer, nullable=False),
-    # When its event was put into the outbox, or came too late for that; null until then.
+    # When its event was put into the outbox or was found to be too old; null until then.
     Column("sent_ms", BigInteger, index=True),
 )
-"""A story that got many copies within a short time, over all consumers."""
+"""Stories that got many copies within a short time, from all consumers."""
 
 REPORT_IN_FORCE: Final = text("undone_ms IS NULL")
 
@@ -297,7 +297,7 @@ REPORTS: Final = Table(
     "reports",
     METADATA,
     Column("report_id", ROW_ID, primary_key=True),
-    # Of the later article; "" for a text that is in no store.
+    # The later article; "" for a text that is not in the store.
     Column("article_id", ID, nullable=False),
     Column("version", ID, nullable=False),
     Column("original_id", ID, nullable=False),
@@ -321,13 +321,13 @@ REPORTS: Final = Table(
         postgresql_where=REPORT_IN_FORCE,
     ),
 )
-"""Pairs that people report as copies that were missed, each once unless it is undone."""
+"""Pairs that people report as missed copies. A pair can be reported again only after an undo."""
 
 READ_FILES: Final = Table(
     "read_files",
     METADATA,
-    # SHA-256 of the resolved path, in hex: a path may be longer than a key, and need not be text.
+    # SHA-256 of the resolved path, in hex: a path may be longer than a key, and may not be valid text.
     Column("path_sha256", String(64), primary_key=True),
     Column("marks", Text, nullable=False),
 )
-"""How far files of events were read, as JSON of ``read_files.Marks``. Positions in topics are with their brokers."""
+"""How far event files were read, as JSON of ``read_files.FileMarks``. Kafka keeps the positions in topics."""

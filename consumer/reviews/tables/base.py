@@ -1,4 +1,4 @@
-"""What all tables of the console's database have in common: how constraints are named, and types of columns."""
+"""The naming of constraints and the column types that all tables of the console's database share."""
 
 from typing import Final
 
@@ -14,8 +14,8 @@ METADATA: Final = MetaData(
     }
 )
 
-# SQLite numbers rows by itself only where the type is INTEGER.
+# SQLite assigns row numbers only to columns of type INTEGER.
 ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")
-# By bytes, as SQLite does: what a language says of the order of letters differs between machines.
+# Compared by bytes, as in SQLite: the order of letters in a language differs between machines.
 ID: Final = Text().with_variant(Text(collation="C"), "postgresql")
 NAME: Final = String(200).with_variant(String(200, collation="C"), "postgresql")

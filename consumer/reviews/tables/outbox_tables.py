@@ -24,19 +24,19 @@ IS_FAILING: Final = text("failing_since_ms IS NOT NULL")
 OUTBOX: Final = Table(
     "outbox",
     METADATA,
-    # Given out in order under ``Lock.FLAGS``; the latest row stays, so none comes twice.
+    # Assigned in order under ``Lock.FLAGS``. The latest row is kept, so that no number is used twice.
     Column("event_id", ROW_ID, primary_key=True, autoincrement=False),
     Column("kind", String(16), nullable=False),
-    # Events of a story are sent in the order of their ids; null for an event of none.
+    # Events of a story are sent in the order of their ids; null for events of no story.
     Column("story_id", ROW_ID),
     Column("at_ms", BigInteger, nullable=False),
     # The event as JSON.
     Column("payload", Text, nullable=False),
-    # Whether the sink is still to get it.
+    # Whether it must still be sent to the sink.
     Column("is_for_sink", Boolean, nullable=False),
     Index("ix_outbox_for_sink", "event_id", sqlite_where=FOR_SINK, postgresql_where=FOR_SINK),
 )
-"""Events that somebody is still to get. Rows are written in the transaction of the change, under ``Lock.FLAGS``."""
+"""Events to be delivered. Rows are written in the transaction of the change, under ``Lock.FLAGS``."""
 
 WEBHOOKS: Final = Table(
     "webhooks",
@@ -44,31 +44,31 @@ WEBHOOKS: Final = Table(
     Column("webhook_id", ROW_ID, primary_key=True),
     Column("name", NAME, nullable=False, unique=True),
     Column("url", Text, nullable=False),
-    # Kinds of events, and names of sources, as JSON lists; all sources where the list is empty.
+    # Kinds of events and names of sources, as JSON lists. An empty list of sources means all.
     Column("kinds", Text, nullable=False),
     Column("sources", Text, nullable=False),
-    # In the clear: they sign. Two while receivers change to a new one.
+    # In plain text, since they sign messages. There are two while receivers change to a new one.
     Column("secret", String(200), nullable=False),
     Column("former_secret", String(200)),
     # When the former one is no longer used.
     Column("former_until_ms", BigInteger),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("created_ms", BigInteger, nullable=False),
-    # Since when, and why, nothing is sent.
+    # When and why it was turned off.
     Column("off_ms", BigInteger),
     Column("off_why", String(500)),
-    # Events that were not kept for it, because the outbox was full.
+    # The number of events dropped because the outbox was full.
     Column("missed", BigInteger, nullable=False, server_default="0"),
-    # The last attempt: when, the status of HTTP, and why it failed.
+    # The last attempt: its time, HTTP status, and error.
     Column("last_ms", BigInteger),
     Column("last_status", Integer),
     Column("last_why", String(500)),
-    # After a failure: nothing is sent before, whatever is due.
+    # Until then nothing is sent, after a failure.
     Column("paused_until_ms", BigInteger),
-    # The number of a webhook that was removed is not that of another one, for pages and attempts that still have it.
+    # Numbers of removed webhooks are not reused, since open pages and running attempts may still have them.
     sqlite_autoincrement=True,
 )
-"""Addresses that get events."""
+"""The receivers of events."""
 
 DELIVERIES: Final = Table(
     "deliveries",
@@ -77,11 +77,11 @@ DELIVERIES: Final = Table(
     Column("webhook_id", ROW_ID, ForeignKey("webhooks.webhook_id"), nullable=False),
     Column("event_id", ROW_ID, ForeignKey("outbox.event_id"), nullable=False, index=True),
     Column("story_id", ROW_ID),
-    # Null while an earlier event of its story waits for the webhook: then it is not looked at.
+    # Null while an earlier event of the same story waits for the webhook.
     Column("due_ms", BigInteger),
-    # How often it was claimed; a process whose claim has run out finds another number here.
+    # How often it was claimed. A process whose claim has expired finds another number here.
     Column("tries", Integer, nullable=False, server_default="0"),
-    # Of the first attempt that failed, and what the last one got: a status of HTTP, or none and why.
+    # The time of the first failed attempt, and the HTTP status and error of the last one.
     Column("failing_since_ms", BigInteger),
     Column("status", Integer),
     Column("why", String(500)),
@@ -96,7 +96,7 @@ DELIVERIES: Final = Table(
         postgresql_where=IS_FAILING,
     ),
 )
-"""Events that a webhook is still to get. A row is deleted once it was accepted."""
+"""Events to be delivered to webhooks. A row is deleted once the webhook has accepted the event."""
 
 LEASES: Final = Table(
     "leases",
@@ -105,4 +105,4 @@ LEASES: Final = Table(
     Column("holder", String(64), nullable=False),
     Column("until_ms", BigInteger, nullable=False),
 )
-"""Work that one of several consoles does, which one that is, and until when, unless it says so again."""
+"""Work that only one of several consoles does: which console, and until when unless it renews the lease."""

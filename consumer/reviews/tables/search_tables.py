@@ -1,4 +1,4 @@
-"""The tables of the index of words."""
+"""The tables of the word index."""
 
 from typing import Final
 
@@ -13,29 +13,29 @@ SEARCH_WAITING: Final = Table(
     Column("due_ms", BigInteger, nullable=False),
     Column("tries", Integer, nullable=False),
 )
-"""Flags whose words are still to be indexed.
+"""Flags whose words must still be indexed.
 
-``due_ms`` is 0 for at once, and in the future while a console indexes it, or where the store did not have its text.
-``tries`` counts how often the store did not have it.
+``due_ms`` is 0 for immediately. It is in the future while a console indexes the flag, and after the store did not have
+its text. ``tries`` counts how often the store did not have it.
 """
 
 SEARCH_PARTS: Final = Table(
     "search_parts",
     METADATA,
     Column("part_id", ROW_ID, primary_key=True),
-    # Flags that can be found by it, and those that it was made of.
+    # The number of flags that it finds, and the number it was built from.
     Column("flags", Integer, nullable=False),
     Column("places", Integer, nullable=False),
-    # Their numbers, packed, 0 for a flag that can no longer be found.
+    # Their numbers, packed; 0 for a removed flag.
     Column("flag_ids", LargeBinary, nullable=False),
-    # Until then a console works on it; 0 for none.
+    # Until when a console works on it; 0 for none.
     Column("claimed_ms", BigInteger, nullable=False),
-    # When it was last compared with flags and store.
+    # When it was last compared with the flags and the store.
     Column("checked_ms", BigInteger, nullable=False),
-    # When another part took its place; searches that had begun read it a little longer.
+    # When another part replaced it. Searches that had already begun read it a little longer.
     Column("replaced_ms", BigInteger),
 )
-"""Parts of the index of words: ``word_index/pages.py`` says how they are packed."""
+"""Parts of the word index. ``word_index/pages.py`` explains the format."""
 
 SEARCH_PAGES: Final = Table(
     "search_pages",
@@ -44,4 +44,4 @@ SEARCH_PAGES: Final = Table(
     Column("first_word", BigInteger, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""The words of a part, and which of its flags have them. Rows are added and deleted with their part."""
+"""The words of a part, and the flags that have them. Rows are added and deleted with their part."""

@@ -1,6 +1,6 @@
-"""The tables of what moderators say of stories and sources: repairs, standing decisions, and ranks.
+"""The tables of moderators' repairs, standing decisions and ranks of sources.
 
-Repairs name articles by their ids, not rows: they hold for flags that come later, or come again with ``--rebuild``.
+Repairs name articles by id instead of by row, so they also apply to flags that come later, or again with ``--rebuild``.
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ STORY_SPLITS: Final = Table(
     METADATA,
     Column("article_id", ID, primary_key=True),
     Column("version", ID, primary_key=True),
-    # The root of its story before. Where its original has no flag, nothing else says which story it comes from.
+    # The root of its former story. If its original has no flag, nothing else names that story.
     Column("from_root_id", ID, nullable=False),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
 )
-"""Flagged versions that were split off their story: each is the root of its own copies."""
+"""Flagged versions that were split off their stories. Each is the root of its own copies."""
 
 STORY_MERGES: Final = Table(
     "story_merges",
@@ -29,7 +29,7 @@ STORY_MERGES: Final = Table(
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
 )
-"""Stories, by their roots, whose flags belong to another story, which may be merged into a third one."""
+"""Stories, by root, that are merged into others. Those may be merged into further ones."""
 
 STANDING: Final = text("undone_ms IS NULL")
 
@@ -48,7 +48,7 @@ STANDING_DECISIONS: Final = Table(
     Column("at_ms", BigInteger, nullable=False),
     Column("ends_ms", BigInteger, nullable=False),
     Column("undone_ms", BigInteger),
-    # Flags that it has decided.
+    # The number of flags that it has decided.
     Column("flags", Integer, nullable=False, server_default="0"),
     CheckConstraint("decision IN ('right', 'wrong')", name="decision"),
     Index("ix_standing_decisions_story_id", "story_id", sqlite_where=STANDING, postgresql_where=STANDING),
@@ -60,20 +60,20 @@ STANDING_DECISIONS: Final = Table(
         postgresql_where=STANDING,
     ),
 )
-"""Decisions about flags that are still to come: of a story, or of a source that repeats another one."""
+"""Decisions about future flags: of a story, or of a source that repeats another one."""
 
 SOURCE_RANKS: Final = Table(
     "source_ranks",
     METADATA,
     Column("source_id", ROW_ID, ForeignKey("sources.source_id"), primary_key=True),
     Column("rank", Integer, nullable=False),
-    # Null for a rank of the configuration.
+    # Null for a configured rank.
     Column("person_id", ROW_ID, ForeignKey("people.person_id")),
     Column("at_ms", BigInteger, nullable=False),
-    # The number of the story up to which all have the rank; null once every story has it.
+    # The number of the last story to which the rank was applied; null once it was applied to all.
     Column("applied_to", ROW_ID),
 )
-"""The ranks of sources that are in effect: those set on the page of sources, and otherwise those of the configuration.
+"""The ranks of sources in effect: those set on the sources page, and otherwise those configured.
 
-A row whose rank is 0 and that nobody has set is deleted once every story is without its former rank.
+A row with rank 0 that nobody has set marks a removed rank. It is deleted once the removal was applied to all stories.
 """

@@ -1,1 +1,1 @@
-"""The index of words in the texts of open flags: which words, how they are stored, and how flags are found by them."""
+"""The index of words in the texts of undecided flags: cutting words, storing them, and finding flags by them."""

@@ -1,7 +1,7 @@
-"""How the index of words is packed: parts with the words of some flags, in pages of compressed numbers.
+"""The format of the word index: parts with the words of some flags, in pages of compressed numbers.
 
-A part numbers its flags from 0. A page lists words by number, ascending, and for each the flags that have it. Nothing
-says in which order a text has its words, or how often.
+A part numbers its flags from 0. A page lists words by ascending number, and the flags that have each word. The order
+and frequency of words in a text are not stored.
 """
 
 import zlib
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 PART_FLAGS_MAX: Final = 1 << 14
-"""Flags of a part; more would not fit into numbers of 16 bits for long, and merging needs memory for the part."""
+"""Flags per part, limited by the memory for merging and by flag numbers of 16 bits."""
 PAGE_ENTRIES: Final = 4_096
-"""Entries, which are pairs of a word and a flag, of a page. A word is never spread over two pages."""
+"""Entries (pairs of a word and a flag) per page. A word never spans two pages."""
 _LEVEL: Final = 6
 _COUNT_BYTES: Final = 4
 _WIDTHS: Final = (8, 4, 2)
@@ -23,14 +23,14 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Entries(NamedTuple):
-    """Pairs of a word and a flag of a part, ordered by word and then by flag."""
+    """Pairs of a word and a flag of a part, ordered by word, then by flag."""
 
     words: Numbers
     flags: Numbers
 
 
 class IndexPage(NamedTuple):
-    """Packed entries; ``first`` is their smallest word."""
+    """A page of packed entries; ``first`` is its smallest word."""
 
     first: int
     content: bytes
@@ -41,40 +41,40 @@ NO_ENTRIES: Final = Entries(NO_NUMBERS, NO_NUMBERS)
 
 
 def entries_of(texts: Sequence[Collection[int]]) -> Entries:
-    """Return the entries of a part whose flags, from 0 on, have these words."""
+    """Return the entries of a part, given the words of its flags in order."""
     words = np.fromiter((word for text in texts for word in text), np.int64)
     flags = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     return _ordered(words, flags)
 
 
-def together(parts: Sequence[Entries]) -> Entries:
-    """Return the entries of several lists in order, each once."""
+def merge_entries(parts: Sequence[Entries]) -> Entries:
+    """Return the distinct entries of several lists, in order."""
     words, flags = _ordered(np.concatenate([part.words for part in parts]), np.concatenate([p.flags for p in parts]))
     is_new = np.ones(len(words), np.bool_)
     is_new[1:] = (np.diff(words) != 0) | (np.diff(flags) != 0)
     return Entries(words[is_new], flags[is_new])
 
 
-def renumbered(entries: Entries, numbers: Numbers) -> Entries:
-    """Return the entries with other numbers for their flags; those whose number is below 0 are left out."""
+def renumber(entries: Entries, numbers: Numbers) -> Entries:
+    """Return the entries with new flag numbers. Entries with a number below 0 are left out."""
     flags = numbers[entries.flags]
-    stays = flags >= 0
-    return Entries(entries.words[stays], flags[stays])
+    remains = flags >= 0
+    return Entries(entries.words[remains], flags[remains])
 
 
 def split(entries: Entries, word: int) -> tuple[Entries, Entries]:
-    """Return the entries before a word, and the others."""
+    """Return the entries before a word, and the rest."""
     at = int(np.searchsorted(entries.words, word))
     return Entries(entries.words[:at], entries.flags[:at]), Entries(entries.words[at:], entries.flags[at:])
 
 
 def pack_entries(entries: Entries) -> Iterator[IndexPage]:
-    """Yield the pages of entries."""
+    """Yield entries as pages."""
     words, flags = entries
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     start = 0
     while start < len(words):
-        # Up to the first word that begins where the page is full.
+        # End at the first word that starts after the page is full.
         at = int(np.searchsorted(starts, start + PAGE_ENTRIES))
         end = int(starts[at]) if at < len(starts) else len(words)
         yield _page(words[start:end], flags[start:end])
@@ -86,7 +86,7 @@ def unpack_page(content: bytes) -> Entries:
     steps, counts, gaps = _planes_of(content)
     times = _numbers(counts)
     starts = np.cumsum(times) - times
-    # The first flag of a word stands as it is: what the words before add up to is taken off.
+    # The first flag of each word is stored as is, so the sum of all earlier differences is subtracted.
     differences = _numbers(gaps)
     sums = np.cumsum(differences)
     before = np.repeat(sums[starts] - differences[starts], times)
@@ -94,7 +94,7 @@ def unpack_page(content: bytes) -> Entries:
 
 
 def flags_with(content: bytes, word: int) -> Numbers:
-    """Return the flags that have a word, by the page that it would be in."""
+    """Return the flags that have a word, given the page where it would be."""
     steps, counts, gaps = _planes_of(content)
     words = np.cumsum(_numbers(steps))
     at = int(np.searchsorted(words, word))
@@ -106,8 +106,8 @@ def flags_with(content: bytes, word: int) -> Numbers:
     return found
 
 
-def are_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
-    """Return for each number whether it is one of others, which are in order."""
+def is_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
+    """Return for each number whether it is among ``ordered``, which is ascending."""
     if not len(ordered):
         return np.zeros(len(numbers), np.bool_)
     places = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
@@ -115,13 +115,13 @@ def are_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
     return found
 
 
-def packed_ids(ids: Numbers) -> bytes:
-    """Return the numbers of the flags of a part, packed."""
+def pack_ids(ids: Numbers) -> bytes:
+    """Pack the numbers of a part's flags."""
     return zlib.compress(_planes(np.diff(ids, prepend=0), 8), _LEVEL)
 
 
-def unpacked_ids(content: bytes) -> Numbers:
-    """Return the numbers that ``packed_ids`` packed."""
+def unpack_ids(content: bytes) -> Numbers:
+    """Return the numbers that ``pack_ids`` packed."""
     return np.cumsum(_numbers(np.frombuffer(zlib.decompress(content), np.uint8).reshape(8, -1)))
 
 
@@ -142,7 +142,7 @@ def _page(words: Numbers, flags: Numbers) -> IndexPage:
 
 
 def _planes_of(content: bytes) -> list[npt.NDArray[np.uint8]]:
-    """Return the differences of the words, how many flags each has, and the differences of these."""
+    """Return the byte planes of word differences, flag counts and flag differences."""
     data = np.frombuffer(zlib.decompress(content), np.uint8)
     count = int(data[:_COUNT_BYTES].view("<u4")[0])
     second, third = _COUNT_BYTES + _WIDTHS[0] * count, _COUNT_BYTES + (_WIDTHS[0] + _WIDTHS[1]) * count
@@ -151,13 +151,13 @@ def _planes_of(content: bytes) -> list[npt.NDArray[np.uint8]]:
 
 
 def _planes(numbers: Numbers, width: int) -> bytes:
-    """Return the lowest bytes of all numbers, then the second ones, and so on: similar ones compress better."""
+    """Return the lowest bytes of all numbers, then the second-lowest, and so on: similar bytes compress better."""
     whole = np.ascontiguousarray(numbers, "<i8").view(np.uint8).reshape(len(numbers), 8)
     return whole[:, :width].T.tobytes()
 
 
 def _numbers(planes: npt.NDArray[np.uint8]) -> Numbers:
-    """Return the numbers that ``_planes`` took apart."""
+    """Return the numbers that ``_planes`` split."""
     whole = np.zeros((planes.shape[1], 8), np.uint8)
     whole[:, : len(planes)] = planes.T
     return whole.view("<i8").reshape(-1).astype(np.int64, copy=False)

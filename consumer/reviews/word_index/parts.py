@@ -1,7 +1,7 @@
-"""The parts of the index in the database: adding, checking and merging them.
+"""The parts of the word index in the database: adding, checking and merging them.
 
-A part never changes but for the flags that leave it. Small parts are merged into larger ones, and parts that many flags
-have left are written again. A search sees the old parts or the new one, and never waits.
+The only change to a part is the removal of flags. Small parts are merged into larger ones, and parts with many removed
+flags are rewritten. A search reads either the old parts or the new one, and never waits.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,32 +20,32 @@ from consumer.reviews.word_index.pages import (
     IndexPage,
     Numbers,
     entries_of,
+    merge_entries,
     pack_entries,
-    packed_ids,
-    renumbered,
+    pack_ids,
+    renumber,
     split,
-    together,
+    unpack_ids,
     unpack_page,
-    unpacked_ids,
 )
 
 MERGED_MIN: Final = 8
-"""Parts of about the same size that are merged into one."""
+"""The number of parts of similar size that are merged into one."""
 GONE_SHARE_MAX: Final = 1 / 8
-"""The share of a part's flags that may have left before it is written again."""
+"""The share of a part's flags that may be removed before it is rewritten."""
 LEASE_MS: Final = 600_000
-"""How long a console may take to check or to merge parts; after that another one may."""
+"""How long a console may take to check or merge parts, before another one may take over."""
 CHECK_MS: Final = 3_600_000
-"""How often parts are compared with the flags and the store."""
+"""The interval at which parts are compared with the flags and the store."""
 REPLACED_MS: Final = 15_000
-"""How long the pages of a replaced part remain, for searches that have begun."""
+"""How long a replaced part remains, for searches that have already begun."""
 PAGES_AT_ONCE: Final = 64
-"""Pages that are merged together."""
+"""Pages merged together."""
 _PAGES_INSERTED: Final = 100
 
 
 class IndexPart(NamedTuple):
-    """A part: ``flags`` of its ``places`` can be found, until ``claimed_ms`` a console works on it."""
+    """A part. Of its ``places``, ``flags`` are not removed. A console works on it until ``claimed_ms``."""
 
     part_id: int
     flags: int
@@ -55,7 +55,7 @@ class IndexPart(NamedTuple):
 
     @property
     def is_mostly_gone(self) -> bool:
-        """Whether so many of its flags have left that it is to be written again."""
+        """Whether so many of its flags are removed that it must be rewritten."""
         return self.flags < self.places * (1 - GONE_SHARE_MAX)
 
 
@@ -68,7 +68,7 @@ def parts(connection: Connection) -> list[IndexPart]:
 
 
 def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_ms: int) -> int:
-    """Add a part with the words of those of these flags that are still undecided; return how many these are."""
+    """Add a part with the words of those flags that are still undecided; return their number."""
     flag_ids = np.array(sorted(texts), np.int64)
     flag_ids = flag_ids[_undecided(connection, flag_ids)]
     if len(flag_ids):
@@ -77,7 +77,7 @@ def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_m
 
 
 def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
-    """Return the parts to be merged next, none where there is nothing to merge; one is written again by itself."""
+    """Return the parts to merge next: several, one to be rewritten, or none."""
     free = [part for part in found if part.claimed_ms <= now_ms]
     for part in free:
         if part.is_mostly_gone:
@@ -95,7 +95,7 @@ def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
 
 
 def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) -> int | None:
-    """Claim parts for this console; return until when, None where another one works on some of them."""
+    """Claim parts for this console; return until when, or None if another one works on some of them."""
     free = (SEARCH_PARTS.c.part_id.in_(part_ids), SEARCH_PARTS.c.claimed_ms <= now_ms)
     query = select(SEARCH_PARTS.c.part_id).where(*free, SEARCH_PARTS.c.replaced_ms.is_(None))
     found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -107,7 +107,7 @@ def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) ->
 
 
 class PartMerge(NamedTuple):
-    """Parts that become one: its flags, and for each part the number in it of each place, -1 for those that leave."""
+    """A merge of parts: the flags of the merged part, and for each part the new number of each place, -1 if removed."""
 
     part_ids: Sequence[int]
     flag_ids: Numbers
@@ -116,16 +116,16 @@ class PartMerge(NamedTuple):
 
 
 def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
-    """Return which flags of claimed parts stay, and the ranges of words to be merged one after the other."""
-    held = [ids_of(connection, part_id) for part_id in part_ids]
-    all_of_them = np.unique(np.concatenate(held))
-    all_of_them = all_of_them[all_of_them > 0]
-    flag_ids = all_of_them[_undecided(connection, all_of_them)]
+    """Return the merge of claimed parts, which keeps undecided flags, and the ranges of words to merge in turn."""
+    ids_by_part = [ids_of(connection, part_id) for part_id in part_ids]
+    all_ids = np.unique(np.concatenate(ids_by_part))
+    all_ids = all_ids[all_ids > 0]
+    flag_ids = all_ids[_undecided(connection, all_ids)]
     numbers = []
-    for ids in held:
+    for ids in ids_by_part:
         places = np.searchsorted(flag_ids, ids)
-        stays = np.isin(ids, flag_ids)
-        numbers.append(np.where(stays, places, -1))
+        remains = np.isin(ids, flag_ids)
+        numbers.append(np.where(remains, places, -1))
     query = select(SEARCH_PAGES.c.first_word).where(SEARCH_PAGES.c.part_id.in_(part_ids))
     firsts = sorted(connection.execute(query).scalars())
     limits = [0, *firsts[PAGES_AT_ONCE::PAGES_AT_ONCE], np.iinfo(np.int64).max]
@@ -133,7 +133,7 @@ def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
 
 
 def merged_pages(merge: PartMerge, read: Callable[[int, int, int], Sequence[bytes]]) -> Iterator[IndexPage]:
-    """Yield the pages of the part that others become.
+    """Yield the pages of the merged part.
 
     ``read`` returns the pages of a part that begin in a range of words.
     """
@@ -141,13 +141,13 @@ def merged_pages(merge: PartMerge, read: Callable[[int, int, int], Sequence[byte
     for low, high in merge.ranges:
         found = [rest]
         for part_id, numbers in zip(merge.part_ids, merge.numbers, strict=True):
-            found += [renumbered(unpack_page(content), numbers) for content in read(part_id, low, high)]
-        whole, rest = split(together(found), high)
+            found += [renumber(unpack_page(content), numbers) for content in read(part_id, low, high)]
+        whole, rest = split(merge_entries(found), high)
         yield from pack_entries(whole)
 
 
 def pages_between(connection: Connection, part_id: int, low: int, high: int) -> Sequence[bytes]:
-    """Return the pages of a part that begin in a range of words; ``high`` is not in it."""
+    """Return the pages of a part that begin in a range of words, excluding ``high``."""
     first = SEARCH_PAGES.c.first_word
     query = select(SEARCH_PAGES.c.content).where(SEARCH_PAGES.c.part_id == part_id, first >= low, first < high)
     return connection.execute(query.order_by(first)).scalars().all()
@@ -156,10 +156,10 @@ def pages_between(connection: Connection, part_id: int, low: int, high: int) -> 
 def replace_parts(
     connection: Connection, merge: PartMerge, pages: Sequence[IndexPage], until_ms: int, now_ms: int
 ) -> bool:
-    """Put the merged part in the place of the others, unless another console has them now."""
+    """Replace parts with the merged one, and return True; return False if another console has claimed them."""
     these = SEARCH_PARTS.c.part_id.in_(merge.part_ids)
-    own = (these, SEARCH_PARTS.c.claimed_ms == until_ms, SEARCH_PARTS.c.replaced_ms.is_(None))
-    locked = select(SEARCH_PARTS.c.part_id).where(*own).with_for_update()
+    still_claimed = (these, SEARCH_PARTS.c.claimed_ms == until_ms, SEARCH_PARTS.c.replaced_ms.is_(None))
+    locked = select(SEARCH_PARTS.c.part_id).where(*still_claimed).with_for_update()
     if len(connection.execute(locked).all()) < len(merge.part_ids):
         return False
     connection.execute(update(SEARCH_PARTS).where(these).values(replaced_ms=now_ms))
@@ -169,33 +169,33 @@ def replace_parts(
 
 
 def ids_of(connection: Connection, part_id: int) -> Numbers:
-    """Return the flag of each place of a part, 0 for those that left."""
+    """Return the flag at each place of a part, 0 for removed ones."""
     query = select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.part_id == part_id)
-    return unpacked_ids(connection.execute(query).scalar_one())
+    return unpack_ids(connection.execute(query).scalar_one())
 
 
 def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
-    """Let flags leave a claimed part, also those that are decided, and note that it was checked."""
+    """Remove ``gone`` and decided flags from a claimed part, and record that it was checked."""
     ids = ids_of(connection, part_id)
     ids[np.isin(ids, gone)] = 0
     ids[ids > 0] *= _undecided(connection, ids[ids > 0])
     values = {
-        "flag_ids": packed_ids(ids),
+        "flag_ids": pack_ids(ids),
         "flags": int(np.count_nonzero(ids)),
         "checked_ms": now_ms,
         "claimed_ms": 0,
     }
-    own = (SEARCH_PARTS.c.part_id == part_id, SEARCH_PARTS.c.claimed_ms == until_ms)
-    connection.execute(update(SEARCH_PARTS).where(*own).values(values))
+    still_claimed = (SEARCH_PARTS.c.part_id == part_id, SEARCH_PARTS.c.claimed_ms == until_ms)
+    connection.execute(update(SEARCH_PARTS).where(*still_claimed).values(values))
 
 
 def has_replaced(connection: Connection, now_ms: int) -> bool:
-    """Return whether there are parts to delete."""
+    """Return whether there are replaced parts to delete."""
     return connection.execute(_replaced(now_ms).limit(1)).first() is not None
 
 
 def delete_replaced(connection: Connection, now_ms: int) -> None:
-    """Delete parts that were replaced long ago, with their pages."""
+    """Delete parts that were replaced more than ``REPLACED_MS`` ago, with their pages."""
     part_ids = connection.execute(_replaced(now_ms).with_for_update(skip_locked=True)).scalars().all()
     for table in (SEARCH_PAGES, SEARCH_PARTS):
         connection.execute(delete(table).where(table.c.part_id.in_(part_ids)))
@@ -206,7 +206,7 @@ def _replaced(now_ms: int) -> Select[int]:
 
 
 def indexed_count(connection: Connection) -> int:
-    """Return how many flags can be found by their words; some of them may have been decided lately."""
+    """Return how many flags are indexed, including some that were recently decided."""
     query = select(func.coalesce(func.sum(SEARCH_PARTS.c.flags), 0)).where(SEARCH_PARTS.c.replaced_ms.is_(None))
     return int(connection.execute(query).scalar_one())
 
@@ -217,7 +217,7 @@ def _insert(
     values = {
         "flags": len(flag_ids),
         "places": len(flag_ids),
-        "flag_ids": packed_ids(flag_ids),
+        "flag_ids": pack_ids(flag_ids),
         "claimed_ms": 0,
         "checked_ms": now_ms,
     }
@@ -231,7 +231,7 @@ def _undecided(connection: Connection, flag_ids: Numbers) -> np.ndarray[tuple[in
     """Return for each of these flags, in order, whether it is undecided."""
     found: set[int] = set()
     for portion in portions(flag_ids.tolist()):
-        # By number alone: with a state, too, SQLite would read all flags in that state.
+        # By number alone: with a condition on the state, SQLite would read all flags in that state.
         rows = connection.execute(select(FLAGS.c.flag_id, FLAGS.c.state).where(FLAGS.c.flag_id.in_(portion)))
         found.update(row.flag_id for row in rows if row.state in UNDECIDED)
     return np.isin(flag_ids, np.fromiter(found, np.int64))

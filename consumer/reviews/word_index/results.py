@@ -1,4 +1,4 @@
-"""Pages of what a search finds, in every order and with every filter of the queue."""
+"""Pages of search results, in every order and with every filter of the queue."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,21 +16,21 @@ from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, RowOrder, Scope
 from consumer.reviews.search import Count, RowBatch, branches, read_rows, united
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS
-from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, are_among
+from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, is_among
 from consumer.reviews.word_index.text_hits import text_hits
 from consumer.reviews.word_index.words import Terms
 
 IDS_MAX: Final = 1_000
-"""Flags that are found by an id, or by its beginning. Where there are more, only those with the whole id are found."""
+"""Flags found by an id or its beginning. If more flags match, only those with the whole id are found."""
 BEGINNING_MIN: Final = 3
-"""Characters from which on a search is also looked for at the beginning of ids."""
+"""Minimum length of a search text that may also match the beginning of an id."""
 _WALKED_FIRST: Final = 500
 _WALKED_GROWTH: Final = 4
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class QueueSearch(NamedTuple):
-    """A search. ``terms`` is None where texts are not indexed."""
+    """A search. ``terms`` is None if texts are not indexed."""
 
     text: str
     terms: Terms | None
@@ -42,10 +42,10 @@ class _Place(NamedTuple):
 
 
 def search_hits(connection: Connection, search_: QueueSearch) -> Hits:
-    """Return what a search finds: by words of texts, by an id or its beginning, by the name of a source."""
+    """Return the flags found by words of their texts, by an id or its beginning, and by the name of a source."""
     terms = search_.terms
     match = None if terms is None else text_hits(connection, terms)
-    by_id, ids_cut = _by_id(connection, search_.text)
+    by_id, ids_cut = _flags_by_id(connection, search_.text)
     return Hits(
         by_text=NO_NUMBERS if match is None else match.flag_ids,
         by_id=by_id,
@@ -56,86 +56,93 @@ def search_hits(connection: Connection, search_: QueueSearch) -> Hits:
     )
 
 
-def found_by_search(
-    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None
+def read_hits(
+    connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None
 ) -> RowBatch:
-    """Return up to ``rows_max`` rows of what a search finds that come after a place, as ``search.read_rows`` does."""
-    what = scope.hits
-    assert what is not None  # noqa: S101  # or there is no search
+    """Return up to ``rows_max`` hits after a cursor, as ``search.read_rows`` does."""
+    hits = scope.hits
+    assert hits is not None  # noqa: S101  # callers pass a scope with a search
     plain = replace(scope, hits=None)
-    several = [_of_ids(connection, plain, way, rows_max, cursor, what.by_id)]
+    batches = [_batch_of_ids(connection, plain, row_order, rows_max, cursor, hits.by_id)]
     states = tuple(state for state in scope.states or STATES if state in UNDECIDED)
     if states:
-        several.append(_of_ids(connection, replace(plain, states=states), way, rows_max, cursor, what.by_text))
-    if what.source_id is not None and scope.source_id in {None, what.source_id}:
-        several.append(read_rows(connection, replace(plain, source_id=what.source_id), way, rows_max, cursor))
-    return _together(several, way, rows_max)
+        batches.append(
+            _batch_of_ids(connection, replace(plain, states=states), row_order, rows_max, cursor, hits.by_text)
+        )
+    if hits.source_id is not None and scope.source_id in {None, hits.source_id}:
+        batches.append(read_rows(connection, replace(plain, source_id=hits.source_id), row_order, rows_max, cursor))
+    return _merge_batches(batches, row_order, rows_max)
 
 
-def _together(several: Sequence[RowBatch], way: RowOrder, rows_max: int) -> RowBatch:
-    """Return the rows of several searches in order: up to the first place where one of them had to stop."""
-    rows = {row.flag_id: row for each in several for row in each.rows}
-    order = sorted(rows.values(), key=way.key, reverse=way.is_descending)
-    stops = [_Place(each.more.key, each.more.row_id) for each in several if each.more is not None]
+def _merge_batches(batches: Sequence[RowBatch], row_order: RowOrder, rows_max: int) -> RowBatch:
+    """Return the rows of several batches in order, up to the first place where one of them stopped."""
+    rows = {row.flag_id: row for batch in batches for row in batch.rows}
+    order = sorted(rows.values(), key=row_order.key, reverse=row_order.is_descending)
+    stops = [_Place(batch.more.key, batch.more.row_id) for batch in batches if batch.more is not None]
     if stops:
-        stop = max(stops) if way.is_descending else min(stops)
-        order = [row for row in order if not way.passes(way.key(row), stop)]
+        stop = max(stops) if row_order.is_descending else min(stops)
+        order = [row for row in order if not row_order.is_after(row_order.key(row), stop)]
         if len(order) <= rows_max:
             return RowBatch(order, Cursor("after", *stop), is_partial=len(order) < rows_max)
-    return search.cut(order, rows_max, way)
+    return search.cut(order, rows_max, row_order)
 
 
 def hit_counts(connection: Connection, scope: Scope) -> dict[State, Count]:
-    """Return how many rows of what a search finds are in each state, as ``search.counts`` does."""
-    what = scope.hits
-    assert what is not None  # noqa: S101  # or there is no search
-    way, most = RowOrder("certainty", is_descending=False), search.COUNTED_MAX
-    found_: dict[State, Count] = {}
+    """Return how many hits are in each state, as ``search.counts`` does."""
+    hits = scope.hits
+    assert hits is not None  # noqa: S101  # callers pass a scope with a search
+    row_order, most = RowOrder("certainty", is_descending=False), search.COUNTED_MAX
+    found: dict[State, Count] = {}
     for state in scope.states or STATES:
         plain = replace(scope, hits=None, states=(state,))
-        several = [_places(connection, plain, way, most, None, what.by_id)]
+        batches = [_places(connection, plain, row_order, most, None, hits.by_id)]
         if state in UNDECIDED:
-            several.append(_places(connection, plain, way, most, None, what.by_text))
-        if what.source_id is not None and scope.source_id in {None, what.source_id}:
-            several.append(_walked(connection, replace(plain, source_id=what.source_id), way, most, None, None))
-        flag_ids = {place.flag_id for places, _ in several for place in places}
-        is_exact = all(stop is None for _, stop in several)
-        found_[state] = Count(len(flag_ids), is_exact).cut(most)
-    return found_
+            batches.append(_places(connection, plain, row_order, most, None, hits.by_text))
+        if hits.source_id is not None and scope.source_id in {None, hits.source_id}:
+            batches.append(_walk(connection, replace(plain, source_id=hits.source_id), row_order, most, None, None))
+        flag_ids = {place.flag_id for places, _ in batches for place in places}
+        is_exact = all(stop is None for _, stop in batches)
+        found[state] = Count(len(flag_ids), is_exact).cut(most)
+    return found
 
 
-def _of_ids(
-    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
+def _batch_of_ids(
+    connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
 ) -> RowBatch:
-    places, stop = _places(connection, scope, way, rows_max, cursor, flag_ids)
+    places, stop = _places(connection, scope, row_order, rows_max, cursor, flag_ids)
     has_more = len(places) > rows_max
     more = Cursor("after", *places[rows_max - 1]) if has_more else stop
     rows = _rows(connection, [place.flag_id for place in places[:rows_max]])
-    ordered = sorted(rows, key=way.key, reverse=way.is_descending)
-    return RowBatch(ordered, more, is_partial=more is not None and not has_more)
+    ordered_rows = sorted(rows, key=row_order.key, reverse=row_order.is_descending)
+    return RowBatch(ordered_rows, more, is_partial=more is not None and not has_more)
 
 
 def _places(
-    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
+    connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
 ) -> tuple[list[_Place], Cursor | None]:
-    """Return the places of flags that are in a scope, more than ``rows_max`` if there are, and where it had to stop."""
+    """Return the places of those flags that are in a scope, and where the scan stopped, if it did.
+
+    More than ``rows_max`` places mean that others follow.
+    """
     if len(flag_ids) > search.SORTED_MAX:
-        return _walked(connection, scope, way, rows_max, cursor, flag_ids)
-    return sorted(_accepted(connection, scope, way, cursor, flag_ids), reverse=way.is_descending), None
+        return _walk(connection, scope, row_order, rows_max, cursor, flag_ids)
+    return sorted(
+        _places_in_scope(connection, scope, row_order, cursor, flag_ids), reverse=row_order.is_descending
+    ), None
 
 
-def _accepted(
-    connection: Connection, scope: Scope, way: RowOrder, cursor: Cursor | None, flag_ids: Numbers
+def _places_in_scope(
+    connection: Connection, scope: Scope, row_order: RowOrder, cursor: Cursor | None, flag_ids: Numbers
 ) -> Iterator[_Place]:
-    """Yield the places of those of a few flags that are in a scope and come after a place."""
+    """Yield the places of those of a few flags that are in a scope and after a cursor."""
     start = None if cursor is None else (cursor.key, cursor.row_id)
     columns = ("flag_id", "kind", "state", *NUMBERS, *KEYS)
     for portion in portions(flag_ids.tolist()):
-        # By number alone: with a state, too, SQLite would read all flags in that state.
+        # By number alone: with a condition on the state, SQLite would read all flags in that state.
         query = select(*(FLAGS.c[name] for name in columns)).where(FLAGS.c.flag_id.in_(portion))
         for row in connection.execute(query).mappings():
-            place = _Place(row[way.by], row["flag_id"])
-            if (start is None or way.passes(place, start)) and _is_in(scope, row):
+            place = _Place(row[row_order.by], row["flag_id"])
+            if (start is None or row_order.is_after(place, start)) and _is_in(scope, row):
                 yield place
 
 
@@ -145,28 +152,37 @@ def _is_in(scope: Scope, row: RowMapping) -> bool:
         and row["state"] in (scope.states or STATES)
         and row["kind"] in (scope.kinds or KINDS)
         and all(getattr(scope, name) in {None, row[name]} for name in NUMBERS)
-        and all(scope.range(key).holds(row[key]) for key in KEYS)
+        and all(scope.range(key).contains(row[key]) for key in KEYS)
     )
 
 
-def _walked(
-    connection: Connection, scope: Scope, way: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers | None
+def _walk(
+    connection: Connection,
+    scope: Scope,
+    row_order: RowOrder,
+    rows_max: int,
+    cursor: Cursor | None,
+    flag_ids: Numbers | None,
 ) -> tuple[list[_Place], Cursor | None]:
-    """Return the first places of many flags, or of all, in a scope, and where it had to stop, by walking through it."""
+    """Scan a scope for many flags, or for all; return their first places, and where the scan stopped, if it did."""
     places: list[_Place] = []
     walked, size = 0, _WALKED_FIRST
     while len(places) <= rows_max and walked < search.EXAMINED_MAX:
-        conditions = [*scope.within("certainty"), *scope.within("arrived_ms"), *(way.beyond() if cursor else [])]
+        conditions = [
+            *scope.within("certainty"),
+            *scope.within("arrived_ms"),
+            *(row_order.after_cursor() if cursor else []),
+        ]
         if scope.story_id is not None:
-            conditions += scope.of_sources(FLAGS)
-        some = united(branches(scope, way, conditions, size))
-        query = select(some.c[way.by], some.c.flag_id).order_by(*way.ordered(some)).limit(size)
-        values = scope.values() | (way.place(cursor) if cursor else {})
+            conditions += scope.source_conditions(FLAGS)
+        some = united(branches(scope, row_order, conditions, size))
+        query = select(some.c[row_order.by], some.c.flag_id).order_by(*row_order.order_by_columns(some)).limit(size)
+        values = scope.values() | (row_order.cursor_values(cursor) if cursor else {})
         rows = [_Place(*row) for row in connection.execute(query, values)]
         if flag_ids is None:
             places += rows
         else:
-            are_hits = are_among(np.fromiter((row.flag_id for row in rows), np.int64), flag_ids)
+            are_hits = is_among(np.fromiter((row.flag_id for row in rows), np.int64), flag_ids)
             places += [row for row, is_hit in zip(rows, are_hits, strict=True) if is_hit]
         if len(rows) < size:
             return places, None
@@ -176,14 +192,14 @@ def _walked(
 
 
 def _rows(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
-    found_: list[FlagRow] = []
+    found: list[FlagRow] = []
     for portion in portions(flag_ids):
-        found_ += map(flag_row, connection.execute(flag_rows().where(FLAGS.c.flag_id.in_(portion))))
-    return found_
+        found += map(flag_row, connection.execute(flag_rows().where(FLAGS.c.flag_id.in_(portion))))
+    return found
 
 
-def _by_id(connection: Connection, text: str) -> tuple[Numbers, bool]:
-    """Return flags whose article, or the one it repeats, has this id or one that begins so; whether there are more."""
+def _flags_by_id(connection: Connection, text: str) -> tuple[Numbers, bool]:
+    """Return flags whose article or original has an id that begins with a text, and whether some are left out."""
     if len(text.encode()) > ID_BYTES_MAX:
         return NO_NUMBERS, False
     flag_ids: set[int] = set()

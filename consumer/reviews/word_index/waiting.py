@@ -1,4 +1,4 @@
-"""Flags whose words are still to be indexed: which ones, and which console indexes them."""
+"""The queue of flags whose words must still be indexed, and the consoles that have claimed them."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -9,22 +9,22 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, 
 from consumer.reviews.flag_row import UNDECIDED
 from consumer.reviews.portable import insert_or, portions
 from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
-from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpacked_ids
+from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpack_ids
 
 CLAIMED_MAX: Final = 500
-"""Flags that a console indexes together."""
+"""Flags that a console indexes at a time."""
 LEASE_MS: Final = 120_000
-"""How long a console may take for them; after that another one may index them."""
+"""How long a console may take for them, before another one may index them."""
 TRIES_MAX: Final = 3
-"""How often a text is looked for that the store does not have."""
+"""How often a text is tried that the store does not have."""
 RETRY_MS: Final = 3_600_000
-"""The time between two of these tries."""
+"""The time between these tries."""
 LOOKED_AT_MAX: Final = 20_000
-"""Numbers of flags that are looked at together for flags that are neither indexed nor waiting."""
+"""Flag numbers examined at a time for flags that are neither indexed nor waiting."""
 
 
 class WaitingFlag(NamedTuple):
-    """A flag, and the version whose words are to be indexed."""
+    """A flag, and the version whose words must be indexed."""
 
     flag_id: int
     article_id: str
@@ -32,9 +32,9 @@ class WaitingFlag(NamedTuple):
 
 
 class IndexClaim(NamedTuple):
-    """Flags that this console indexes. ``flag_ids`` also has those that somebody has decided since; they leave.
+    """Flags claimed by this console. ``flag_ids`` also has decided ones, which leave the queue.
 
-    ``until_ms`` marks their rows: one that says otherwise has begun to wait again.
+    ``until_ms`` marks their rows. A row with another value was queued again.
     """
 
     flags: Sequence[WaitingFlag]
@@ -42,8 +42,8 @@ class IndexClaim(NamedTuple):
     until_ms: int
 
 
-def wait(connection: Connection, flag_ids: Collection[int]) -> None:
-    """Let the words of flags be indexed soon, also of those that are indexed or waiting already."""
+def queue_for_indexing(connection: Connection, flag_ids: Collection[int]) -> None:
+    """Queue flags for indexing soon, including those that are already indexed or waiting."""
     if flag_ids:
         insert = insert_or(connection, SEARCH_WAITING)
         again = insert.on_conflict_do_update(index_elements=["flag_id"], set_={"due_ms": 0, "tries": 0})
@@ -51,7 +51,7 @@ def wait(connection: Connection, flag_ids: Collection[int]) -> None:
 
 
 def waiting_count(connection: Connection) -> int:
-    """Return how many flags are not indexed yet."""
+    """Return how many flags are waiting."""
     return connection.execute(select(func.count()).select_from(SEARCH_WAITING)).scalar_one()
 
 
@@ -61,13 +61,13 @@ def is_any_due(connection: Connection, now_ms: int) -> bool:
 
 
 def claim(connection: Connection, now_ms: int) -> IndexClaim:
-    """Claim flags that wait, the latest first: somebody who searches knows of them."""
-    # Others choose others, and do not wait; SQLite lets only one choose at a time.
+    """Claim waiting flags, the latest first, since people search for recent ones."""
+    # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
     chosen = _due(now_ms).order_by(SEARCH_WAITING.c.flag_id.desc()).limit(CLAIMED_MAX).with_for_update(skip_locked=True)
     flag_ids = connection.execute(chosen).scalars().all()
     until_ms = now_ms + LEASE_MS
-    of_them = SEARCH_WAITING.c.flag_id.in_(flag_ids)
-    connection.execute(update(SEARCH_WAITING).where(of_them).values(due_ms=until_ms))
+    is_chosen = SEARCH_WAITING.c.flag_id.in_(flag_ids)
+    connection.execute(update(SEARCH_WAITING).where(is_chosen).values(due_ms=until_ms))
     columns = select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)
     rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(flag_ids)))
     undecided = [WaitingFlag(*row[:3]) for row in rows if row.state in UNDECIDED]
@@ -75,59 +75,59 @@ def claim(connection: Connection, now_ms: int) -> IndexClaim:
 
 
 def give_back(connection: Connection, claimed: IndexClaim) -> None:
-    """Let flags wait again that could not be indexed."""
+    """Return claimed flags that could not be indexed to the queue."""
     for portion in portions(claimed.flag_ids):
-        connection.execute(update(SEARCH_WAITING).where(*_still(claimed, portion)).values(due_ms=0))
+        connection.execute(update(SEARCH_WAITING).where(*_still_claimed(claimed, portion)).values(due_ms=0))
 
 
 def end(connection: Connection, claimed: IndexClaim, missing: Collection[int], now_ms: int) -> int:
-    """Take flags out that are indexed or decided; return how many are given up.
+    """Remove claimed flags that are indexed or decided from the queue; return how many are given up.
 
-    Those whose text the store does not have, the ``missing``, are tried again some times.
+    The ``missing`` flags, whose texts the store does not have, are tried again, up to ``TRIES_MAX`` times in all.
     """
     later = {"tries": SEARCH_WAITING.c.tries + 1, "due_ms": now_ms + RETRY_MS}
     given_up = 0
     for portion in portions(missing):
-        again = (*_still(claimed, portion), SEARCH_WAITING.c.tries < TRIES_MAX - 1)
+        again = (*_still_claimed(claimed, portion), SEARCH_WAITING.c.tries < TRIES_MAX - 1)
         connection.execute(update(SEARCH_WAITING).where(*again).values(later))
-        given_up += connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion))).rowcount
+        given_up += connection.execute(delete(SEARCH_WAITING).where(*_still_claimed(claimed, portion))).rowcount
     for portion in portions(claimed.flag_ids):
-        connection.execute(delete(SEARCH_WAITING).where(*_still(claimed, portion)))
+        connection.execute(delete(SEARCH_WAITING).where(*_still_claimed(claimed, portion)))
     return given_up
 
 
 def indexed_ids(connection: Connection) -> Numbers:
-    """Return the flags that are indexed or waiting, in order."""
+    """Return the flags that are indexed or waiting, in ascending order."""
     parts = connection.execute(select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.replaced_ms.is_(None))).scalars()
     waiting = connection.execute(select(SEARCH_WAITING.c.flag_id)).scalars()
-    found = np.concatenate([NO_NUMBERS, *map(unpacked_ids, parts), np.fromiter(waiting, np.int64)])
+    found = np.concatenate([NO_NUMBERS, *map(unpack_ids, parts), np.fromiter(waiting, np.int64)])
     return np.unique(found)
 
 
 def wait_where_missing(connection: Connection, after_id: int, known: Numbers) -> int | None:
-    """Let undecided flags wait that are not ``known``; return where to go on, None at the end.
+    """Queue undecided flags that are not ``known``; return the number to continue from, None at the end.
 
-    It looks at ``LOOKED_AT_MAX`` numbers after ``after_id``.
+    Examines ``LOOKED_AT_MAX`` numbers after ``after_id``.
     """
     last_id = connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
     if after_id >= last_id:
         return None
     end_id = after_id + LOOKED_AT_MAX
-    # By number alone: with a state, too, SQLite would read all flags in that state.
+    # By number alone: with a condition on the state, SQLite would read all flags in that state.
     some = select(FLAGS.c.flag_id, FLAGS.c.state).where(FLAGS.c.flag_id > after_id, FLAGS.c.flag_id <= end_id)
     undecided = np.fromiter((row[0] for row in connection.execute(some) if row[1] in UNDECIDED), np.int64)
-    wait(connection, np.setdiff1d(undecided, known).tolist())
+    queue_for_indexing(connection, np.setdiff1d(undecided, known).tolist())
     return end_id
 
 
 def clear(connection: Connection) -> None:
-    """Delete the whole index, and the list of flags that wait for it."""
+    """Delete the whole index and the queue of waiting flags."""
     for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
         connection.execute(delete(table))
 
 
 def is_clear(connection: Connection) -> bool:
-    """Return whether there is neither an index nor a flag that waits for it."""
+    """Return whether both the index and the queue of waiting flags are empty."""
     tables = (SEARCH_PARTS.c.part_id, SEARCH_WAITING.c.flag_id)
     return all(connection.execute(select(column).limit(1)).first() is None for column in tables)
 
@@ -136,6 +136,6 @@ def _due(now_ms: int) -> Select[int]:
     return select(SEARCH_WAITING.c.flag_id).where(SEARCH_WAITING.c.due_ms <= now_ms)
 
 
-def _still(claimed: IndexClaim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    # A flag that was reopened meanwhile waits again, and is indexed again.
+def _still_claimed(claimed: IndexClaim, flag_ids: Sequence[int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    # A flag reopened in the meantime has another due time, and is indexed again.
     return SEARCH_WAITING.c.flag_id.in_(flag_ids), SEARCH_WAITING.c.due_ms == claimed.until_ms

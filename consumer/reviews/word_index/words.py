@@ -1,8 +1,8 @@
-"""The words by which flags are found, as numbers: the same of a text and of what somebody searches for.
+"""The words of texts and searches, as numbers.
 
-Scripts that set words off by spaces have whole words. Of the others, such as Chinese, the index has every character and
-the pairs of characters within a word. Where the engine cuts a character off alone, the index also has its pairs with
-both neighbours, since names and new words are cut one way in one sentence and another way in the next.
+In scripts that separate words with spaces, whole words are indexed. In others, such as Chinese, every character is
+indexed, and the pairs of characters within a word. If the engine cuts a single character, its pairs with both
+neighbours are indexed too, because names and new words are cut differently from sentence to sentence.
 """
 
 import re
@@ -14,21 +14,21 @@ from typing import Final, NamedTuple
 from consumer.fingerprint import normalise
 
 TEXT_CHARS_MAX: Final = 2_000
-"""Characters of a text that are indexed, counted before folding and after it."""
+"""Indexed characters of a text, counted both before and after folding."""
 TITLE_CHARS_MAX: Final = 500
-"""The same of a title."""
+"""Indexed characters of a title."""
 TERMS_MAX: Final = 32
-"""Words that one search looks up. The page says so where it leaves out further ones."""
+"""Words that one search looks up. The page says if it leaves out further ones."""
 _CODE_POINT_BITS: Final = 21
 _HASH_BYTES: Final = 5
 _HASHED_FROM: Final = 1 << 43
-# Scripts that do not set words off by spaces, and Korean, whose words take endings without one.
+# Scripts that do not separate words with spaces, and Korean, whose endings are attached to words.
 _UNSPACED: Final = re.compile(
     "([\u0e01-\u0eff\u0f40-\u0fbc\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007\u3041-\u30ff\u3105-\u312f"
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff]+)"
 )
-# Letters and digits, and the marks that stand on them.
+# Letters and digits, and their combining marks.
 _MARKS: Final = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _SPACED: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 
@@ -36,7 +36,7 @@ _SPACED: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 class Terms(NamedTuple):
     """The numbers that a search looks up.
 
-    ``characters`` are looked up where no text has all ``words``. ``is_cut``: the search has more than ``TERMS_MAX``.
+    ``characters`` are looked up if no text has all ``words``. ``is_cut``: the search has more than ``TERMS_MAX``.
     """
 
     words: tuple[int, ...]
@@ -47,7 +47,7 @@ class Terms(NamedTuple):
 class WordCutter:
     """Finds the words of texts and of searches. ``cut`` is the engine's; ``simplified`` maps traditional characters.
 
-    ``simplified`` replaces single characters, whatever stands around them, so that a search is folded as the text is.
+    ``simplified`` replaces single characters regardless of context, so that searches and texts are folded alike.
     """
 
     def __init__(self, cut: Callable[[str], list[str]], simplified: Mapping[int, str]) -> None:
@@ -55,7 +55,7 @@ class WordCutter:
         self._simplified = simplified
 
     def words_of(self, title: str, text: str) -> set[int]:
-        """Return the numbers under which an article is found."""
+        """Return the numbers that find an article."""
         found: set[int] = set()
         for part, chars_max in ((title, TITLE_CHARS_MAX), (text, TEXT_CHARS_MAX)):
             for spaced, words in self._stretches(normalise(part[:chars_max])[:chars_max]):
@@ -65,7 +65,7 @@ class WordCutter:
         return found
 
     def terms_of(self, search: str) -> Terms:
-        """Return the numbers that a search looks up: a bag of words, of which none has a special meaning."""
+        """Return the numbers that a search looks up. A search is a bag of words, without operators."""
         words: dict[int, None] = {}
         characters: dict[int, None] = {}
         for spaced, cut in self._stretches(normalise(search)):
@@ -78,14 +78,14 @@ class WordCutter:
         return Terms(tuple(words)[:TERMS_MAX], tuple(characters)[:TERMS_MAX], is_cut)
 
     def _stretches(self, text: str) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield the words of each stretch of a script with spaces, and those of the stretch without any after it."""
+        """Yield the words of each stretch of a script with spaces, and those of the unspaced stretch after it."""
         pieces = _UNSPACED.split(text.translate(self._simplified))
         for spaced, unspaced in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
             yield _SPACED.findall(spaced), self._cut(unspaced) if unspaced else []
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
-    """Yield the pairs of characters within words, and those of a word of one character with its neighbours."""
+    """Yield the pairs of characters within words, and the pairs of single-character words with their neighbours."""
     for word in words:
         yield from _pairs(word)
     for before, after in pairwise(words):
@@ -102,5 +102,5 @@ def _pair(pair: str) -> int:
 
 
 def _hashed(word: str) -> int:
-    # Where texts have a million words, one in a million others is taken for one of them.
+    # With a million indexed words, one in a million other words collides with one of them.
     return _HASHED_FROM | int.from_bytes(blake2b(word.encode(), digest_size=_HASH_BYTES).digest())

@@ -59,20 +59,20 @@ def test_an_entry_is_read_as_it_was_written(entry: Bank | BankItem) -> None:
         (b"[]", "Expected `object`"),
         (b'{"bank": "spam"}', "has no action"),
         (b'{"bank": "spam", "action": "block"}', "Invalid enum value"),
-        (b'{"bank": "spam\\n", "action": "deny"}', "the name of a bank has"),
-        (b'{"bank": "spam", "item": "x\\n", "text": "letters"}', "the id of an item has"),
+        (b'{"bank": "spam\\n", "action": "deny"}', "the name of a bank must have"),
+        (b'{"bank": "spam", "item": "x\\n", "text": "letters"}', "the id of an item must have"),
         (b'{"bank": "spam", "action": "deny", "labels": ["a\\n"]}', "at most 20 labels"),
-        (b'{"bank": "Spam", "action": "deny"}', "the name of a bank has"),
+        (b'{"bank": "Spam", "action": "deny"}', "the name of a bank must have"),
         (b'{"bank": "ok", "action": "allow", "similarity": 0.8}', "at least 0.9"),
-        (b'{"bank": "ok", "action": "deny", "similarity": 0.2}', "the similarity is at least 0.5 and at most 1"),
+        (b'{"bank": "ok", "action": "deny", "similarity": 0.2}', "the similarity must be from 0.5 to 1"),
         (b'{"bank": "ok", "action": "deny", "size": 1}', "unknown field `size`"),
         (b'{"bank": "spam", "item": "a", "text": "a-b-c!!"}', "has 3 letters and digits, and needs at least 6"),
         (b'{"bank": "spam", "item": "a"}', "has 0 letters"),
-        (b'{"bank": "spam", "item": "a b", "text": "letters"}', "the id of an item has at most 64 characters"),
+        (b'{"bank": "spam", "item": "a b", "text": "letters"}', "the id of an item must have at most 64 characters"),
         (b'{"bank": "spam", "item": "a", "text": "letters", "until": "2026-13-01T00:00:00.000Z"}', "until"),
         (b'{"bank": "spam", "item": "a", "text": "\xff"}', "utf-8"),
         (b'{"bank": ' + b"[" * 5_000, "recursion"),
-        (b'{"bank": "' + b"x" * ENTRY_BYTES_MAX + b'"}', "an entry has at most"),
+        (b'{"bank": "' + b"x" * ENTRY_BYTES_MAX + b'"}', "an entry must have at most"),
     ],
 )
 def test_an_invalid_entry_is_refused_in_words(line: bytes, complaint: str) -> None:
@@ -111,7 +111,7 @@ def test_an_item_needs_its_bank() -> None:
 
 def test_the_action_of_a_bank_stays() -> None:
     """Who denied yesterday what is allowed today makes another bank."""
-    with pytest.raises(BankError, match="has the action 'deny', which stays"):
+    with pytest.raises(BankError, match="has the action 'deny', which cannot be changed"):
         Banks.of([SPAM, Bank(bank="spam", action="allow")])
 
 

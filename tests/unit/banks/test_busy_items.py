@@ -348,11 +348,15 @@ def test_items_are_held_as_before_while_banks_change(engine: Engine) -> None:
     known = KnownTexts(asked, SETTINGS, lambda: TIME_MS)
     known.change([SPAM, OFFER, OTHER])
     items = "offer", "other", "more"
-    before = [known.held("spam", item, "deny") for item in items]
+    before = [known.active_item("spam", item, "deny") for item in items]
     asked.answers.clear()
-    asked.ask = lambda: [known.held("spam", item, "deny") for item in items]
+    asked.ask = lambda: [known.active_item("spam", item, "deny") for item in items]
     more = BankItem(bank="spam", item="more", text="Letters enough for it", confirmed=True)
     known.change([BankItem(bank="spam", item="offer", removed=True), more])
     assert len(asked.answers) >= 2
     assert all(answer == before for answer in asked.answers)
-    assert [known.held("spam", item, "deny") for item in items] == [None, before[1], (entry_digest(more, "deny"), True)]
+    assert [known.active_item("spam", item, "deny") for item in items] == [
+        None,
+        before[1],
+        (entry_digest(more, "deny"), True),
+    ]

@@ -79,12 +79,12 @@ def test_a_list_of_texts_is_enough() -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("title\nx\n", "text is required; found none called text"),
+        ("title\nx\n", "including text; found none called text"),
         ("text,colour\nletters,red\n", "found colour"),
         ("text\nletters\nabc\n", "line 3: .*has 3 letters"),
         ("text\nletters,more\n", "line 2: .*more values"),
         ("text,similarity\nletters,high\n", "line 2: similarity: could not convert"),
-        ("text,similarity\nletters,0.1\n", r"line 2: the similarity is at least 0\.5"),
+        ("text,similarity\nletters,0.1\n", r"line 2: the similarity must be from 0\.5"),
         ("text,enabled\nletters,perhaps\n", "must be yes or no"),
         ('text\n"letters\n', "unexpected end of data"),
     ],

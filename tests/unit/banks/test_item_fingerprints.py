@@ -43,7 +43,7 @@ def test_chosen_and_joined_items_keep_what_is_theirs(share: float) -> None:
     """Whatever their new places."""
     first, second = drawn(40, 1), drawn(30, 2)
     chosen = np.random.default_rng(3).random(40) < share
-    left = first.of(chosen)
+    left = first.select(chosen)
     kept = {first.digests[place].tobytes() for place in np.flatnonzero(chosen)}
     of_first = {digest: said for digest, said in by_digest(first).items() if digest in kept}
     assert by_digest(left) == of_first

@@ -14,7 +14,7 @@ from consumer.reviews.flag_events import add_events
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
 from consumer.reviews.queue import Filters
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.text.timestamps import rfc3339
 from tests.unit.console.serving import KnownArticles
 
@@ -65,7 +65,7 @@ class Newsroom:
             self.hold(original, replace(copy, verdict=verdict, arrived_ms=BEGAN_MS + minute * MINUTE_MS))
 
         def taken_in(connection: Connection) -> None:
-            prefer_again(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
+            refresh_preferred(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
 
         self.database.written(taken_in)
         return self.row(copy.id)

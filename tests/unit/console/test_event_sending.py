@@ -22,7 +22,7 @@ from consumer.reviews.database import Connection, Database, DatabaseUnavailable
 from consumer.reviews.outbox import sink_events
 from consumer.reviews.outbox.events import EventKind, NewEvent, append
 from consumer.reviews.outbox.sink_events import StoredEvent
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.telemetry.metrics.console import EventsMissed, EventsSent, OutboxCounted
 from tests.unit.reviews.made import NOW_MS, counted_writes, written
 from tests.unit.reviews.outbox_made import add_webhook, delivered_to, numbers_of
@@ -78,7 +78,7 @@ class Consoles:
         events = [NewEvent(kind, 1, frozenset(), lambda _: b"{}") for kind in kinds]
 
         def work(connection: Connection) -> None:
-            one_at_a_time(connection, Lock.FLAGS)
+            acquire_lock(connection, Lock.FLAGS)
             append(connection, events, self.at_ms)
 
         written(self.database, work)

@@ -90,7 +90,7 @@ def test_the_database_of_a_console(tmp_path: Path) -> None:
     assert "start dupwatch console" in str(earlier.remedy)
     opened.close()
     path.write_text("Dear reader, " * 100)
-    with pytest.raises(ConfigError, match="is no SQLite database"):
+    with pytest.raises(ConfigError, match="is not a SQLite database"):
         list(check_tables(section))
 
 

@@ -10,9 +10,9 @@ from sqlalchemy import insert, select
 from consumer.model.verdict import Verdict
 from consumer.reviews.database import Database
 from consumer.reviews.flag_events import IntakeCounts, add_events
-from consumer.reviews.outbox.arrivals import tell_of_flags
+from consumer.reviews.outbox.arrivals import write_flag_events
 from consumer.reviews.outbox.events import EventKind
-from consumer.reviews.outbox.story_events import tell_of_growth
+from consumer.reviews.outbox.story_events import write_growth_events
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from tests.unit.reviews.made import NOW_MS, add_person
 
@@ -72,6 +72,6 @@ def arrived(database: Database, *verdicts: Verdict, now_ms: int = NOW_MS) -> Int
     """Take events in as the console does, as one batch."""
     with database.begin() as connection:
         added = add_events(connection, verdicts)
-        tell_of_flags(connection, added.new, now_ms)
-        tell_of_growth(connection, added.grown, now_ms)
+        write_flag_events(connection, added.new, now_ms)
+        write_growth_events(connection, added.grown, now_ms)
         return added

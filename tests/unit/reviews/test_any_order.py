@@ -17,7 +17,7 @@ from consumer.reviews import people, queue, stories
 from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide, undo
 from consumer.reviews.kinds.rules import Kind
-from consumer.reviews.kinds.side_entries import add_sides
+from consumer.reviews.kinds.side_entries import add_side_entries
 from consumer.reviews.repairs import merge, split
 from consumer.reviews.repairs.outcome import RepairRefused
 from consumer.reviews.sources import source_ids
@@ -114,10 +114,10 @@ def test_stories_are_those_of_all_events_together(database: Database, batches: l
     for batch in batches:
         sides_first = len(batch) % 2
         if sides_first:
-            written(database, add_sides, batch)
+            written(database, add_side_entries, batch)
         added.append(add(database, *batch))
         if not sides_first:
-            written(database, add_sides, batch)
+            written(database, add_side_entries, batch)
     events = [event for batch in batches for event in batch]
     roots = roots_of(events)
     assert stored_roots(database) == roots

@@ -27,7 +27,7 @@ from consumer.reviews.flag_row import STATES, tally
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.moderation.reasons import add_reason
 from consumer.reviews.pairs import reports
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.read_files import FileMark, marks_of, move_marks
 from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from consumer.text.install_advice import install_command
@@ -161,13 +161,13 @@ def test_a_newer_database_is_refused(address: Address, database: Database) -> No
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("nonsense", "is no address"),
-        ("mysql://localhost/x", "is not possible"),
-        ("sqlite://", "is not possible"),
-        ("sqlite:///:memory:", "is not possible"),
-        ("sqlite:///x.db?mode=ro", "is not possible"),
+        ("nonsense", "is not the URL"),
+        ("mysql://localhost/x", "is not supported"),
+        ("sqlite://", "is not supported"),
+        ("sqlite:///:memory:", "is not supported"),
+        ("sqlite:///x.db?mode=ro", "is not supported"),
         ("sqlite:////nowhere/at/all.db", "cannot be opened"),
-        ("postgresql://me@localhost", "is not possible"),
+        ("postgresql://me@localhost", "is not supported"),
         ("postgresql://me:secret@localhost/x", "console.password_file"),
         ("postgresql://me@localhost/x?password=secret", "console.password_file"),
         ("postgresql://me@localhost/x?sslpassword=secret", "console.password_file"),
@@ -175,8 +175,8 @@ def test_a_newer_database_is_refused(address: Address, database: Database) -> No
         ("postgresql://me@localhost/x?autocommit=1", "'autocommit' after the question mark"),
         ("postgresql://me@localhost/x?connect_timeout=soon", "bad value for connect_timeout"),
         # The client would ask for the database x, at its default port.
-        ("postgresql://me@localhost:1/x%00y", "is no address"),
-        ("postgresql://me@localhost/x\udcff", "is no address"),
+        ("postgresql://me@localhost:1/x%00y", "is not the URL"),
+        ("postgresql://me@localhost/x\udcff", "is not the URL"),
     ],
 )
 def test_addresses_that_are_none(url: str, said: str) -> None:
@@ -190,7 +190,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     """It is said, and the file stays as it is."""
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader, " * 1_000)
-    with pytest.raises(ConfigError, match="is no SQLite database"):
+    with pytest.raises(ConfigError, match="is not a SQLite database"):
         opened_database(f"sqlite:///{path}")
     assert path.read_text().startswith("Dear reader")
 
@@ -248,7 +248,7 @@ def test_whoever_reads_first_can_still_write(database: Database, second: Databas
 
     def count(each: Database) -> None:
         def next_one(connection: Connection) -> None:
-            one_at_a_time(connection, Lock.FLAGS)
+            acquire_lock(connection, Lock.FLAGS)
             known = connection.execute(
                 select(TALLY.c.flags).where(TALLY.c.kind == "flag", TALLY.c.state == "open")
             ).scalar_one()

@@ -193,7 +193,7 @@ def test_history_has_decisions_and_notes_in_order(desk: Desk) -> None:
     note_id = written(desk.database, add_note, flag_id, desk.bob, "no, look again\0", NOW_MS + 1)
     desk.undo(review_id, desk.ann, NOW_MS + 2)
     first, note = read(desk.database, history, flag_id)
-    assert (first.kind, first.said_id, first.person, first.text) == ("review", review_id, "Ann", "both from the wire")
+    assert (first.kind, first.entry_id, first.person, first.text) == ("review", review_id, "Ann", "both from the wire")
     assert (first.decision, first.final_ms, first.undone_ms) == ("wrong", NOW_MS + UNDO_MS, NOW_MS + 2)
-    assert (note.kind, note.said_id, note.person, note.text) == ("note", note_id, "Bob", "no, look again\ufffd")
+    assert (note.kind, note.entry_id, note.person, note.text) == ("note", note_id, "Bob", "no, look again\ufffd")
     assert note.decision is None

@@ -8,9 +8,9 @@ from sqlalchemy import select
 from consumer.model.verdict import encode
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.decisions import decide, undo
-from consumer.reviews.kinds.side_entries import add_sides
+from consumer.reviews.kinds.side_entries import add_side_entries
 from consumer.reviews.moderation import reasons
-from consumer.reviews.outbox.arrivals import take_in_bank_matches, tell_of_bank_matches
+from consumer.reviews.outbox.arrivals import take_in_bank_matches, write_bank_match_events
 from consumer.reviews.tables import OUTBOX
 from tests.unit.reviews.made import (
     NOW_MS,
@@ -89,7 +89,7 @@ def test_bank_matches_of_a_file_are_told(database: Database) -> None:
     verdict = flagged("m", "o", banks=(denied("offer"),))
 
     def take_in(connection: Connection) -> None:
-        tell_of_bank_matches(connection, add_sides(connection, [verdict]).matches, NOW_MS)
+        write_bank_match_events(connection, add_side_entries(connection, [verdict]).matches, NOW_MS)
 
     written(database, take_in)
     written(database, take_in)

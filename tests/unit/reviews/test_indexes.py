@@ -15,13 +15,13 @@ from consumer.reviews.flag_events import FlagSources, set_sources, sources_missi
 from consumer.reviews.floods import floods, note_floods, unannounced_floods
 from consumer.reviews.moderation import claims
 from consumer.reviews.outbox import deliveries, sink_events, webhooks
-from consumer.reviews.outbox.story_events import tell_of_growth
+from consumer.reviews.outbox.story_events import write_growth_events
 from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.queue import Filters
 from consumer.reviews.ranking.preferred import MemberChanges, preferred_members, update_stories
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
 from consumer.reviews.repairs import merge, split
 from consumer.reviews.repairs.in_force import stories_above
@@ -106,7 +106,7 @@ def everything(database: Database) -> None:
     add(database, released(middle), flagged("e", "c"))
     add_missed(database, near_miss("n", "b"))
     written(database, note_floods, added.stories, NOW_MS, 9.0, 1)
-    written(database, tell_of_growth, added.grown, NOW_MS)
+    written(database, write_growth_events, added.grown, NOW_MS)
     written(database, sink_events.hold, "w", NOW_MS, 9)
     for kinds in (["story"], ["flood"], ["flood", "story"]):
         waiting = read(database, sink_events.pending_events, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
@@ -117,7 +117,7 @@ def everything(database: Database) -> None:
     written(database, apply_ranks, NOW_MS)
     written(database, set_rank, "s", 5, ranked, NOW_MS)
     written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
-    written(database, prefer_again, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
+    written(database, refresh_preferred, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
     written(database, update_stories, [1, 2])
     ann = add_person(database, "Ann").person_id
     made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids

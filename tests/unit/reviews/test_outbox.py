@@ -10,7 +10,7 @@ from consumer.reviews.outbox import limits, sink_events
 from consumer.reviews.outbox.events import EventKind, NewEvent, append, forget
 from consumer.reviews.outbox.limits import OutboxBacklog
 from consumer.reviews.outbox.sink_events import StoredEvent
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from tests.unit.reviews.made import NOW_MS, at_once, number_of, read, written
 from tests.unit.reviews.outbox_made import add_webhook, delivered_to, numbers_of
@@ -27,7 +27,7 @@ def appended(database: Database, *events: NewEvent, now_ms: int = NOW_MS) -> Non
     """Write events as one transaction does."""
 
     def work(connection: Connection) -> None:
-        one_at_a_time(connection, Lock.FLAGS)
+        acquire_lock(connection, Lock.FLAGS)
         append(connection, events, now_ms)
 
     written(database, work)

@@ -21,7 +21,7 @@ PASSWORD = "a password of some length"  # of a test
 def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash with the same algorithm and less work."""
     monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
-    passwords._nobodys.cache_clear()
+    passwords._dummy_hash.cache_clear()
 
 
 def test_people_are_found_by_name_and_number(database: Database) -> None:
@@ -145,7 +145,7 @@ def test_language(database: Database) -> None:
 def test_who_has_no_account_takes_as_long_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody learns from the time which names there are."""
     monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=2, memory_cost=16_384, parallelism=1))
-    passwords._nobodys.cache_clear()
+    passwords._dummy_hash.cache_clear()
     known = passwords.hashed(PASSWORD)
     assert not passwords.matches(None, "the first one makes the hash")
 
@@ -157,7 +157,7 @@ def test_who_has_no_account_takes_as_long_as_a_wrong_password(monkeypatch: pytes
     # The least of some: other tests may slow down any of them. Without a hash of nobody's it takes next to nothing.
     one, nobody = (min(took_s(password_hash) for _ in range(5)) for password_hash in (known, None))
     assert 0.25 < one / nobody < 4
-    passwords._nobodys.cache_clear()
+    passwords._dummy_hash.cache_clear()
 
 
 def test_hashes_of_other_parameters_are_renewed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

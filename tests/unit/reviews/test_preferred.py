@@ -21,7 +21,7 @@ from consumer.reviews.kinds.rules import COPIES
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.ranking import preferring, rank_changes
 from consumer.reviews.ranking.preferred import MemberChanges, RankedMember, preferred_members, update_preferred
-from consumer.reviews.ranking.preferring import prefer_again
+from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, remove_rank, set_rank
 from consumer.reviews.ranking.ranks import listed_ranks, rank_of, ranks_in_effect
 from consumer.reviews.search import Count
@@ -50,7 +50,7 @@ def take_in(database: Database, *events: Verdict) -> IntakeCounts:
 
     def taken(connection: Connection) -> IntakeCounts:
         added = add_events(connection, events)
-        prefer_again(connection, added.members, NOW_MS)
+        refresh_preferred(connection, added.members, NOW_MS)
         return added
 
     return database.written(taken)
@@ -172,7 +172,7 @@ def near_miss_of_nothing() -> Verdict:
 def test_changes_are_told_once(database: Database, ann: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the transaction of the change; nothing is told where another copy joins and nothing changes."""
     told: list[StoryChange] = []
-    monkeypatch.setattr(preferring, "tell_of_stories", lambda _c, changes, _now: told.extend(changes))
+    monkeypatch.setattr(preferring, "write_story_events", lambda _c, changes, _now: told.extend(changes))
     rank(database, "xinhua", 10, ann)
     take_in(database, flagged("b", "a", sources=("blog", "wire")))
     assert told == []
@@ -227,7 +227,7 @@ def test_near_misses_and_unknown_sources_are_no_members(database: Database, ann:
         missing = read(database, sources_missing, 9)
         rows = [FlagSources(row.flag_id, source, original_source) for row in missing]
         found = written(database, set_sources, rows)
-        written(database, prefer_again, MemberChanges(stories=found), NOW_MS)
+        written(database, refresh_preferred, MemberChanges(stories=found), NOW_MS)
 
     fill("xinhua", "wire")
     assert preferred(database) == "b"
@@ -438,7 +438,7 @@ class Moderating:
         if missing:
             rows = [FlagSources(row.flag_id, source, source) for row in missing]
             stories_of = written(self.database, set_sources, rows)
-            written(self.database, prefer_again, MemberChanges(stories=stories_of), NOW_MS)
+            written(self.database, refresh_preferred, MemberChanges(stories=stories_of), NOW_MS)
 
 
 @EXAMPLES

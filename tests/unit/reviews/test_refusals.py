@@ -71,7 +71,7 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: Postgres, en
     with psycopg.connect(postgres_server.url("postgres"), password=postgres_server.password, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
         try:
-            with pytest.raises(ConfigError, match=f"its encoding is {encoding}; make a database with UTF8"):
+            with pytest.raises(ConfigError, match=f"its encoding is {encoding}; create a database with UTF8"):
                 opened_database(postgres_server.url(name), postgres_server.password)
         finally:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -347,7 +347,7 @@ def test_other_systems_are_told(database: Database, ann: Person, monkeypatch: py
         assert now_ms == NOW_MS
         told.extend(changes)
 
-    monkeypatch.setattr(outcome, "tell_of_stories", tell)
+    monkeypatch.setattr(outcome, "write_story_events", tell)
     add(database, *CHAIN, flagged("y", "x"))
     a, x, flag_id = story_of(database, "a"), story_of(database, "x"), number(database, "b")
     b = written(database, split.split, flag_id, ann, NOW_MS)

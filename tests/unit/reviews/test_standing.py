@@ -196,7 +196,7 @@ def test_what_comes_again_changes_nothing(desk: Desk) -> None:
     events = [flagged("d", "original"), flagged("e", "original")]
     assert desk.take(*events) == {"right": 2}
     (review, *_) = read(desk.database, history, rows_of(desk.database)["d"].flag_id)
-    assert written(desk.database, undo, [review.said_id], desk.ann, NOW_MS + 2) == [review.said_id]
+    assert written(desk.database, undo, [review.entry_id], desk.ann, NOW_MS + 2) == [review.entry_id]
     assert desk.take(*events, *(flagged(name, "original") for name in "abc")) == {}
     assert desk.states() == {**dict.fromkeys("abcd", "open"), "e": "right"}
     assert (number_of(desk.database, REVIEWS), desk.known()[0].flags) == (2, 2)

@@ -26,10 +26,10 @@ SCOPE = Scope(states=("open",), source_id=1, arrived_ms=Range(5, None), without=
 )
 def test_a_statement_is_built_for_another_form_only(tmp_path: Path, other: Scope, built: int) -> None:
     """Not for another source, another day or other flags that are left out."""
-    search._walk.cache_clear()
+    search._walk_query.cache_clear()
     database = database_in(tmp_path)
     with database.reading() as connection:
         for scope in (SCOPE, other):
             assert search.read_rows(connection, scope, NEWEST, 5, Cursor("after", 7, 7)).rows == []
     database.close()
-    assert search._walk.cache_info().misses == 1 + built
+    assert search._walk_query.cache_info().misses == 1 + built

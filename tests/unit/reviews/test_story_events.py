@@ -7,8 +7,8 @@ from consumer.model.verdict import Verdict
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.decisions import decide, reopen, undo
 from consumer.reviews.floods import note_floods
-from consumer.reviews.outbox.flood_events import FRESH_S, tell_of_floods
-from consumer.reviews.outbox.story_events import StoryChange, tell_of_stories
+from consumer.reviews.outbox.flood_events import FRESH_S, write_flood_events
+from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.repairs.merge import merge
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from tests.processor_time import within_processor_s
@@ -120,7 +120,7 @@ def test_a_member_that_has_left_does_not_stand_for_its_story(database: Database)
     add(database, *copies(2))
     written(database, lambda connection: connection.execute(update(STORIES).values(preferred_id=1)))
     written(database, lambda connection: connection.execute(update(FLAGS).values(state="released")))
-    written(database, tell_of_stories, [StoryChange(1, "grew")], NOW_MS)
+    written(database, write_story_events, [StoryChange(1, "grew")], NOW_MS)
     assert events_of(database, "story")[0]["preferred"] == {"id": "o", "version": "aa", "source": "s"}
 
 
@@ -140,7 +140,7 @@ def test_what_an_event_says_of_members(database: Database) -> None:
         StoryChange(late.story_id, "split", "Ann", ("c1", "aa"), first.story_id),
         StoryChange(late.story_id, "split", "Ann", ("gone", "cc"), first.story_id),
     ]
-    written(database, tell_of_stories, told, NOW_MS)
+    written(database, write_story_events, told, NOW_MS)
     preferred, split, unknown = events_of(database, "story")
     assert preferred["preferred"] == {"id": "c0", "version": "aa", "source": "s0"}
     assert (split["preferred"], split["sources"]) == ({"id": "unseen", "version": None, "source": None}, 0)
@@ -153,7 +153,7 @@ def test_a_story_that_has_lost_all_is_told_of(database: Database) -> None:
     """It has no times of its own then."""
     arrived(database, *copies(1))
     arrived(database, flagged("o", "root"))
-    written(database, tell_of_stories, [StoryChange(1, "merged", "Ann", None, 2)], NOW_MS + 5)
+    written(database, write_story_events, [StoryChange(1, "merged", "Ann", None, 2)], NOW_MS + 5)
     event = events_of(database, "story")[-1]
     assert (event["copies"], event["into"], event["first_at"]) == (0, 2, event["at"])
 
@@ -164,7 +164,7 @@ def test_sources_are_counted_of_copies_in_force(database: Database) -> None:
     gone = flagged("gone", "o", sources=("u", "t"))
     arrived(database, *flags, gone)
     arrived(database, released(gone))
-    written(database, tell_of_stories, [StoryChange(1, "preferred")], NOW_MS)
+    written(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
     assert [event["sources"] for event in events_of(database, "story")] == [3, 2]
 
 
@@ -195,7 +195,7 @@ def flooded(database: Database, *, now_ms: int = NOW_MS) -> list[int]:
 
     def work(connection: Connection) -> list[int]:
         note_floods(connection, {1}, now_ms, 60, 5)
-        return [flood.flood_id for flood in tell_of_floods(connection, now_ms)]
+        return [flood.flood_id for flood in write_flood_events(connection, now_ms)]
 
     arrived(database, *copies(5))
     return written(database, work)
@@ -227,7 +227,7 @@ def test_a_flood_that_an_earlier_version_noticed_is_told_of(database: Database) 
 
     def forget(connection: Connection) -> list[int]:
         connection.execute(update(FLOODS).values(sent_ms=None))
-        return [flood.flood_id for flood in tell_of_floods(connection, NOW_MS)]
+        return [flood.flood_id for flood in write_flood_events(connection, NOW_MS)]
 
     assert written(database, forget) == [1]
 
@@ -237,7 +237,7 @@ def test_a_change_that_fails_leaves_no_event(database: Database) -> None:
     arrived(database, *copies(1))
 
     def fail(connection: Connection) -> None:
-        tell_of_stories(connection, [StoryChange(1, "preferred")], NOW_MS)
+        write_story_events(connection, [StoryChange(1, "preferred")], NOW_MS)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -256,5 +256,5 @@ def test_a_large_story_is_told_of_without_reading_its_flags(database: Database) 
     batch = [flagged(f"c{number}", "o", sources=(f"s{number % 7}", "s")) for number in range(20_000)]
     arrived(database, *batch)
     with within_processor_s(1):
-        written(database, tell_of_stories, [StoryChange(1, "preferred")], NOW_MS)
+        written(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
     assert [event["sources"] for event in events_of(database, "story")] == [8, 8, 8]

@@ -11,13 +11,13 @@ from consumer.reviews.word_index.pages import (
     Entries,
     entries_of,
     flags_with,
+    merge_entries,
     pack_entries,
-    packed_ids,
-    renumbered,
+    pack_ids,
+    renumber,
     split,
-    together,
+    unpack_ids,
     unpack_page,
-    unpacked_ids,
 )
 
 WORDS = st.sets(st.one_of(st.integers(1, 30), st.integers(1, (1 << 44) - 1)), max_size=30)
@@ -60,8 +60,8 @@ def test_parts_become_one(first: list[set[int]], second: list[set[int]], data: s
         )
         for part in (first, second)
     ]
-    parts = [renumbered(entries_of(part), each) for part, each in zip((first, second), numbers, strict=True)]
-    whole = together(parts)
+    parts = [renumber(entries_of(part), each) for part, each in zip((first, second), numbers, strict=True)]
+    whole = merge_entries(parts)
     wanted = {
         (word, int(number))
         for part, each in zip((first, second), numbers, strict=True)
@@ -79,4 +79,4 @@ def test_parts_become_one(first: list[set[int]], second: list[set[int]], data: s
 @given(st.lists(st.integers(0, (1 << 62) - 1), max_size=50))
 def test_numbers_of_flags_are_held(ids: list[int]) -> None:
     """In their order, whatever it is: a flag that left is 0."""
-    assert unpacked_ids(packed_ids(np.array(ids, np.int64))).tolist() == ids
+    assert unpack_ids(pack_ids(np.array(ids, np.int64))).tolist() == ids

@@ -11,7 +11,7 @@ from consumer.reviews.database import Connection, Database
 from consumer.reviews.outbox import events, webhooks
 from consumer.reviews.outbox.events import EventKind, NewEvent
 from consumer.reviews.outbox.webhooks import WebhookSettings
-from consumer.reviews.portable import Lock, one_at_a_time
+from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX
 from tests.unit.reviews.made import NOW_MS, read, written
 
@@ -50,7 +50,7 @@ def tell(database: Database, *new: NewEvent, now_ms: int = NOW_MS) -> None:
     """Append events, as whatever changes something does."""
 
     def told(connection: Connection) -> None:
-        one_at_a_time(connection, Lock.FLAGS)
+        acquire_lock(connection, Lock.FLAGS)
         events.append(connection, new, now_ms)
 
     database.written(told)

@@ -65,7 +65,7 @@ def test_entries_that_contradict_the_banks_are_reported_at_every_look(path: Path
 @pytest.mark.parametrize(
     ("appended", "fault"),
     [
-        (Bank(bank="spam", action="allow"), "has the action 'deny', which stays"),
+        (Bank(bank="spam", action="allow"), "has the action 'deny', which cannot be changed"),
         (BankItem(bank="casino", item="offer", text="Win a ferry ticket now"), "no bank 'casino'"),
         (BankItem(bank="notices", item="a", text="The road is closed", similarity=0.5), "at least 0.9"),
     ],
@@ -85,7 +85,7 @@ def test_an_appended_entry_that_keeps_a_run_from_starting_changes_no_run(
         reader.look()
     assert [fault in each for each in faults] == [True] * 2
     assert len(known) == 1
-    assert known.held("spam", "offer", "deny") is not None
+    assert known.active_item("spam", "offer", "deny") is not None
     path.write_bytes(SPAM + NOTICES + OFFER + other)
     reader.look()
     assert (len(known), len(faults)) == (2, 2)

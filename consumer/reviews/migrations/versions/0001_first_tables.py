@@ -12,7 +12,7 @@ _NAME = sa.String(length=200).with_variant(sa.String(length=200, collation="C"),
 
 
 def upgrade() -> None:
-    """Make all tables."""
+    """Create all tables."""
     _audit()
     _people()
     _sign_in_failures()

@@ -1,4 +1,4 @@
-"""What tells this database from others."""
+"""A random name that tells this database from others."""
 
 import secrets
 
@@ -12,7 +12,7 @@ _BYTES = 8
 
 
 def upgrade() -> None:
-    """Make up a name, which stays with the data wherever they are moved."""
+    """Create a random name, which stays with the data when they are moved."""
     table = op.create_table(
         "identity",
         sa.Column("name", sa.String(length=16), nullable=False),

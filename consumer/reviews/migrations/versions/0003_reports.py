@@ -12,7 +12,7 @@ _IN_FORCE = sa.text("undone_ms IS NULL")
 
 
 def upgrade() -> None:
-    """Make their table."""
+    """Create the table."""
     op.create_table(
         "reports",
         sa.Column("report_id", _ROW_ID, nullable=False),

@@ -1,4 +1,4 @@
-"""How far files of events were read."""
+"""How far event files were read."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Create the table. A console over topics leaves it empty."""
+    """Create the table. A console that reads topics leaves it empty."""
     op.create_table(
         "read_files",
         sa.Column("path_sha256", sa.String(length=64), nullable=False),

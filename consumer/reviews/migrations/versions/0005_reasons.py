@@ -10,7 +10,7 @@ _ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Make an empty list, and let decisions name one of its reasons."""
+    """Create an empty list, and a column for the reason of a decision."""
     op.create_table(
         "reasons",
         sa.Column("reason_id", _ROW_ID, nullable=False),
@@ -20,7 +20,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("reason_id", name=op.f("pk_reasons")),
         sa.UniqueConstraint("name", name=op.f("uq_reasons_name")),
     )
-    # Alembic would copy the table on SQLite, which adds a column with its foreign key at once.
+    # Alembic would copy the table on SQLite, which can add a column together with its foreign key.
     type_of_id = "INTEGER" if op.get_bind().dialect.name == "sqlite" else "BIGINT"
     foreign_key = f"CONSTRAINT {op.f('fk_reviews_reason_id')} REFERENCES reasons (reason_id)"
     op.execute(f"ALTER TABLE reviews ADD COLUMN reason_id {type_of_id} {foreign_key}")

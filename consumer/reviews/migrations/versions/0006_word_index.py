@@ -1,4 +1,4 @@
-"""The index of words. It is empty: a console fills it when it starts, while people work."""
+"""The word index. It starts empty; a console fills it in the background."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ _ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Make the tables. No flag is read, so it takes as long with a million of them as with none."""
+    """Create the tables. No flags are read, so the number of flags does not matter."""
     op.create_table(
         "search_waiting",
         sa.Column("flag_id", _ROW_ID, nullable=False),
@@ -39,5 +39,5 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("part_id", "first_word", name=op.f("pk_search_pages")),
     )
     if op.get_bind().dialect.name == "postgresql":
-        # They are compressed: PostgreSQL need not try again.
+        # The pages are already compressed, so PostgreSQL need not try.
         op.execute("ALTER TABLE search_pages ALTER COLUMN content SET STORAGE EXTERNAL")

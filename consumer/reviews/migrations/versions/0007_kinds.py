@@ -13,7 +13,7 @@ _CHECK = "kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')"
 
 
 def upgrade() -> None:
-    """Allow the new kinds. No flag is read on SQLite, and PostgreSQL only checks them."""
+    """Allow the new kinds. SQLite reads no flags, and PostgreSQL only checks them."""
     if op.get_bind().dialect.name == "sqlite":
         _allow_on_sqlite()
     else:
@@ -37,11 +37,11 @@ def upgrade() -> None:
 
 
 def _allow_on_sqlite() -> None:
-    """Change what the file says of the two tables.
+    """Change the stored definitions of the two tables.
 
-    SQLite cannot alter a constraint, and copying a table that others name would take minutes with a million flags. Its
-    documentation describes this way for changes that leave the rows as they are ("Making Other Kinds Of Table Schema
-    Changes").
+    SQLite cannot alter a constraint, and copying a referenced table would take minutes with a million flags. Its
+    documentation describes this procedure for changes that do not affect the rows ("Making Other Kinds Of Table
+    Schema Changes").
     """
     connection = op.get_bind()
     version = connection.exec_driver_sql("PRAGMA schema_version").scalar_one()
@@ -51,6 +51,6 @@ def _allow_on_sqlite() -> None:
         "WHERE type = 'table' AND name IN ('flags', 'tally')",
         ("kind IN ('flag', 'near_miss')", _CHECK),
     )
-    # Every connection reads the tables anew.
+    # Every connection reads the schema again.
     connection.exec_driver_sql(f"PRAGMA schema_version = {version + 1}")
     connection.exec_driver_sql("PRAGMA writable_schema = OFF")

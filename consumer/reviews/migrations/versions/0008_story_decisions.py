@@ -1,4 +1,4 @@
-"""Repairs of stories, standing decisions, ranks of sources, and the member that stands for a story."""
+"""Repairs of stories, standing decisions, ranks of sources, and the preferred members of stories."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,20 +11,20 @@ _ID = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the tables and the columns. Rows of flags and reviews stay as they are."""
+    """Create the tables and columns. Rows of flags and reviews do not change."""
     _create_tables()
     _add_reference("flags", "home_id", "stories", "story_id")
     _add_reference("reviews", "standing_id", "standing_decisions", "standing_id")
     op.add_column("stories", sa.Column("preferred_id", _ROW_ID))
     op.add_column("stories", sa.Column("told_copies", sa.Integer(), server_default="0", nullable=False))
-    # Stories of before get no event for what they were already.
+    # Existing stories get no events for their current size.
     stories = sa.table("stories", sa.column("copies"), sa.column("told_copies"))
     told = sa.case(*((stories.c.copies >= 10**power, 10**power) for power in range(9, -1, -1)), else_=0)
     op.execute(stories.update().where(stories.c.copies > 0).values(told_copies=told))
 
 
 def _add_reference(table: str, column: str, other: str, key: str) -> None:
-    """Add a column that names rows of another table. On SQLite that works only within the column."""
+    """Add a column with a foreign key, which SQLite accepts only as part of the column."""
     kind = "INTEGER" if op.get_bind().dialect.name == "sqlite" else "BIGINT"
     constraint = f"CONSTRAINT fk_{table}_{column} REFERENCES {other} ({key})"
     op.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind} {constraint}")

@@ -1,4 +1,4 @@
-"""The outbox of events for other systems, webhooks, deliveries to them, and who sends events."""
+"""The outbox of events for other systems, webhooks, their deliveries, and leases for sending."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ _NAME = sa.String(length=200).with_variant(sa.String(length=200, collation="C"),
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     _create_outbox()
     _create_webhooks()
     _create_deliveries()
