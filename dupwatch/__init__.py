@@ -1,4 +1,4 @@
-"""dupwatch from Python: whether a text is nearly the same as one that came before.
+"""Detect texts that are nearly the same as earlier ones.
 
     >>> import dupwatch
     >>> a = ("The harbour council opened the new ferry terminal on Monday, said the mayor. Ships to all seven islands "
@@ -11,8 +11,8 @@
     >>> first.outcome, second.outcome, second.duplicate_of
     ('unique', 'duplicate', 'a')
 
-What ``dupwatch.__all__`` names stays compatible from one version to the next. The packages ``consumer`` and ``storage``
-are its inside, and may change in any. ``dupwatch.__version__`` is the version that is installed.
+The names in ``dupwatch.__all__`` stay compatible from one version to the next. The packages ``consumer`` and
+``storage`` are internal and may change in any version. ``dupwatch.__version__`` is the installed version.
 """
 
 from consumer.model.program_version import program_version

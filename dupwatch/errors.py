@@ -1,4 +1,4 @@
-"""The errors that a caller can meet."""
+"""The errors that callers can catch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,18 +13,42 @@ _ID_CHARS_MAX: Final = 256
 
 
 class Error(Exception):
-    """The base class. The message says what happened and what to do, in a sentence or two."""
+    """The base class of dupwatch's errors. The message says what happened and what to do.
+
+    >>> import dupwatch
+    >>> try:
+    ...     dupwatch.open("no-such-store:")
+    ... except dupwatch.Error as error:
+    ...     type(error).__name__
+    'ConfigError'
+    """
 
 
 class ConfigError(Error):
-    """A setting, or what a call was given, is wrong."""
+    """A setting or an argument is wrong.
+
+    >>> import dupwatch
+    >>> try:
+    ...     dupwatch.open("memory:", settings={"judge": {"similarity_min": 2}})
+    ... except dupwatch.ConfigError as error:
+    ...     "similarity_min" in str(error)
+    True
+    """
 
 
 class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at fault
-    """An article cannot be judged; nothing of the call was stored.
+    """An article is invalid, so the call stored nothing.
 
-    ``id`` is the article's, "" if it has none; ``index`` is its place among several, None where a call has one article.
-    ``reason`` is ``unknown_field``, or one of those of dead letters; ``detail`` is for a person.
+    ``id`` is the article's id, "" if it has none. ``index`` is its position in the call's list, None for a single
+    article. ``reason`` is ``unknown_field`` or a reason of dead letters. ``detail`` is a sentence for people.
+
+    >>> import dupwatch
+    >>> with dupwatch.open("memory:") as window:
+    ...     try:
+    ...         window.judge([{"id": "w1"}])
+    ...     except dupwatch.InvalidArticle as error:
+    ...         error.id, error.index, str(error.reason)
+    ('w1', 0, 'missing_body')
     """
 
     def __init__(self, article_id: str, reason: str, detail: str, index: int | None = None) -> None:
@@ -38,23 +62,30 @@ class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at
 
 
 def _shown(article_id: object) -> str:
-    """Return the id for a message; a caller may have given anything as one."""
+    """Return the id for a message. The caller may have passed a value of any type."""
     try:
         return cut(repr(article_id), _ID_CHARS_MAX)
     except ValueError:
-        return "with an integer of too many digits as its id"
+        return "whose id is an integer with too many digits"
 
 
 class StoreError(Error):
-    """The store cannot be used, cannot be reached, or was made with other settings.
+    """The store is damaged or out of reach, or was made with other settings.
 
-    What a call had judged by then is stored: calling again gives the same verdicts.
+    Articles that the call had judged by then stay stored, so calling again returns the same verdicts.
+
+    >>> import dupwatch
+    >>> try:
+    ...     dupwatch.open("lmdb:/dev/null/articles.store")
+    ... except dupwatch.StoreError:
+    ...     "check the path"
+    'check the path'
     """
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise what callers know in place of what happens inside."""
+def public_errors() -> Iterator[None]:
+    """Replace internal errors by the public ones."""
     try:
         yield
     except WrongConfig as error:
@@ -62,7 +93,7 @@ def translated() -> Iterator[None]:
     except (StoreFailed, StoreMismatch, StoreBroken) as error:
         raise StoreError(str(error)) from error
     except BadRecord:
-        # The caller knows which article it is of.
+        # The caller adds the article's id and index.
         raise
     except DupwatchError as error:
         raise Error(str(error)) from error

@@ -1,4 +1,4 @@
-"""Texts alone: their fingerprints, and how alike two of them are."""
+"""Fingerprints and comparisons of texts, without a store."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,22 +7,25 @@ from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, TextKind
 from consumer.judge import events
 from consumer.judge.binding import Binding
-from consumer.judge.comparison import compare as compared
+from consumer.judge.comparison import compare as compare_versions
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
-from dupwatch.errors import translated
+from dupwatch.errors import public_errors
 from storage.records import StoredVersion
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What dupwatch knows of a text.
+    """The fingerprint of a text, with its keywords.
 
-    ``code`` is the SimHash fingerprint, of ``bits`` bits; those of near texts differ in few of them. ``keywords`` are
-    the heaviest words with their weights, heaviest first. ``kind`` says how the text is matched: ``long`` by its
-    fingerprint and sketch, ``shingled`` by its sketch, ``short`` if it is equal, ``empty`` not at all.
+    ``code`` is the SimHash code of ``bits`` bits; the codes of near texts differ in only a few. ``keywords`` are the
+    heaviest words with their weights, heaviest first. ``kind`` says how the text is matched: ``long`` by fingerprint
+    and sketch, ``shingled`` by its sketch, ``short`` only if the texts are equal, ``empty`` never.
+
+    >>> fingerprint("").kind
+    'empty'
     """
 
     code: int
@@ -32,7 +35,14 @@ class Fingerprint:
     keywords: tuple[tuple[str, float], ...]
 
     def distance(self, other: "Fingerprint") -> int:
-        """Return in how many bits the codes differ. Raises ``ValueError`` for a fingerprint of another scheme."""
+        """Return the number of bits in which the codes differ.
+
+        Raises ``ValueError`` for a fingerprint of another scheme.
+
+        >>> text = "The harbour council opened the new ferry terminal on Monday."
+        >>> fingerprint(text).distance(fingerprint(text))
+        0
+        """
         if self.scheme != other.scheme:
             raise ValueError(f"fingerprints of {self.scheme} and {other.scheme} cannot be compared")
         return (self.code ^ other.code).bit_count()
@@ -40,10 +50,13 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How alike two texts are.
+    """The similarity of two texts.
 
-    ``near`` is whether the later one would be flagged. ``similarity`` is the estimated share of common shingles, None
-    where a text is empty. ``shared_keywords`` begin with the heaviest.
+    ``near`` says whether the later one would be flagged. ``distance`` is in bits. ``similarity`` is the estimated
+    share of common shingles, from 0 to 1, or None if a text is empty. ``shared_keywords`` begin with the heaviest.
+
+    >>> compare("Ships leave every hour.", "").similarity is None
+    True
     """
 
     near: bool
@@ -53,44 +66,44 @@ class Comparison:
 
 
 def fingerprint(text: str, *, lang: str = "") -> Fingerprint:
-    """Return the fingerprint of a text under the default scheme; ``lang`` is its language (BCP 47), if it is known.
+    """Return the fingerprint of a text in the default scheme. ``lang`` is its language (BCP 47), if known.
 
     >>> a = fingerprint("The ferry to the islands leaves the new terminal every hour from Monday on.")
     >>> b = fingerprint("From Monday on the ferry to the islands leaves the new terminal every hour.")
     >>> a.distance(b)
     0
     """
-    settings, computes = _defaults()
-    found = computes.fingerprint([text], [lang])
+    settings, default_engine = _defaults()
+    result = default_engine.fingerprint([text], [lang])
     code = 0
-    for word in found.codes[0].tolist():
+    for word in result.codes[0].tolist():
         code = code << 64 | word
     scheme = settings.scheme
-    return Fingerprint(code, scheme.bits, scheme.name, TextKind(int(found.kinds[0])).label, found.keywords[0])
+    return Fingerprint(code, scheme.bits, scheme.name, TextKind(int(result.kinds[0])).label, result.keywords[0])
 
 
 def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison:
-    """Compare two texts as the judge does with its default settings; their order makes no difference.
+    """Compare two texts with the default settings. Their order makes no difference.
 
     >>> compare("Ships leave every hour.", "Ships leave every hour!").similarity is not None
     True
     """
-    settings, computes = _defaults()
-    fingerprints = computes.fingerprint([a, b], [lang_a, lang_b])
+    settings, default_engine = _defaults()
+    fingerprints = default_engine.fingerprint([a, b], [lang_a, lang_b])
     articles = [Article("a", a, lang=lang_a), Article("b", b, lang=lang_b)]
     versions = version_builder(Binding(settings)).versions(
         articles, [ArrivalTime(0, 0), ArrivalTime(0, 1)], fingerprints
     )
     one, other = (StoredVersion(version.record, None, None) for version in versions)
-    (found,) = compared(one, [other], settings)
+    (comparison,) = compare_versions(one, [other], settings)
     shared = events.shared_keywords(one.record, other.record)
-    return Comparison(found.near, found.distance, found.similarity, shared)
+    return Comparison(comparison.near, comparison.distance, comparison.similarity, shared)
 
 
 @cache
 def _defaults() -> tuple[JudgeSettings, Engine]:
-    """The default settings, and what computes fingerprints with them. To load the words takes a moment."""
-    with translated():
+    """Return the default settings, and an engine for them. Cached: loading the dictionary takes a moment."""
+    with public_errors():
         config = load_config(None, {})
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)

@@ -1,4 +1,4 @@
-"""A window over what came before: ask about texts, judge articles, undo flags."""
+"""Windows: check texts against earlier articles, judge articles, and undo flags."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,8 +40,8 @@ from consumer.wiring.components import (
     version_builder,
 )
 from consumer.wiring.stores import bind, completed_config, opened_store
-from dupwatch.articles import Article, Checked, article_of, checked_by
-from dupwatch.errors import Error, InvalidArticle, translated
+from dupwatch.articles import Article, ArticleChecker, article_checker, article_from
+from dupwatch.errors import Error, InvalidArticle, public_errors
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.records import Record, Version
@@ -53,10 +53,16 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A stored version that a text repeats, and what they share.
+    """A stored version that a text repeats.
 
-    ``version`` names it in events. ``distance`` is in bits; ``similarity`` is None where the store judges by
-    fingerprints alone. ``shared_keywords`` begin with the heaviest.
+    ``version`` is its name in events. ``distance`` is in bits. ``similarity`` is from 0 to 1, or None if the store
+    judges by fingerprints alone. ``shared_keywords`` begin with the heaviest.
+
+    >>> with open("memory:") as window:
+    ...     _ = window.judge({"id": "w1", "title": "Ferries", "body": "The first ferry left at noon."})
+    ...     (check,) = window.check("The first ferry left at noon.")
+    >>> check.repeats[0].id, check.repeats[0].title
+    ('w1', 'Ferries')
     """
 
     id: str
@@ -69,15 +75,21 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a text would repeat if it arrived now: the best match first, none where it would be unique.
+    """The result of checking a text: what it would repeat if it arrived now.
 
-    ``truncated`` says that a limit cut the search short, ``pending`` that a near version is still being judged by
-    another process, so that the answer may change. ``seen_before`` says when the same text came earlier than the
-    window, where ``judge.seen_days`` is set; ``parts`` what it shares with others, where ``judge.parts`` is.
-    ``ended_before`` is a near article that was retracted or replaced, said only of a text that repeats nothing.
-    ``banks`` are the known texts that it repeats, where ``banks.url`` is set; what a bank allows repeats nothing.
-    ``text_kind`` says how the text is compared, as the ``kind`` of a fingerprint does: a ``short`` one repeats only
-    texts with equal letters and digits.
+    ``repeats`` begins with the best match and is empty for a unique text. ``truncated`` says that a limit cut the
+    search short. ``pending`` says that another process is still judging a near version, so the answer may change.
+
+    ``seen_before`` says when the same text came before the window began; it needs ``judge.seen_days``. ``parts`` names
+    articles that share a long stretch with the text; it needs ``judge.parts``. ``ended_before`` is a near article that
+    was retracted or replaced; it is set only if the text repeats nothing. ``banks`` are the known texts that it
+    repeats; they need ``banks.url``, and a text that a bank allows repeats nothing. ``text_kind`` says how the text is
+    compared, like the ``kind`` of a fingerprint: a ``short`` text repeats only texts with equal letters and digits.
+
+    >>> with open("memory:") as window:
+    ...     (check,) = window.check("The first ferry left at noon.")
+    >>> check.outcome, check.text_kind, check.repeats
+    ('unique', 'short', ())
     """
 
     repeats: tuple[Repeated, ...]
@@ -96,36 +108,43 @@ class Check:
 
 
 class Window:
-    """The articles of a store, and the judge that compares with them. Made by ``dupwatch.open``.
+    """An open store, and the judge that compares texts with its articles. ``dupwatch.open`` returns one.
 
-    Any number of processes may have windows on one store, and threads may share a window: their calls take turns.
+    Any number of processes may open one store. Threads may share a window; their calls take turns.
+
+    >>> with open("memory:") as window:
+    ...     (verdict,) = window.judge(Article("w1", "The first ferry left at noon."))
+    >>> verdict.outcome
+    'unique'
     """
 
     def __init__(self, store: str, config: Path | None, settings: Mapping[str, Mapping[str, Any]]) -> None:
         overrides = {section: dict(values) for section, values in settings.items()}
         overrides["store"] = overrides.get("store", {}) | {"url": store}
-        with translated(), ExitStack() as resources:
+        with public_errors(), ExitStack() as resources:
             configured = load_config(config, overrides)
             lexicon = lexicon_of(configured)
             self._config: Config = completed_config(configured)
-            judged_by: JudgeSettings = judge_settings(self._config, lexicon)
+            judge: JudgeSettings = judge_settings(self._config, lexicon)
             times = field_map(self._config).times
-            self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config), times)
+            self._check_article: ArticleChecker = article_checker(
+                decode_limits(self._config), body_form(self._config), times
+            )
             self._store: Store = resources.enter_context(opened_store(self._config))
-            bound = bind(self._store, judged_by, self._config)
-            known = resources.enter_context(followed_banks(self._config, bound, lexicon, Hooks()))
-            self._engine: Engine = engine(self._config, bound, lexicon, known=known)
+            bound = bind(self._store, judge, self._config)
+            known_texts = resources.enter_context(followed_banks(self._config, bound, lexicon, Hooks()))
+            self._engine: Engine = engine(self._config, bound, lexicon, known=known_texts)
             self._builder: VersionBuilder = version_builder(bound)
             self._detector = Detector(
                 self._store,
-                judged_by,
+                judge,
                 now_ms,
                 seen_ms=self._config.seen_s * MS_PER_S,
                 common=common_hashes(self._config),
-                with_bank_matches=matcher_of(known),
+                with_bank_matches=matcher_of(known_texts),
             )
             lifetime_ms = self._config.lifetime_s * MS_PER_S
-            self._expiry = Expiry(self._detector, now_ms, judged_by.window_ms, lifetime_ms)
+            self._expiry = Expiry(self._detector, now_ms, judge.window_ms, lifetime_ms)
             self._expiry.begin()
             self._lock = Lock()
             self._sequence = count()
@@ -136,18 +155,22 @@ class Window:
     def check(
         self, texts: str | Article | Mapping[str, Any] | Iterable[str | Article | Mapping[str, Any]]
     ) -> list[Check]:
-        """Return for each text what it would repeat if it arrived now. Stores nothing.
+        """Return what each text would repeat if it arrived now. Stores nothing.
 
-        An article, or a mapping with its fields, is not compared with earlier versions of its own id; a text alone has
-        no id. Raises ``InvalidArticle`` and ``StoreError``.
+        An article, or a mapping with its fields, is not compared with earlier versions of its own id. Raises
+        ``InvalidArticle`` and ``StoreError``.
+
+        >>> with open("memory:") as window:
+        ...     [check.outcome for check in window.check(["The first ferry left at noon.", "Shares fell on Tuesday."])]
+        ['unique', 'unique']
         """
-        asked = _with_places(texts, (str, Article, Mapping))
-        with self._used():
+        items = _with_index(texts, (str, Article, Mapping))
+        with self._locked():
             valid = [
-                self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each, place)
-                for place, each in asked
+                self._valid(Article(uuid.uuid4().hex, item) if isinstance(item, str) else item, index)
+                for index, item in items
             ]
-            return [check for part in _batches(valid) for check in self._check(part)]
+            return [check for batch in _batches(valid) for check in self._check(batch)]
 
     def judge(
         self,
@@ -155,41 +178,60 @@ class Window:
         *,
         key: str | None = None,
     ) -> list[Verdict]:
-        """Judge articles in their order, and store them; return a verdict on each.
+        """Judge articles in their order, store them, and return a verdict on each.
 
-        Each is an ``Article``, or a mapping with its fields. An article that was judged before, by whatever process,
-        gets the same verdict again, byte for byte. With a ``key``, an article whose text ended, because its id got
-        another text or was retracted, is in force again, and judged again, unless a call with the same key already did
-        that. All articles are checked before the first is stored. Raises ``InvalidArticle``, ``StoreError``, and
-        ``Error`` for a key that is empty, over 128 characters or not valid Unicode; after a ``StoreError`` call again
-        with the same articles and key.
+        Each is an ``Article`` or a mapping with its fields. All are checked before the first is stored. An article
+        that any process judged before gets the same verdict again, byte for byte.
+
+        The text of an article ends when its id gets another text or is retracted. With a ``key``, a text that had
+        ended is in force again and judged again, unless a call with the same key already did that.
+
+        Raises ``InvalidArticle``, ``StoreError``, and ``Error`` for a key that is empty, has more than 128 characters
+        or is not valid Unicode. After a ``StoreError``, call again with the same articles and key.
+
+        >>> text = "The first ferry left at noon."
+        >>> with open("memory:") as window:
+        ...     first, second = window.judge([Article("w1", text), {"id": "w2", "body": text}])
+        >>> first.outcome, second.outcome, second.duplicate_of
+        ('unique', 'duplicate', 'w1')
         """
-        given = _with_places(articles, (Article, Mapping))
-        with self._used():
+        items = _with_index(articles, (Article, Mapping))
+        with self._locked():
             _check_key(key)
-            valid = [self._valid(article, place) for place, article in given]
-            # All callers of a store are one owner.
+            valid = [self._valid(article, index) for index, article in items]
+            # All callers from Python count as one owner of keys.
             request = None if key is None else RequestOrigin("", key)
             origins = [request and request.of_article(place) for place in range(len(valid))]
-            parts = zip(_batches(valid), _batches(origins), strict=True)
-            return [verdict for part, part_origins in parts for verdict in self._judge(part, part_origins)]
+            batches = zip(_batches(valid), _batches(origins), strict=True)
+            return [verdict for batch, batch_origins in batches for verdict in self._judge(batch, batch_origins)]
 
     def release(
         self, article_id: str, *, version: str | None = None, by: str | None = None, reason: str | None = None
     ) -> Verdict:
-        """Undo a flag: the article counts as unique, and is not flagged against the same article again.
+        """Undo a flag: the article becomes unique, and is not flagged against the same article again.
 
-        ``version`` is one that an event names, by default the latest. Who did it, and why, is in the verdict. Releasing
-        again returns the same verdict. Raises ``ConfigError`` where the article is not stored or not flagged, and
-        ``StoreError``.
+        ``version`` is the name of a version in events, by default the latest. ``by`` and ``reason`` go into the
+        verdict. Releasing again returns the same verdict. Raises ``StoreError``, and ``ConfigError`` if the article is
+        not stored or not flagged.
+
+        >>> text = "The first ferry left at noon."
+        >>> with open("memory:") as window:
+        ...     _ = window.judge([Article("w1", text), Article("w2", text)])
+        ...     released = window.release("w2", by="An Na", reason="it is the correction")
+        >>> released.outcome, released.released.duplicate_of
+        ('unique', 'w1')
         """
-        with self._used():
+        with self._locked():
             attribution = Attribution(by, reason)
             flagged = releasable(self._store, article_id, version)
             return release_version(self._store, flagged, attribution, now_ms).verdict
 
     def close(self) -> None:
-        """Close the store. A window that is closed cannot be used again; closing it again does nothing."""
+        """Close the store. A closed window cannot be used again; closing it again does nothing.
+
+        >>> window = open("memory:")
+        >>> window.close()
+        """
         with self._lock:
             self._closed = True
             self._resources.close()
@@ -203,23 +245,23 @@ class Window:
         self.close()
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
-        """Wait until other threads are done, and raise what callers know."""
-        with translated(), self._lock:
+    def _locked(self) -> Iterator[None]:
+        """Wait for calls of other threads, and replace internal errors by public ones."""
+        with public_errors(), self._lock:
             if self._closed:
                 raise Error("this window is closed; open another one")
             yield
 
     def _check(self, articles: Sequence[model.Article]) -> list[Check]:
-        asked = self._versions(articles)
-        found = self._detector.query(asked)
-        return [_check_of(version.record, result) for version, result in zip(asked, found, strict=True)]
+        versions = self._versions(articles)
+        results = self._detector.query(versions)
+        return [_check_from(version.record, result) for version, result in zip(versions, results, strict=True)]
 
     def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
-        arrived = self._versions(articles, origins)
-        verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
-        # What has left the window goes, as in a run.
-        self._expiry.sweep(self._latest_ms, len(arrived))
+        versions = self._versions(articles, origins)
+        verdicts = [event.verdict for part in distinct_ids(versions) for event in self._detector.judge(part)]
+        # Delete versions that have left the window, as a run does.
+        self._expiry.sweep(self._latest_ms, len(versions))
         return verdicts
 
     def _versions(
@@ -228,7 +270,7 @@ class Window:
         fingerprints = self._engine.fingerprint(
             [article.body or "" for article in articles], [article.lang for article in articles]
         )
-        # Arrivals never go back, whatever the clock does.
+        # Arrival times never decrease, even if the clock is set back.
         self._latest_ms = max(self._latest_ms, now_ms())
         arrivals = [
             ArrivalTime(self._latest_ms, next(self._sequence), feed=origin and origin.owner, key=origin and origin.key)
@@ -236,14 +278,14 @@ class Window:
         ]
         return self._builder.versions(articles, arrivals, fingerprints)
 
-    def _valid(self, given: Article | Mapping[str, Any], place: int | None = None) -> model.Article:
+    def _valid(self, given: Article | Mapping[str, Any], index: int | None = None) -> model.Article:
         if not isinstance(given, (Article, Mapping)):
             raise TypeError(f"{type(given).__name__} is not a dupwatch.Article or a mapping")
         try:
-            return self._checked(given if isinstance(given, Article) else article_of(given))
+            return self._check_article(given if isinstance(given, Article) else article_from(given))
         except BadRecord as error:
             article_id = given.id if isinstance(given, Article) else given.get("id")
-            raise InvalidArticle("" if article_id is None else article_id, error.reason, error.detail, place) from error
+            raise InvalidArticle("" if article_id is None else article_id, error.reason, error.detail, index) from error
 
 
 def open(  # noqa: A001  # as gzip.open
@@ -251,9 +293,14 @@ def open(  # noqa: A001  # as gzip.open
 ) -> Window:
     """Open a window on a store: ``memory:``, ``lmdb:DIRECTORY`` or ``hbase://HOST:PORT/NAMESPACE``.
 
-    ``config`` is a file as ``dupwatch run --config`` takes it; ``settings`` are laid over it, by section and name, for
-    example ``{"judge": {"similarity_min": 0.9}}``. Environment variables count too. What neither names is as in the
-    store. Use it in a ``with`` statement, or call ``close``. Raises ``ConfigError`` and ``StoreError``.
+    ``config`` is a configuration file, as for ``dupwatch run --config``. ``settings`` override it, by section and
+    name, for example ``{"judge": {"similarity_min": 0.9}}``. Environment variables apply, too. All other settings are
+    those of the store. Use the window in a ``with`` statement, or call ``close``. Raises ``ConfigError`` and
+    ``StoreError``.
+
+    >>> with open("memory:", settings={"judge": {"similarity_min": 0.9}}) as window:
+    ...     window.check("The first ferry left at noon.")[0].outcome
+    'unique'
     """
     return Window(store, None if config is None else Path(config), settings or {})
 
@@ -262,23 +309,23 @@ def _check_key(key: str | None) -> None:
     if key is None:
         return
     if not 0 < len(key) <= KEY_CHARS_MAX:
-        raise Error(f"a key has 1 to {KEY_CHARS_MAX} characters, not {len(key)}")
+        raise Error(f"the key has {len(key)} characters; use 1 to {KEY_CHARS_MAX}")
     try:
         key.encode()
     except UnicodeEncodeError as error:
-        raise Error(f"the key {key!r} is not UTF-8") from error
+        raise Error(f"the key {key!r} is not valid Unicode") from error
 
 
-def _with_places(given: Any, one: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # of a caller
-    """Return the items of a call, each with its place among several; None for a single one."""
-    return [(None, given)] if isinstance(given, one) else list(enumerate(given))
+def _with_index(given: Any, single: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # of a caller
+    """Return the items that a call was given, each with its index, or None for an item that is not in a list."""
+    return [(None, given)] if isinstance(given, single) else list(enumerate(given))
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
     return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
 
 
-def _check_of(record: Record, found: QueryResult) -> Check:
+def _check_from(record: Record, result: QueryResult) -> Check:
     repeats = tuple(
         Repeated(
             id=match.record.id,
@@ -288,16 +335,16 @@ def _check_of(record: Record, found: QueryResult) -> Check:
             similarity=events.rounded(match.similarity),
             shared_keywords=events.shared_keywords(record, match.record),
         )
-        for match in found.matches
+        for match in result.matches
     )
-    ended_before = None if repeats else found.ended_before
+    ended_before = None if repeats else result.ended_before
     return Check(
         repeats,
-        found.truncated,
-        found.pending,
-        found.seen_before,
-        found.parts,
+        result.truncated,
+        result.pending,
+        result.seen_before,
+        result.parts,
         ended_before,
-        found.banks,
+        result.banks,
         TextKind(record.kind).label,
     )

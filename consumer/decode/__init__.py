@@ -1,4 +1,5 @@
-"""From the bytes of a file or a topic to an article: compressions, JSON, Avro and Protobuf values, HTML, times.
+"""Decoding: turns the bytes of files and topics into articles. Compressions, JSON, Avro, Protobuf, HTML, times.
 
-Pure except for ``schemas.registry``, which fetches schemas and waits for them. ``files`` and ``kafka`` read the bytes.
+All of it is pure except ``schemas.registry``, which fetches schemas and waits for them. ``files`` and ``kafka`` read
+the bytes.
 """

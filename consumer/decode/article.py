@@ -1,9 +1,9 @@
 """Decodes the bytes of a record into an article.
 
-Bytes are parsed into plain values, the only step that depends on the format; then fields are taken from where the
-mapping says, and checked. An invalid record gets the first reason that applies, in this order: size, number of values,
-UTF-8 and JSON (or the other format), depth, id, body, the other fields in the order of ``FieldMap``.
-``docs/use/events.md`` lists them.
+Only the first step depends on the format: it parses bytes into plain values. Then the fields are read from their
+configured places and checked. An invalid record gets the first reason that applies, in this order: size, number of
+values, UTF-8 and JSON (or another format), depth, id, body, the other fields in the order of ``FieldMap``.
+``docs/use/events.md`` lists the reasons.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
 
 Parse = Callable[[bytes], object]
-"""Parses a record's bytes into plain values: those of JSON, and ``bytes``. Raises ``BadRecord``, or what ends a run."""
+"""Parses a record's bytes into plain values: those of JSON, and ``bytes``. Raises ``BadRecord``, or ends the run."""
 
 
 _Path = Annotated[str, MinLen(1)]
@@ -35,10 +35,10 @@ _Path = Annotated[str, MinLen(1)]
 
 @dataclass(frozen=True, slots=True)
 class FieldPaths:
-    """Where in a record each field is. The configuration's section is derived from this.
+    """The path of each field in a record. A section of the configuration is derived from this.
 
-    ``a.b`` is the member ``b`` of the object ``a``. A member whose own name contains dots takes precedence: at each
-    level the longest name that exists is taken, without backtracking.
+    ``a.b`` is the member ``b`` of the object ``a``. Members whose names contain dots take precedence: at each level the
+    longest existing name is used, without backtracking.
     """
 
     id: _Path = "id"
@@ -59,15 +59,15 @@ class FieldPaths:
 
 @dataclass(frozen=True, slots=True)
 class FieldMap(FieldPaths):
-    """Where each field is, and what a number, or a time without a zone, means in ``published_at``."""
+    """The path of each field, and the meaning of numbers and of times without a zone in ``published_at``."""
 
     times: TimeForm = field(default_factory=TimeForm)
 
 
 FOLDED_FREE_CHARS: Final = 10_000
-"""Texts of up to this many characters after folding may have grown by any factor, since they cost little."""
+"""Texts of up to this many characters after folding may grow by any factor, because they cost little."""
 _HTML: Final[Mapping[str, int]] = MappingProxyType({"html/1": 1, "html/2": 2})
-"""The revision of the reader, by the form of bodies that are HTML."""
+"""The revision of the HTML reader for each form of HTML bodies."""
 _ABSENT: Final = object()
 
 
@@ -81,9 +81,8 @@ def decode(
 ) -> Article:
     """Decode one record, by default a JSON object.
 
-    ``body_form`` says how a body becomes a text. ``key`` is the id under which the record was
-    sent; the record itself need not have an id then, and must not have another one. Raises ``BadRecord`` with a
-    ``Reason``, and whatever else ``parse`` raises.
+    ``body_form`` says how a body becomes a text. ``key`` is the id under which the record was sent: then the record may
+    omit its id, but must not have another one. Raises ``BadRecord`` with a ``Reason``, and the errors of ``parse``.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
@@ -110,7 +109,7 @@ def decode(
 
 @dataclass(frozen=True, slots=True)
 class ArticleDecoder:
-    """Decodes records of one configuration; the fields are parameters of ``decode``, and so are the errors."""
+    """A decoder for the records of one configuration. Fields and errors are those of ``decode``."""
 
     fields: FieldMap
     limits: DecodeLimits
@@ -122,7 +121,7 @@ class ArticleDecoder:
         return decode(data, self.fields, self.limits, self.body_form, key, self.parse)
 
     def record(self, record: RawRecord) -> Article:
-        """Decode a record as read, also one with a fault that was found while reading."""
+        """Decode a record as it was read. Raises the fault that was found while reading, if any."""
         table = record.table
         if table is None:
             return self(record.whole())
@@ -131,7 +130,7 @@ class ArticleDecoder:
 
 
 def _check_depth(record: object, depth_max: int) -> None:
-    """Check level by level: some input could exhaust recursion."""
+    """Check the depth level by level, because recursion could exhaust the stack."""
     level = [record] if isinstance(record, (dict, list)) else []
     for _ in range(depth_max):
         level = [
@@ -168,7 +167,7 @@ def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever J
 
 def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> str:
     value = _find(record, path)
-    # In formats where a field cannot be left out, such as Protobuf, an empty one is a missing one.
+    # In formats such as Protobuf a field cannot be omitted, so an empty one counts as missing.
     if value is _ABSENT or value is None or (key is not None and value == ""):
         if key is None:
             raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
@@ -184,7 +183,7 @@ def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> s
 
 
 def check_id(value: str, what: str, bytes_max: int) -> None:
-    """Raise ``BadRecord`` if a string cannot be an article's id; ``what`` names it in the message."""
+    """Raise ``BadRecord`` if a string cannot be an article's id. ``what`` names it in the message."""
     if not value:
         raise BadRecord(Reason.EMPTY_ID, f"{what} is an empty string")
     if len(value.encode()) > bytes_max:
@@ -195,9 +194,9 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
 
 
 class _Body(NamedTuple):
-    """The text to be judged, None for a retraction; of a web page also its title, and what was taken from it.
+    """The text to judge, None for a retraction. A web page also has a title, and what was extracted.
 
-    ``without_text`` says that the body was markup in which there is no text.
+    ``without_text`` marks a body of markup without any text.
     """
 
     text: str | None
@@ -222,7 +221,7 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: Bo
     _check_nul(value, path)
     text, title, extracted = (value, "", None) if body_form == "text" else _read(value, path, limits, body_form)
     if is_page:
-        _check_length(text, f"what was taken from the page in {path}", "body_chars_max", limits.body_chars_max)
+        _check_length(text, f"the text of the page in {path}", "body_chars_max", limits.body_chars_max)
     _check_folded(text, path, limits)
     return _Body(text, title, extracted, without_text=not text and not (value == "" or value.isspace()))
 
@@ -230,7 +229,7 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: Bo
 def _read(
     markup: str, path: str, limits: DecodeLimits, body_form: BodyForm
 ) -> tuple[str, str, ExtractionOutcome | None]:
-    """Return the text of markup; of a page also its title, and what was taken."""
+    """Return the text of markup. For a page, also return its title and what was extracted."""
     try:
         if body_form in _HTML:
             return text_of_html(markup, limits.attributes_max, _HTML[body_form]), "", None
@@ -293,7 +292,7 @@ def _check_nul(value: str, path: str) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the name of the value's type, as a person who writes JSON knows it."""
+    """Return the name of the value's type in JSON terms."""
     names = {
         bool: "a boolean",
         int: "an integer",

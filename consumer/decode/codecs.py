@@ -1,6 +1,6 @@
-"""The compressions that input may come in: the one table of them, in which an entry with a decoder is readable.
+"""The table of compressions. Those with a function that decompresses can be read; the others are only recognised.
 
-To add a codec, give its entry in ``COMPRESSIONS`` a function that decompresses: help texts and messages follow.
+To add a codec, give its entry in ``COMPRESSIONS`` such a function. Help texts and messages follow.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from consumer.decode.decompression import GZIP_MAGIC, ZSTD_MAGIC, gunzip, unzstd
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A compression of whole files. Its command line tool has this ``name``, and writes to standard output with -dc."""
+    """A compression of whole files. ``name`` is also its command-line tool, which decompresses with -dc."""
 
     name: str
     suffix: str
@@ -23,9 +23,9 @@ class Compression:
 class Codec(Compression):
     """A compression that can be read.
 
-    ``decompress`` takes compressed bytes in chunks, and how many bytes to yield at once at most. It works in bounded
-    memory, and raises ``BadRecord`` behind the last byte that it could decompress: ``truncated_input`` where the input
-    ends early or is damaged, ``trailing_garbage`` where something else follows it.
+    ``decompress`` takes chunks of compressed bytes and the maximum number of bytes to yield at once. It works in
+    bounded memory, and raises ``BadRecord`` after the last byte that it could decompress: ``truncated_input`` if the
+    input ends early or is damaged, ``trailing_garbage`` if other data follows it.
     """
 
     decompress: Callable[[Iterator[bytes], int], Iterator[bytes]]
@@ -45,25 +45,25 @@ MAGIC_BYTES_MAX: Final = max(len(codec.magic) for codec in CODECS)
 
 
 def described_forms() -> str:
-    """Return how input may be written, for help texts: plain, or in one of the codecs."""
+    """Return the list of readable compressions for help texts, beginning with "plain"."""
     *others, last = ("plain", *(codec.name for codec in CODECS))
     return f"{', '.join(others)} or {last}"
 
 
 def described_feeds() -> str:
-    """Return how articles may be written, for help texts."""
+    """Return the list of readable formats for help texts."""
     return f"JSON lines, CSV or TSV, {described_forms()}"
 
 
 def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
     """Return the codec of input that begins with these bytes, None for plain input.
 
-    Of input that is still being written, ``growing``, the first bytes of a magic count where there is nothing more.
+    With ``growing``, the input is still being written: then the beginning of a codec's magic bytes is enough.
     """
-    begun = (codec for codec in CODECS if growing and opening and codec.magic.startswith(opening))
-    return next((codec for codec in CODECS if opening.startswith(codec.magic)), next(begun, None))
+    partial = (codec for codec in CODECS if growing and opening and codec.magic.startswith(opening))
+    return next((codec for codec in CODECS if opening.startswith(codec.magic)), next(partial, None))
 
 
 def is_undecided(opening: bytes) -> bool:
-    """Return whether the next byte may decide on the codec."""
+    """Return whether more bytes are needed to decide on the codec."""
     return any(len(opening) < len(codec.magic) and codec.magic.startswith(opening) for codec in CODECS)

@@ -22,13 +22,13 @@ _SKIPPABLE_END: Final = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST: Final = range(0x50, 0x60)
 """A frame without content begins with one of these bytes and then the other three."""
 WINDOW_BITS_MAX: Final = 27
-"""A window of 128 MB, as zstd itself accepts by default: a decompressor holds that much of what it has put out."""
+"""A window of 128 MB, the default limit of zstd. A decompressor keeps that much of its output in memory."""
 _PIECE_BYTES: Final = 4_096
-"""How much goes in at once: where a piece is damaged, what it would have decompressed to before that is lost."""
+"""The size of input pieces. If a piece is damaged, all of its output is lost."""
 
 
 class CompressedFeed:
-    """Compressed bytes that wait to be decompressed; ``offset`` is where they begin in the file."""
+    """A buffer of compressed bytes. ``offset`` is where ``waiting`` begins in the file."""
 
     def __init__(self, compressed: Iterator[bytes]) -> None:
         self._compressed = compressed
@@ -36,7 +36,7 @@ class CompressedFeed:
         self.offset = 0
 
     def more(self, bytes_min: int) -> bool:
-        """Wait for that many bytes; return whether any are left."""
+        """Read until that many bytes are waiting, or the input ends. Return whether any are left."""
         while len(self.waiting) < bytes_min:
             chunk = next(self._compressed, b"")
             if not chunk:
@@ -45,24 +45,24 @@ class CompressedFeed:
         return bool(self.waiting)
 
     def keep(self, waiting: bytes) -> None:
-        """Keep only these bytes at the end of what was waiting."""
+        """Keep only these bytes, the end of those that were waiting."""
         self.offset += len(self.waiting) - len(waiting)
         self.waiting = waiting
 
     def take(self, bytes_max: int) -> bytes:
-        """Remove and return the first bytes of what is waiting."""
+        """Remove and return the first waiting bytes."""
         taken = self.waiting[:bytes_max]
         self.keep(self.waiting[bytes_max:])
         return taken
 
     def put_back(self, unused: bytes) -> None:
-        """Return bytes that were taken and not used."""
+        """Put unused bytes back to the beginning."""
         self.offset -= len(unused)
         self.waiting = unused + self.waiting
 
 
 def ends_early(codec: str, feed: CompressedFeed) -> BadRecord:
-    """Return the error for input that ends within what it began."""
+    """Return the error for input that ends in the middle of compressed data."""
     size_bytes = feed.offset + len(feed.waiting)
     return BadRecord(
         Reason.TRUNCATED_INPUT,
@@ -71,11 +71,11 @@ def ends_early(codec: str, feed: CompressedFeed) -> BadRecord:
 
 
 def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
-    """Yield what the members of the stream decompress to, at most ``chunk_bytes_max`` at once.
+    """Decompress the members of a gzip stream, at most ``chunk_bytes_max`` at once.
 
-    Raises ``BadRecord`` behind the last byte that it can decompress: ``truncated_input`` where the stream ends early or
-    is damaged, ``trailing_garbage`` where something that is not gzip data follows a whole member. Zero bytes there are
-    padding, as tapes and block devices add it.
+    Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early or is
+    damaged, ``trailing_garbage`` if other data follows a complete member. Zero bytes there are padding, which tapes and
+    block devices add.
     """
     feed = CompressedFeed(compressed)
     while feed.more(len(GZIP_MAGIC)):
@@ -119,7 +119,7 @@ def _member(feed: CompressedFeed, chunk_bytes_max: int) -> Iterator[bytes]:
 
 
 def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:
-    """Return what was taken in but not returned yet; damage at the very end shows only here."""
+    """Return pending output. Damage at the very end of the input shows only here."""
     try:
         return inflate.decompress(b"", chunk_bytes_max)
     except zlib.error:
@@ -127,7 +127,7 @@ def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:
 
 
 def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
-    """Yield what comes out before the error; a call that fails returns nothing, so the bytes go in one by one."""
+    """Yield the output before the error, byte by byte, because a failing call returns nothing."""
     for index in range(len(compressed)):
         try:
             chunk = inflate.decompress(compressed[index : index + 1])
@@ -138,10 +138,10 @@ def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
 
 
 def unzstd(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
-    """Yield what the frames of the stream decompress to, at most ``chunk_bytes_max`` at once.
+    """Decompress the frames of a zstd stream, at most ``chunk_bytes_max`` at once.
 
-    Raises ``BadRecord`` behind the last byte that it can decompress: ``truncated_input`` where the stream ends early,
-    is damaged, or needs a larger window; ``trailing_garbage`` where something else follows a whole frame.
+    Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early, is
+    damaged, or needs a larger window; ``trailing_garbage`` if other data follows a complete frame.
     """
     feed = CompressedFeed(compressed)
     while feed.more(len(ZSTD_MAGIC)):
@@ -154,7 +154,7 @@ def unzstd(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]
 
 
 def _begins_frame(opening: bytes) -> bool:
-    """Return whether a frame may begin like this; of four bytes, whether one does."""
+    """Return whether a frame may begin with these bytes. With four bytes the answer is certain."""
     skippable = opening[0] in _SKIPPABLE_FIRST and _SKIPPABLE_END.startswith(opening[1:])
     return skippable or ZSTD_MAGIC.startswith(opening)
 

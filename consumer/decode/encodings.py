@@ -1,7 +1,7 @@
-"""The encodings of tables: which ones can be read, and which bytes of them are ASCII characters.
+"""The readable encodings of tables, and which of their bytes are ASCII characters.
 
-A table is cut into rows before it is decoded, so that a row keeps its bytes and its position, and a bad row harms no
-other. That works only for encodings in which line ends, quotes and separators are code units of their own.
+A table is split into rows before it is decoded, so that each row keeps its bytes and its position, and a bad row does
+not affect others. That works only for encodings in which line ends, quotes and separators are single code units.
 """
 
 import codecs
@@ -13,18 +13,18 @@ import numpy.typing as npt
 
 _MARK: Final = "\ufeff"
 _NOT_FOR_TEXTS: Final = frozenset({"charmap", "idna", "raw-unicode-escape"})
-"""Codecs that keep ASCII, as encodings of texts do, but have other purposes."""
+"""Python codecs that keep ASCII but are not encodings of texts."""
 _UNIT_TYPES: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
-"""Code units of more than a byte, as numpy names them."""
+"""The numpy types of code units of more than a byte."""
 _MARKED: Final = frozenset({"utf-16", "utf-32"})
-"""Encodings whose byte order is told by a mark at the beginning."""
+"""Encodings whose byte order is given by a mark at the beginning."""
 MARK_BYTES_MAX: Final = 4
 _EXAMPLES: Final = "name one such as utf-8, gb18030, utf-16 or windows-1252"
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoding of text, by the name that Python has for it."""
+    """An encoding of text. ``name`` is Python's."""
 
     name: str
 
@@ -34,7 +34,7 @@ class Encoding:
         return int(_UNIT_TYPES.get(self.name, "1")[-1])
 
     def ascii_units(self, data: bytes) -> bytes:
-        """Return a byte for each whole code unit: that of its ASCII character, or one above 127 for any other unit."""
+        """Return one byte for each complete code unit: its ASCII character, or a byte above 127."""
         units = _UNIT_TYPES.get(self.name)
         if units is None:
             return data
@@ -45,7 +45,8 @@ class Encoding:
     def opened(self, opening: bytes) -> tuple["Encoding", int]:
         """Return the encoding of input with these first bytes, and the length of its byte order mark.
 
-        ``opening`` has ``MARK_BYTES_MAX`` bytes if the input has. Raises ``ValueError`` if it lacks a mark it needs.
+        ``opening`` has ``MARK_BYTES_MAX`` bytes unless the input is shorter. Raises ``ValueError`` if a required mark
+        is missing.
         """
         names = (f"{self.name}-le", f"{self.name}-be") if self.name in _MARKED else (self.name,)
         for name in names:
@@ -58,29 +59,29 @@ class Encoding:
 
 
 def encoding_named(name: str) -> Encoding:
-    """Return the encoding of this name. Raises ``ValueError`` with a sentence if tables in it cannot be read."""
+    """Return the encoding with this name. Raises ``ValueError`` if tables in it cannot be read."""
     try:
-        found = codecs.lookup(name).name.removesuffix("-sig")
-        readable = found in _MARKED or found in _UNIT_TYPES or _contains_ascii(found)
+        python_name = codecs.lookup(name).name.removesuffix("-sig")
+        readable = python_name in _MARKED or python_name in _UNIT_TYPES or _contains_ascii(python_name)
     except LookupError:
         raise ValueError(f"unknown encoding; {_EXAMPLES}") from None
     if not readable:
         raise ValueError(f"tables in this encoding cannot be read; convert them to UTF-8, or {_EXAMPLES}")
-    return Encoding(found)
+    return Encoding(python_name)
 
 
 def _contains_ascii(name: str) -> bool:
     """Return whether each byte below 128 is its ASCII character, and no other byte is one.
 
-    Raises ``LookupError`` if it is not for texts.
+    Raises ``LookupError`` if the codec is not for texts.
     """
     if name in _NOT_FOR_TEXTS:
         return False
     try:
-        own = all(bytes([code]).decode(name) == chr(code) for code in range(128))
+        keeps_ascii = all(bytes([code]).decode(name) == chr(code) for code in range(128))
     except UnicodeError:
         return False
-    return own and not any(bytes([code]).decode(name, "replace").isascii() for code in range(128, 256))
+    return keeps_ascii and not any(bytes([code]).decode(name, "replace").isascii() for code in range(128, 256))
 
 
 def _mark(name: str) -> bytes:

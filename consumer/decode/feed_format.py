@@ -1,6 +1,6 @@
-"""Guesses the format of a feed whose records are rejected, and what its owner should set or convert.
+"""Guesses the format of a feed whose records are rejected, and advises what to set or convert.
 
-Pure: it inspects the first record and some of the rejected ones.
+It inspects only the first record and some of the rejected ones, and is pure.
 """
 
 import re
@@ -56,14 +56,14 @@ class RejectedRecord(NamedTuple):
 
 
 class FormatGuess(NamedTuple):
-    """A sentence on what the feed seems to be, and what to do. ``whole``: no record of such a feed is an article."""
+    """A sentence on the probable format and what to do. ``whole``: no record of such a feed is an article."""
 
     sentence: str
     whole: bool
 
 
 def guess(opening: bytes, rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
-    """Guess the format of a feed with this first record; None if nothing is known."""
+    """Guess the format of a feed with this first record. Return None if there is no clue."""
     reasons = Counter(record.reason for record in rejected)
     most = reasons.most_common(1)[0][0] if reasons else ""
     shape = (
@@ -76,7 +76,7 @@ def guess(opening: bytes, rejected: Sequence[RejectedRecord], fields: FieldMap) 
 
 
 def guess_of_table(rejected: Sequence[RejectedRecord]) -> FormatGuess | None:
-    """Guess why rows of a table cannot be judged; None if nothing is known. Its header was found to be right."""
+    """Guess why rows of a table with a valid header cannot be judged. Return None if there is no clue."""
     reasons = Counter(record.reason for record in rejected)
     if not reasons or reasons.most_common(1)[0][0] != Reason.INVALID_UTF8:
         return None
@@ -85,15 +85,15 @@ def guess_of_table(rejected: Sequence[RejectedRecord]) -> FormatGuess | None:
 
 
 def encoding_advice(undecodable: Sequence[bytes]) -> str:
-    """Return which setting a table needs of which this cannot be decoded: its header, or rows."""
+    """Advise on the encoding of a table from its header or rows that cannot be decoded."""
     without_mark = "gb18030" if all(map(_is_gb18030, undecodable)) else "windows-1252"
     return f"set source.encoding, for example to {_marked_encoding(undecodable[0]) or without_mark}"
 
 
 def framing(rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
-    """Recognise JSON within something else by rejected records: what the feed is, and what to do; None if it is not.
+    """Recognise JSON in an unsupported framing from rejected records. Return the format and advice, or None.
 
-    None of the lines of such a feed is an article. Two are enough to tell.
+    No line of such a feed is an article, so two lines are enough.
     """
     lines = [record.data.removeprefix(BOM_UTF8).strip() for record in rejected]
     if any(line.startswith(_RECORD_SEPARATOR) for line in lines):
@@ -118,7 +118,7 @@ def _binary(opening: bytes) -> tuple[str, str] | None:
         return next((found for magic, found in _CONTAINERS.items() if opening.startswith(magic)), None)
     name = compression.name
     if isinstance(compression, Codec):
-        # What was read has been decompressed once.
+        # The input has been decompressed once already.
         return f"{name} data within {name}", f"unpack it once, as with {name} -dc {FEED}"
     return f"{name} data", f"unpack it, as with {name} -dc {FEED}"
 
@@ -139,7 +139,7 @@ def _encoding(opening: bytes, rejected: Sequence[RejectedRecord], most: str) -> 
 
 
 def _marked_encoding(opening: bytes) -> str | None:
-    """Return the encoding that a byte order mark tells, except UTF-8; None without a mark."""
+    """Return the encoding given by a byte order mark, except UTF-8; None without a mark."""
     return next((name for mark, name in _WIDE if opening.startswith(mark)), None)
 
 
@@ -179,7 +179,7 @@ def _broken_objects(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | No
 
 
 def _wrapped(text: bytes, rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
-    """Recognise a single object with the articles in a list."""
+    """Recognise a single object that holds the articles in a list."""
     whole = _parsed(text) if len(rejected) == 1 else None
     for name, inner in whole.items() if isinstance(whole, dict) else ():
         if isinstance(inner, list) and inner and isinstance(inner[0], dict):
@@ -206,7 +206,7 @@ def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
 
 
 def _fields(rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
-    """Say which field is not where the mapping says, and which fields there are."""
+    """Guess which fields are missing from their configured places, and list the existing ones."""
     records = [parsed for record in rejected if isinstance(parsed := _parsed(record.data), dict)]
     if not records:
         return None
@@ -228,15 +228,15 @@ def _fields(rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess
 def mapping_advice(
     missing: Mapping[str, str], found: Mapping[str, int], title: str, shown: Callable[[str], str]
 ) -> str:
-    """Return which members or columns were found, and what to add to the command to read the missing fields from them.
+    """List the members or columns, and the options that map the missing fields to them.
 
-    ``missing`` has a name for each missing field, ``found`` how often each name is there. A title is read from another
-    name than ``title`` if it is not there and one is likely.
+    ``missing`` has a name for each missing field; ``found`` counts each existing name. If ``title`` does not exist, a
+    likely name for the title is suggested, too.
     """
     names = dict(missing)
     if title not in found and (titles := likely_names("title", found)):
         names["title"] = titles[0]
-    # The names that are suggested come first, so that the limit does not hide them.
+    # Suggested names come first, so that the limit does not hide them.
     ordered = sorted(found, key=lambda name: (name not in names.values(), -found[name]))
     listed = ", ".join(map(shown, ordered[:_NAMES_MAX])) + (", …" if len(ordered) > _NAMES_MAX else "")
     options = " ".join(f"--set {shlex.quote(f'source.fields.{field}={name}')}" for field, name in names.items())
@@ -245,14 +245,14 @@ def mapping_advice(
 
 
 def likely_names(field: str, paths: Iterable[str]) -> list[str]:
-    """Return the paths whose last name is usual for such a field, the most usual name first."""
+    """Return the paths whose last name is common for this field, the most common name first."""
     known = _NAMES_OF[field]
     found = [path for path in paths if path.rpartition(".")[2].lower() in known]
     return sorted(found, key=lambda path: (known.index(path.rpartition(".")[2].lower()), path.count(".")))
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of members that are a text or a number, also one level down."""
+    """Return the paths of members that are texts or numbers, including those one level down."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()

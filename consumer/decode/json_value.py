@@ -1,4 +1,4 @@
-"""Parses records of JSON, and says precisely why one cannot be parsed."""
+"""Parses JSON records, with precise reasons for those that cannot be parsed."""
 
 import json
 import re
@@ -22,9 +22,9 @@ def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> obje
 
 
 def check_values(data: bytes, values_max: int) -> None:
-    """Raise ``BadRecord`` if JSON has more values than that, before any of them is in memory."""
-    # An empty object takes 3 bytes here and more than 64 in memory. Commas in strings are counted too, unless that
-    # would exceed the limit.
+    """Raise ``BadRecord`` if JSON has more than ``values_max`` values, without parsing it."""
+    # An empty object takes 3 bytes here and more than 64 in memory. The first count includes commas in strings; the
+    # exact count follows only if that exceeds the limit.
     signs = data.count(b",") + data.count(b"[") + data.count(b"{")
     if signs >= values_max and _has_more_values(data, values_max):
         raise too_many_values(values_max)
@@ -53,9 +53,9 @@ def _parse(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold
 
 
 def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
-    """Find out what the decoder failed on, since it has one error for different causes.
+    """Return the reason for a decoding error, since the decoder has one error for different causes.
 
-    The standard library's decoder is slower but accepts lone surrogates, so it tells them from malformed JSON.
+    The standard library's decoder is slower but accepts lone surrogates, so it distinguishes them from malformed JSON.
     """
     try:
         text = data.decode()

@@ -10,7 +10,7 @@ from consumer.model.record import RawRecord
 
 IdFrom = Literal["key", "value"]
 DecodeValue = Callable[[bytes, str | None], Article]
-"""Decodes a value into an article; the second argument is the id under which it was sent. Raises ``BadRecord``."""
+"""Decodes a value into an article. The second argument is the key, if that is the id. Raises ``BadRecord``."""
 
 _KEY: Final = "the key"
 
@@ -18,7 +18,7 @@ _KEY: Final = "the key"
 def decode_message(record: RawRecord, decode_value: DecodeValue, id_from: IdFrom, id_bytes_max: int) -> Article:
     """Decode a record from a topic. Raises ``BadRecord``.
 
-    With ``id_from`` "value" the key is ignored, so that a message without a value does not say what it retracts.
+    With ``id_from`` "value" the key is ignored, so a message without a value cannot be a retraction.
     """
     data = record.whole()
     if id_from == "value":

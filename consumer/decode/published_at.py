@@ -1,6 +1,6 @@
 """Reads the time of publication in the forms that feeds use (decision 0039).
 
-The field is optional, so an unreadable value costs the field and not the article. Nothing is guessed: an ambiguous form
+The field is optional, so the article is judged even if its value cannot be read. Nothing is guessed: an ambiguous form
 is unreadable until a setting says what it means.
 """
 
@@ -29,14 +29,14 @@ _CALENDAR: Final = range(1900_01_01, 2200_01_01)
 
 
 class Instant(float):
-    """Seconds since 1970 of a value that is a time by its schema: the settings of unit and zone do not apply."""
+    """Seconds since 1970 from a value whose schema says that it is a time. The unit and zone settings do not apply."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """The meaning of a number, and of a time without a zone; None for ``zone`` means unknown."""
+    """The meaning of numbers and of times without a zone. A ``zone`` of None means unknown."""
 
     unit: Unit = "auto"
     zone: tzinfo | None = None
@@ -68,8 +68,8 @@ def _of_number(number: float, unit: Unit) -> float | TimeFault:
 def _recognised(number: float) -> Unit | TimeFault:
     """Return the unit of a number if only one is possible.
 
-    Finer units are recognised from 1978 to 2286: numbers for earlier times could also be seconds of some year up to
-    9999, or likewise in the next coarser unit.
+    Finer units are recognised only for times from 1978 to 2286. Numbers for earlier times could also be later times in
+    the next coarser unit.
     """
     size = abs(number)
     if size < _AUTO_S_END:

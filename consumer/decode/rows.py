@@ -1,7 +1,7 @@
-"""Parses rows of tables, CSV and TSV.
+"""Parses rows of CSV and TSV tables.
 
-The cells are those that Python's ``csv`` module reads with ``strict=True``. It is not used here because its limit on
-the length of a cell is one for the whole process.
+The cells are the same as those of Python's ``csv`` module with ``strict=True``, which is not used here because its
+limit on the length of a cell applies to the whole process.
 """
 
 import re
@@ -33,9 +33,9 @@ def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
 
 
 def json_value(record: RawRecord) -> bytes:
-    """Return a record as the value of a message: a row as a JSON object, anything else as it is.
+    """Return a record as the value of a message: a row as a JSON object, anything else unchanged.
 
-    So is a row that cannot be parsed: it becomes a dead letter wherever it is read.
+    A row that cannot be parsed is unchanged, too; its reader turns it into a dead letter.
     """
     if record.table is None or record.fault is not None:
         return record.data
@@ -56,7 +56,7 @@ def decoded(data: bytes, encoding: str) -> str:
 
 
 def cells_of(text: str, separator: str, cells_max: int) -> list[str]:
-    """Return the cells of a row, one more than ``cells_max`` where there are more. Raises ``BadRecord``."""
+    """Return the cells of a row, at most ``cells_max`` + 1. Raises ``BadRecord``."""
     match = _CELLS[separator].match
     cells: list[str] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Reads the header of a table, and says what is wrong with it and what to set."""
+"""Reads the header of a table, and explains what is wrong with it and what to set."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _ADVICE_OF_SEPARATORS: Final = {
 
 
 def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> TableLayout:
-    """Return the table with this header. Raises ``ValueError``, which says what is wrong with the header."""
+    """Return the layout of a table with this header. Raises ``ValueError`` with what is wrong with the header."""
     try:
         text = decoded(record.whole(), encoding).removeprefix(_MARK)
         if text.lstrip().startswith("{"):
@@ -54,7 +54,7 @@ def _advice(data: bytes, fault: BadRecord) -> str:
 
 
 def _missing(missing: Sequence[tuple[str, str]], columns: Sequence[str], title: str) -> str:
-    """Return which columns are missing, given as fields and names, and what to set; also for a title, if it helps."""
+    """Return a message about missing columns, given as fields and names, with the settings to add."""
     names = " or ".join(_shown(name) for _, name in missing)
     only = columns[0] if len(columns) == 1 else ""
     for separator, advice in _ADVICE_OF_SEPARATORS.items():

@@ -1,1 +1,1 @@
-"""Measuring thresholds on labelled pairs. Pure; the command that reads and prints is ``cli.evaluate``."""
+"""Measures thresholds on labelled and reviewed pairs. Pure; ``cli.evaluation`` reads the pairs and prints."""

@@ -1,12 +1,12 @@
-"""Precision, recall and F1 of thresholds on labelled pairs. Pure; computed with arrays over all pairs at once.
+"""Computes precision, recall and F1 of thresholds on labelled pairs. Pure, with arrays over all pairs at once.
 
 There are three curves, one for each setting that a user has to choose. They differ in which pairs count as flagged:
 
-    max_distance     those at most this many bits apart: plain SimHash, ``verify = false``
-    similarity_min   those with at least this similarity of sketches, whether or not a look-up would find them
-    reach            those that the judge flags with this reach, all other settings as they are, ``verify = true``
+    max_distance     pairs at most this many bits apart: plain SimHash, ``verify = false``
+    similarity_min   pairs with at least this similarity of sketches, even if a look-up would not find them
+    reach            pairs that the judge flags with this reach and its other settings, ``verify = true``
 
-Texts that are too short for a fingerprint are either equal or not; no threshold changes that.
+Texts that are too short for a fingerprint are either equal or not, whatever the threshold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ SIMILARITIES: Final = tuple(percent / 100 for percent in range(30, 101))
 NORMAL_QUANTILE: Final = 1.959963984540054
 """The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals."""
 NEVER_BITS: Final = 1 << 15
-"""The distance or reach of a pair that is a duplicate at none."""
+"""The distance or reach of a pair that is never a duplicate."""
 NEVER_SIMILAR: Final = -1.0
 
 Bits = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ Shares = npt.NDArray[np.float64]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A share with its Wilson 95 % interval; without any trial, ``value`` is None and the interval is 0 to 1."""
+    """A share with its Wilson 95 % interval. Without any trial, ``value`` is None and the interval is 0 to 1."""
 
     value: float | None
     low: float
@@ -49,10 +49,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class QualityFigures(msgspec.Struct, frozen=True):
-    """The quality of a rule, which flags ``right`` labelled duplicates and ``wrong`` unique pairs.
+    """The quality of a rule that flags ``right`` labelled duplicates and ``wrong`` unique pairs.
 
-    Precision is right / (right + wrong), recall right / all labelled duplicates, F1 their harmonic mean,
-    2 right / (right + wrong + labelled duplicates); None where there are neither flags nor duplicates.
+    Precision is right / (right + wrong), recall is right / all labelled duplicates, and F1 is their harmonic mean,
+    2 right / (right + wrong + labelled duplicates), or None if there are neither flags nor duplicates.
     """
 
     right: int
@@ -87,7 +87,7 @@ class ProfileFigures(msgspec.Struct, frozen=True):
 
 
 class FoundCount(msgspec.Struct, frozen=True):
-    """The number of labelled pairs that the same lanes find, by label and by whether the judge flags them."""
+    """The labelled pairs found by the same lanes, counted by label and by whether the judge flags them."""
 
     found_by: FoundBy
     duplicates_flagged: int
@@ -97,7 +97,7 @@ class FoundCount(msgspec.Struct, frozen=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """All figures for a set of labelled pairs. ``judge`` is the quality of the judge as it is configured."""
+    """All figures for a set of labelled pairs. ``judge`` is the quality of the configured judge."""
 
     duplicates: int
     unique: int
@@ -110,10 +110,9 @@ class Evaluation(msgspec.Struct, frozen=True):
 class Measures:
     """The values that decide n labelled pairs, as arrays of n.
 
-    ``distance`` and ``reach`` are the least bits at which the pair is a duplicate, ``NEVER_BITS`` where there are none.
-    ``similarity`` is the greatest ``similarity_min`` at which it is one, ``NEVER_SIMILAR`` where there is none.
-    ``flagged`` is the verdict of the judge as it is configured; ``by_blocks`` and ``by_bands`` say which lanes find the
-    pair.
+    ``distance`` and ``reach`` are the smallest settings at which the pair is a duplicate, or ``NEVER_BITS``.
+    ``similarity`` is the greatest ``similarity_min`` at which it is one, or ``NEVER_SIMILAR``. ``flagged`` is the
+    verdict of the configured judge. ``by_blocks`` and ``by_bands`` say which lanes find the pair.
     """
 
     duplicate: Flags
@@ -152,35 +151,37 @@ def evaluation_of(measures: Measures) -> Evaluation:
 
 
 def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, StoredVersion], settings: JudgeSettings) -> Measures:
-    """Compare the articles of each pair as the judge does; ``articles`` has all articles of the pairs, by id.
+    """Compare the articles of each pair like the judge. ``articles`` has all articles of the pairs by id.
 
-    The measures are in the order of the pairs' first ids, so that the similarities of an article are estimated at once.
+    The measures are sorted by the pairs' first ids, so that all similarities of an article are estimated together.
     """
     # With an unlimited reach, the distance of a near pair is the reach that it needs.
     unbounded = replace(settings, verify=True, reach=settings.scheme.bits)
-    as_is: list[PairComparison] = []
-    far: list[PairComparison] = []
+    configured: list[PairComparison] = []
+    unlimited: list[PairComparison] = []
     pairs = sorted(pairs, key=_first_id)
     for article_id, group in groupby(pairs, key=_first_id):
         others = [articles[pair.b] for pair in group]
-        as_is += compare(articles[article_id], others, settings)
-        far += compare(articles[article_id], others, unbounded)
+        configured += compare(articles[article_id], others, settings)
+        unlimited += compare(articles[article_id], others, unbounded)
     exact = np.array([_is_exact(articles[pair.a], articles[pair.b]) for pair in pairs], bool)
-    verified = np.array([each.verified for each in far], bool)
-    distance = np.array([each.distance for each in far], np.int64)
-    similarity = np.array([NEVER_SIMILAR if each.similarity is None else each.similarity for each in far], np.float64)
-    by_bands = np.array([each.found_by_bands for each in far], bool)
-    near = np.array([each.near for each in far], bool)
-    held_back = np.array([not (each.facts_agree and each.allowed) for each in far], bool)
+    verified = np.array([each.verified for each in unlimited], bool)
+    distance = np.array([each.distance for each in unlimited], np.int64)
+    similarity = np.array(
+        [NEVER_SIMILAR if each.similarity is None else each.similarity for each in unlimited], np.float64
+    )
+    by_bands = np.array([each.found_by_bands for each in unlimited], bool)
+    near = np.array([each.near for each in unlimited], bool)
+    held_back = np.array([not (each.facts_agree and each.allowed) for each in unlimited], bool)
     similarity = np.where(exact, np.where(verified, 1.0, NEVER_SIMILAR), similarity)
     return Measures(
         duplicate=np.array([pair.duplicate for pair in pairs], bool),
         distance=np.where(exact & ~verified, NEVER_BITS, distance),
         similarity=np.where(held_back, NEVER_SIMILAR, similarity),
         reach=np.where(near, np.where(by_bands, 0, distance), NEVER_BITS),
-        by_blocks=np.array([each.found_by_blocks for each in as_is], bool),
+        by_blocks=np.array([each.found_by_blocks for each in configured], bool),
         by_bands=by_bands,
-        flagged=np.array([each.near for each in as_is], bool),
+        flagged=np.array([each.near for each in configured], bool),
     )
 
 
@@ -189,12 +190,12 @@ def _first_id(pair: LabelledPair) -> str:
 
 
 def _is_exact(a: StoredVersion, b: StoredVersion) -> bool:
-    """Return whether only equality makes these duplicates, because one of them is too short for anything else."""
+    """Return whether only equal texts are duplicates, because one of the two is too short for other comparisons."""
     return not {a.record.kind, b.record.kind} <= {TextKind.LONG, TextKind.SHINGLED}
 
 
 def found_counts(measures: Measures) -> tuple[FoundCount, ...]:
-    """Count the pairs by lanes, label and verdict; each pair is counted once."""
+    """Count the pairs by lanes, label and verdict. Each pair counts once."""
     names: tuple[FoundBy, ...] = ("both lanes", "blocks", "bands", "neither")
     lane = np.select(
         [measures.by_blocks & measures.by_bands, measures.by_blocks, measures.by_bands], [0, 1, 2], default=3
@@ -205,7 +206,7 @@ def found_counts(measures: Measures) -> tuple[FoundCount, ...]:
 
 
 def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, duplicate: Flags) -> Curve:
-    """Return the quality at each threshold; values up to it are flagged, for ``similarity_min`` values from it on."""
+    """Return the quality at each threshold. Flagged are values up to it, or for ``similarity_min`` from it on."""
     sign = -1 if setting == "similarity_min" else 1
     cuts = sign * np.asarray(thresholds, np.float64)
     right, wrong = (
@@ -223,7 +224,7 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
 
 
 def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[QualityFigures]:
-    """Return the quality of n rules, which flag so many pairs rightly and wrongly; ``duplicates`` are labelled."""
+    """Return the quality of n rules from their numbers of right and wrong flags, and of labelled duplicates."""
     precisions = _rates(right, right + wrong)
     recalls = _rates(right, np.full_like(right, duplicates))
     counts = zip(right.tolist(), wrong.tolist(), strict=True)
@@ -247,14 +248,14 @@ def _rates(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> list[R
 
 
 def wilson(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> Wilson:
-    """Return score intervals for shares of ``trials`` (Wilson, JASA 22, 1927); without any trial, 0 to 1."""
-    asked = np.maximum(trials, 1)
-    share = hits / asked
+    """Return score intervals for shares of ``trials`` (Wilson, JASA 22, 1927); 0 to 1 without any trial."""
+    n = np.maximum(trials, 1)
+    share = hits / n
     z2 = NORMAL_QUANTILE**2
-    centre = share + z2 / (2 * asked)
-    reach = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / asked + z2 / (4 * asked**2))
-    scale = 1 + z2 / asked
-    # For shares of 0 and 1 the formula is exact but for rounding, which must not exclude the share itself.
-    low = np.where(hits == 0, 0.0, (centre - reach) / scale)
-    high = np.where(hits == trials, 1.0, (centre + reach) / scale)
+    centre = share + z2 / (2 * n)
+    half_width = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2))
+    scale = 1 + z2 / n
+    # For shares of 0 and 1 the formula is exact except for rounding, which must not exclude the share itself.
+    low = np.where(hits == 0, 0.0, (centre - half_width) / scale)
+    high = np.where(hits == trials, 1.0, (centre + half_width) / scale)
     return Wilson(low, high)

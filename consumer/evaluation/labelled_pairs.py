@@ -1,4 +1,4 @@
-"""Reading labelled pairs of articles, one per line, with a reason for every line that cannot be read.
+"""Reads labelled pairs of articles, one per line, and reports why a line cannot be read.
 
 ``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/use/evaluation.md`` has all forms of a label.
 """
@@ -17,21 +17,21 @@ _FORMS: Final = 'write ["id", "id", label] or {"a": "id", "b": "id", "label": la
 
 
 class PairsLine(NamedTuple):
-    """A line of a pairs file, ``number`` counting from 1."""
+    """A line of a pairs file. ``number`` counts from 1."""
 
     number: int
     data: bytes
 
 
 class LabelCut(NamedTuple):
-    """How a similarity becomes a label: from ``duplicate_from`` it is duplicate, below ``unique_below`` unique."""
+    """Thresholds for similarities as labels: duplicate from ``duplicate_from`` on, unique below ``unique_below``."""
 
     duplicate_from: float = 0.8
     unique_below: float = 0.5
 
 
 class LabelledPair(NamedTuple):
-    """Two different ids, in any order, and whether they are labelled duplicates; ``line`` is where."""
+    """Two different ids, in any order, whether they are labelled duplicates, and the number of the line."""
 
     a: str
     b: str
@@ -40,7 +40,7 @@ class LabelledPair(NamedTuple):
 
 
 class LabelledPairs(NamedTuple):
-    """The pairs of a file; ``left_out`` counts those whose similarity is no label, ``repeated`` counts repeats."""
+    """The pairs of a file. ``left_out`` counts pairs between the two thresholds, ``repeated`` counts repeated pairs."""
 
     pairs: tuple[LabelledPair, ...]
     left_out: int
@@ -54,10 +54,10 @@ class _LabelledLine(NamedTuple):
 
 
 def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
-    """Read pairs; a pair that is repeated with the same label, in either order, counts once.
+    """Read pairs. A pair that is repeated with the same label, in either order, counts once.
 
-    Raises ``ConfigError`` with the line number and the reason at the first line that is not a pair, at a pair that has
-    another label on an earlier line, and where no pair has a label.
+    Raises ``ConfigError`` with the line number and the reason for the first line that is not a pair, and for a pair
+    with another label on an earlier line. Also raises it if no pair has a label.
     """
     seen: dict[tuple[str, str], tuple[bool | None, int]] = {}
     repeated = 0
@@ -88,7 +88,7 @@ def _pair(data: bytes, cut: LabelCut) -> _LabelledLine:
 
 
 def _parts(data: bytes) -> tuple[Any, Any, Any]:
-    """Return both ids and the label. Other members and items are ignored, so that lists of other tools can be read."""
+    """Return both ids and the label. Other members and items are ignored, so that other tools' files can be read."""
     try:
         line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -104,7 +104,7 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
 
 
 def _id(value: object, name: str) -> str:
-    """Return an id as the decoder of the feed does, which accepts integers too."""
+    """Return an id. Like the decoder of feeds, accept integers, too."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:

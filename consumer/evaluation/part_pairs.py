@@ -1,7 +1,7 @@
-"""Precision and recall of named parts on labelled pairs. Pure.
+"""Computes precision and recall of named parts on labelled pairs. Pure.
 
-A pair is labelled true where one of the two articles has a stretch of the other. It counts as named where the verdict
-on either names the other, as a part or as near.
+A pair is labelled true if one of the articles contains a stretch of the other. It counts as named if the verdict on
+either names the other, as a part or as near.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +18,7 @@ NamedPair = tuple[str, str]
 
 
 class PartEvaluation(msgspec.Struct, frozen=True):
-    """How well parts are named: ``parts`` pairs are labelled as such, ``others`` as none.
+    """The quality of named parts. ``parts`` pairs are labelled true, ``others`` are labelled false.
 
     ``unlabelled`` counts pairs that verdicts name as parts and that have no label.
     """
@@ -35,7 +35,7 @@ def pair_of(a: str, b: str) -> NamedPair:
 
 
 def pairs_named(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedPair]]:
-    """Return the pairs that verdicts name as parts, and those that they name as near."""
+    """Return the pairs that verdicts name as parts, and the pairs that they name as near."""
     parts, near = set(), set()
     for verdict in verdicts:
         if isinstance(verdict.parts, tuple):
@@ -47,10 +47,10 @@ def pairs_named(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedP
 def part_evaluation(
     pairs: Sequence[LabelledPair], parts: Collection[NamedPair], near: Collection[NamedPair]
 ) -> PartEvaluation:
-    """Compare what verdicts name with the labels."""
+    """Compare the pairs that verdicts name with the labels."""
     labels = {pair_of(pair.a, pair.b): pair.duplicate for pair in pairs}
     named = [labels[pair] for pair in {*parts, *near} if pair in labels]
     right = sum(named)
-    wanted = sum(labels.values())
-    (figures,) = figures_of(np.array([right]), np.array([len(named) - right]), wanted)
-    return PartEvaluation(wanted, len(labels) - wanted, figures, sum(pair not in labels for pair in parts))
+    positives = sum(labels.values())
+    (figures,) = figures_of(np.array([right]), np.array([len(named) - right]), positives)
+    return PartEvaluation(positives, len(labels) - positives, figures, sum(pair not in labels for pair in parts))

@@ -1,4 +1,4 @@
-"""The profile whose threshold a store has, and the one that another threshold reaches. Pure functions."""
+"""Matches thresholds with profiles: the current profile, and the one that another threshold reaches. Pure."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -7,11 +7,11 @@ from consumer.config.profiles import settings_by_profile
 from consumer.judge.settings import JudgeSettings
 
 SAME_WITHIN: Final = 1e-6
-"""Thresholds that differ by less are one, written in two ways."""
+"""Thresholds that differ by less are equal except for rounding."""
 
 
 class ProfileThreshold(NamedTuple):
-    """A profile, its threshold, and whether its keys are those of the store, so that no key changes with it."""
+    """A profile, its threshold, and whether its keys are the same as those of the store."""
 
     name: str
     similarity_min: float
@@ -19,7 +19,7 @@ class ProfileThreshold(NamedTuple):
 
 
 def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
-    """Return the threshold of each profile that a store with these settings may be given; none for other schemes."""
+    """Return the threshold of each profile that a store with these settings may use; none for other schemes."""
     return tuple(
         ProfileThreshold(name, profile.similarity_min, profile.scheme.sketch == settings.scheme.sketch)
         for name, profile in settings_by_profile(settings).items()
@@ -34,7 +34,7 @@ def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | 
 def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold: float) -> ProfileThreshold | None:
     """Return the profile with other keys that a move from the threshold ``now`` to another one reaches or passes.
 
-    Of several it is the one nearest to the new threshold.
+    If there are several, return the one nearest to the new threshold.
     """
     reached = [
         profile

@@ -1,4 +1,4 @@
-"""The thresholds to set, chosen from curves. Pure."""
+"""Recommends thresholds, chosen from curves. Pure."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,14 +9,14 @@ from consumer.judge.settings import JudgeSettings
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A threshold to use. ``ties`` are all thresholds that are as good, itself included."""
+    """A threshold to use. ``ties`` are all equally good thresholds, including itself."""
 
     point: Point
     ties: tuple[float, ...]
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """The thresholds for the best F1 and for the wanted precision; ``now`` is the configured one.
+    """The thresholds for the best F1 and for the required precision. ``now`` is the configured one.
 
     Only thresholds from ``lowest`` to ``highest`` can be set: see ``recommend``.
     """
@@ -36,16 +36,16 @@ class Recommendation(msgspec.Struct, frozen=True):
 def best_f1(curve: Curve, now: float) -> Choice | None:
     """Return the threshold with the greatest F1, and among equals with the fewest wrong flags.
 
-    None where no threshold flags a duplicate. ``now``, the configured threshold, is returned where none is better.
+    Return None if no threshold flags a duplicate, and the configured threshold ``now`` if none is better.
     """
     useful = [point for point in curve.points if point.right]
     return _choice(curve.setting, now, useful, lambda point: (point.f1 or 0.0, -point.wrong))
 
 
 def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
-    """Return the threshold with the greatest recall whose precision is at least this; None where there is none.
+    """Return the threshold with the greatest recall among those with at least this precision, or None.
 
-    The measured precision counts. With few pairs the interval below it is wide.
+    This uses the measured precision. With few pairs its interval is wide.
     """
     useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
     return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
@@ -54,10 +54,10 @@ def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
 def _choice(
     setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
 ) -> Choice | None:
-    """Choose one of the best thresholds: the configured one, or the fewest bits, or the similarity in the middle.
+    """Choose one of the best thresholds: the configured one, or else the fewest bits or the middle similarity.
 
-    The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing; the middle
-    similarity is as far from wrong flags as from misses.
+    The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing. The middle
+    similarity is equally far from wrong flags and from misses.
     """
     if not points:
         return None
@@ -71,7 +71,7 @@ def _choice(
 def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
     """Recommend thresholds for each curve, among those that can be set.
 
-    These are distances that the plan finds, and a reach of at least ``max_distance``.
+    Distances must be within those that the plan finds, and the reach must be at least ``max_distance``.
     """
     limits = {
         "max_distance": (0.0, float(_found_max(settings))),

@@ -1,6 +1,6 @@
-"""What reviews say of the threshold: precision and recall of each one, the best, and what would change. Pure.
+"""Evaluates thresholds on reviews: precision and recall of each, the best ones, and the effect of a change. Pure.
 
-Plain values, which a command prints and a page draws.
+The results are plain values, which a command prints and a page draws.
 """
 
 from collections import Counter
@@ -13,18 +13,26 @@ import msgspec
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.reviewed_pairs import DIGITS, Kind, ReviewedPair
 from consumer.evaluation.reviewer_line import ReviewerLine, fit_reviewer_line
-from consumer.evaluation.weighted_rates import DecisionCounts, Flags, SplitCounts, WeightedPairs, rates, sides, weighted
+from consumer.evaluation.weighted_rates import (
+    DecisionCounts,
+    Flags,
+    SplitCounts,
+    WeightedPairs,
+    rates,
+    split_counts,
+    weighted,
+)
 from storage.clock import MS_PER_DAY
 
 PERCENTS: Final = range(100)
 REVIEWS_MIN: Final = 50
-"""Reviews of a source from which on it has figures of its own. The console shows no figures with fewer in all."""
+"""The number of reviews that a source needs for figures of its own, and that the console needs to show any figures."""
 SOURCES_MAX: Final = 50
-"""Sources that have figures of their own, those with the most reviews first."""
+"""The maximum number of sources with figures of their own, those with the most reviews first."""
 
 
 class ThresholdEffect(msgspec.Struct, frozen=True):
-    """What another threshold would change, in pairs: flags that would go and flags that would come, right and wrong."""
+    """The effect of another threshold, in pairs: right and wrong flags that would disappear or be added."""
 
     right_gone: float
     wrong_gone: float
@@ -33,17 +41,17 @@ class ThresholdEffect(msgspec.Struct, frozen=True):
 
     @property
     def gone(self) -> float:
-        """All flags that would go."""
+        """All flags that would disappear."""
         return self.right_gone + self.wrong_gone
 
     @property
     def come(self) -> float:
-        """All flags that would come."""
+        """All flags that would be added."""
         return self.right_come + self.wrong_come
 
 
 class ReviewPoint(msgspec.Struct, frozen=True):
-    """One threshold; ``flags`` is how many pairs it flags. ``recall`` is None where it is unknown, and so is ``f1``."""
+    """One threshold. ``flags`` is how many pairs it flags. ``recall`` and ``f1`` are None if unknown."""
 
     threshold: float
     flags: float
@@ -54,7 +62,7 @@ class ReviewPoint(msgspec.Struct, frozen=True):
 
 
 class ReviewCounts(msgspec.Struct, frozen=True):
-    """How many pairs were reviewed, and how many were not; near misses as they were sampled."""
+    """The numbers of reviewed and open pairs. Near misses count as sampled."""
 
     flags_right: int
     flags_wrong: int
@@ -64,16 +72,16 @@ class ReviewCounts(msgspec.Struct, frozen=True):
 
     @property
     def reviews(self) -> int:
-        """Pairs that were reviewed."""
+        """The number of reviewed pairs."""
         return self.flags_right + self.flags_wrong + self.near_misses_right + self.near_misses_wrong
 
 
 class ReviewFigures(msgspec.Struct, frozen=True):
-    """All figures for one source, or for all where ``source`` is None.
+    """All figures for one source, or for all sources if ``source`` is None.
 
-    ``now`` is the configured threshold, ``judged_from`` the lowest that can be judged. ``days`` is over how many days
-    the pairs came, None where that is not known. ``best_f1`` and ``reaching``, the one with the greatest recall among
-    those of the wanted precision, are None where there is none.
+    ``now`` is the configured threshold, ``judged_from`` the lowest one that can be evaluated. ``days`` is the period in
+    which the pairs came, None if unknown. ``reaching`` has the greatest recall among the thresholds with the required
+    precision. ``best_f1`` and ``reaching`` may be None.
     """
 
     source: str | None
@@ -98,7 +106,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
 
 
 class ReviewEvaluation(msgspec.Struct, frozen=True):
-    """The figures of all reviews, and of sources; ``sources_left_out`` have too few, or are beyond ``SOURCES_MAX``."""
+    """The figures of all reviews, and by source. ``sources_left_out`` have too few reviews, or exceed the maximum."""
 
     overall: ReviewFigures
     sources: tuple[ReviewFigures, ...]
@@ -108,7 +116,7 @@ class ReviewEvaluation(msgspec.Struct, frozen=True):
 def evaluate_reviews(
     pairs: Sequence[ReviewedPair], now: Callable[[str | None], float], precision_min: float
 ) -> ReviewEvaluation:
-    """Return what reviews say. ``now`` gives the configured threshold of a source, None for all."""
+    """Return the figures of reviews. ``now`` returns the configured threshold of a source, or of all for None."""
     reviews: Counter[str] = Counter()
     for pair in pairs:
         reviews[pair.source] += pair.pairs if pair.right is not None else 0
@@ -124,16 +132,16 @@ def evaluate_reviews(
 
 
 class ChosenSources(NamedTuple):
-    """The sources that have figures of their own, those with the most reviews first, and how many have none."""
+    """The sources with figures of their own, those with the most reviews first, and how many have none."""
 
     names: tuple[str, ...]
     left_out: int
 
 
 def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
-    """Choose among sources by how many reviews each has; "" is no source."""
+    """Choose sources by their numbers of reviews; "" means no source."""
     reviewed = Counter({source: count for source, count in reviews.items() if count})
-    # One source has nothing to say beside the whole.
+    # The figures of a single source would repeat those of the whole.
     if len(reviewed) <= 1:
         return ChosenSources((), 0)
     enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= REVIEWS_MIN and source]
@@ -141,14 +149,14 @@ def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
 
 
 def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> ReviewPoint | None:
-    """Return the threshold with the greatest recall among those of a precision, None where none has it."""
+    """Return the threshold with the greatest recall among those with this precision, or None."""
     reaching = [point for point in _useful(points) if (point.precision.value or 0.0) >= precision_min]
-    # The lowest flags the most, so its recall is the greatest, known or not.
+    # The lowest threshold flags the most, so its recall is the greatest, even if it is unknown.
     return min(reaching, key=lambda point: point.threshold, default=None)
 
 
 def whole_count(count: float) -> int:
-    """Return an estimate of a count as a whole number, 0 only where there is none."""
+    """Round an estimate of a count to a whole number, and to 0 only if it is 0."""
     return max(round(count), 1) if count else 0
 
 
@@ -177,7 +185,7 @@ def _useful(points: Sequence[ReviewPoint]) -> list[ReviewPoint]:
 
 
 def _thresholds(judged_from: float, now: float) -> list[float]:
-    """Return the percents that can be judged, and the configured threshold among them."""
+    """Return the percentages that can be evaluated, together with the configured threshold."""
     percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - DIGITS)}
     return sorted(percents | {now})
 
@@ -187,15 +195,15 @@ def _points(
 ) -> tuple[ReviewPoint, ...]:
     weights = known.group_weights
 
-    def on_sides(chosen: Flags) -> SplitCounts:
-        return sides(known, thresholds, now, chosen)
+    def counts_of(chosen: Flags) -> SplitCounts:
+        return split_counts(known, thresholds, now, chosen)
 
-    right, wrong = on_sides(known.right), on_sides(~known.right)
+    right, wrong = counts_of(known.right), counts_of(~known.right)
     changes = zip(
-        on_sides(known.flagged & known.right).below @ weights,
-        on_sides(known.flagged & ~known.right).below @ weights,
-        on_sides(~known.flagged & known.right).above @ weights,
-        on_sides(~known.flagged & ~known.right).above @ weights,
+        counts_of(known.flagged & known.right).below @ weights,
+        counts_of(known.flagged & ~known.right).below @ weights,
+        counts_of(~known.flagged & known.right).above @ weights,
+        counts_of(~known.flagged & ~known.right).above @ weights,
         strict=True,
     )
     counts = DecisionCounts(right.above, wrong.above, right.below, wrong.below)
@@ -222,7 +230,7 @@ def _f1(precision: Rate, recall: Rate) -> float | None:
 
 
 def _best(points: Sequence[ReviewPoint], now: float, worth: Callable[[ReviewPoint], float]) -> ReviewPoint | None:
-    """Return one of the best: the configured one if it is among them, else the one in the middle."""
+    """Return one of the best points: the configured one if it is among them, or else the middle one."""
     most = max(map(worth, points), default=0.0)
     best = [point for point in points if worth(point) >= most - DIGITS]
     if not best or not most:
@@ -244,9 +252,9 @@ def _counts(pairs: Sequence[ReviewedPair]) -> ReviewCounts:
 
 
 def _days(pairs: Sequence[ReviewedPair]) -> float | None:
-    """Return over how many days the pairs came, None where they do not say, or came within less than a day.
+    """Return the number of days in which the pairs came, None if unknown or less than a day.
 
-    When they were reviewed says that too, where people keep up; not where some were never reviewed.
+    Without times of arrival, the times of reviews will do if every pair was reviewed.
     """
     arrived = [pair.arrived_ms for pair in pairs if pair.arrived_ms is not None]
     reviewed = [pair.at_ms for pair in pairs if pair.at_ms is not None]

@@ -1,6 +1,6 @@
-"""Pairs that a person has looked at, or might have, and reported copies, read one per line.
+"""Reads reviewed pairs, pairs that are open, and reported copies, one per line.
 
-Every bad line gets a reason. Repairs of stories say nothing of a threshold, and are passed over.
+Every invalid line is reported with a reason. Repairs of stories do not concern thresholds and are skipped.
 
 The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/use/events.md`` describes it.
 """
@@ -20,17 +20,17 @@ Kind = Literal["flag", "near_miss"]
 KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
 SCHEMA: Final = "dupwatch.review/1"
 DIGITS: Final = 1e-9
-"""Similarities are decimals, and thresholds percents: what is nearer to each other is equal."""
+"""The tolerance for comparing similarities with thresholds, which are whole percentages."""
 
 
 class ReviewedPair(NamedTuple):
     """A flag or a near miss.
 
-    ``right`` says whether the two are copies of each other, None where nobody has decided that. The pair stands for
-    ``sampled_in`` pairs like it. ``source`` is that of the later article, ``original_source`` that of the other.
+    ``right`` says whether the two are copies of each other, None if nobody has decided. The pair represents
+    ``sampled_in`` pairs like it. ``source`` is the source of the later article, ``original_source`` that of the other.
 
-    Where many pairs are alike in all of that, one of these may stand for ``pairs`` of them, of which the first came at
-    ``arrived_ms`` and the last at ``last_ms``.
+    One object may represent ``pairs`` equal pairs, of which the first came at ``arrived_ms`` and the last at
+    ``last_ms``.
     """
 
     kind: Kind
@@ -46,27 +46,27 @@ class ReviewedPair(NamedTuple):
 
 
 class ReportedCopies(msgspec.Struct, frozen=True):
-    """Copies that people reported as missed, each with its similarity, None where nothing was verified.
+    """Copies that people reported as missed, with their similarities, None if not verified.
 
-    They are no sample: people report what they come across. So they are counted, and nothing is estimated from them.
+    They are not a random sample, because people report what they come across. So they are only counted.
     """
 
     similarities: tuple[float | None, ...] = ()
 
     @property
     def measured(self) -> int:
-        """How many have a similarity."""
+        """The number of copies with a similarity."""
         return sum(similarity is not None for similarity in self.similarities)
 
     def reached(self, threshold: float) -> int:
-        """Return how many are at least as similar as a threshold."""
+        """Return the number of copies with at least this similarity."""
         return sum(similarity is not None and similarity >= threshold - DIGITS for similarity in self.similarities)
 
 
 class Reviews(NamedTuple):
-    """The pairs of a file; ``without_similarity`` counts those that plain SimHash flagged, which have none.
+    """The pairs of a file. ``without_similarity`` counts pairs that plain SimHash flagged.
 
-    ``reported`` are not among the pairs.
+    ``reported`` copies are not among the pairs.
     """
 
     pairs: tuple[ReviewedPair, ...]
@@ -93,8 +93,7 @@ _DECODER: Final = msgspec.json.Decoder(_Line)
 def reviewed_pairs(lines: Iterable[PairsLine]) -> Reviews:
     """Read reviewed pairs. Unknown members are ignored.
 
-    Raises ``ConfigError`` with the line number and the reason at the first line that is none, and where nothing was
-    decided.
+    Raises ``ConfigError`` with the line number and the reason for the first invalid line, and if nothing was decided.
     """
     pairs: list[ReviewedPair] = []
     reported: list[float | None] = []
@@ -122,13 +121,13 @@ def _line(data: bytes) -> _Line:
     try:
         return _DECODER.decode(data.removeprefix(BOM_UTF8))
     except msgspec.ValidationError as error:
-        raise ValueError(f"it is no {SCHEMA}: {str(error)[:1].lower()}{str(error)[1:]}") from error
+        raise ValueError(f"it is not a valid {SCHEMA}: {str(error)[:1].lower()}{str(error)[1:]}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
 
 
 def _pair(line: _Line) -> ReviewedPair | None:
-    """Return a flag or a near miss, None for one without a similarity, and for a report or a repair."""
+    """Return a flag or a near miss; None without a similarity, and for a report or a repair."""
     arrived_ms, at_ms = _time(line.arrived_at, "arrived_at"), _time(line.at, "at")
     kind = next((each for each in KINDS if each == line.kind), None)
     if line.similarity is None or kind is None:
@@ -151,4 +150,4 @@ def _time(text: str | None, name: str) -> int | None:
     try:
         return since_1970_ms(parse_moment(text))
     except ValueError:
-        raise ValueError(f"{name} is no time as 2026-01-31T08:15:30.000Z") from None
+        raise ValueError(f"{name} is not a time such as 2026-01-31T08:15:30.000Z") from None

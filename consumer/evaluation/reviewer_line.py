@@ -1,19 +1,19 @@
-"""Where reviewers draw the line: from which similarity on they call two articles copies. Pure.
+"""Estimates the reviewers' line: the similarity from which on they call two articles copies. Pure.
 
-The model: a pair is a copy if its similarity reaches the line, and people make mistakes on both sides of it, at a rate
-of their own on each. Where what people see is not quite what the sketch estimates, the step is soft: a logistic curve.
-All of it is fitted by likelihood.
+The model: a pair is a copy if its similarity reaches the line, and people make mistakes on both sides, at a different
+rate on each. Because people see the texts and not the estimate of the sketch, the step may be soft: a logistic curve.
+Everything is fitted by maximum likelihood.
 
-The interval has every line whose log likelihood is within ``DROP`` of the best, whatever the rates and the softness.
-For a soft line that is more than a 99 % interval. For a sharp one the usual limit (1.92, from the chi-squared
-distribution) is wrong, because the likelihood is no parabola but a staircase: there the log likelihood left and right
-of the true line is a random walk downwards, which ever rises by ``x`` with a probability of at most exp(-x) on each
-side (Hinkley, Biometrika 57, 1970). So such an interval misses the line with a probability of at most 2 exp(-4), 3.7 %.
+The interval contains every line whose log likelihood is within ``DROP`` of the best, for any rates and softness. For a
+soft line that is more than a 99 % interval. For a sharp one the usual limit (1.92, from the chi-squared distribution)
+is wrong, because the likelihood is a staircase and not a parabola. There the log likelihood on either side of the true
+line is a random walk downwards, which ever rises by ``x`` with a probability of at most exp(-x) on each side (Hinkley,
+Biometrika 57, 1970). So such an interval misses the line with a probability of at most 2 exp(-4), 3.7 %.
 
-A sketch estimates a similarity with an error, and people see the texts. Where pairs become more frequent with the
-similarity, one with an estimate of 0.8 is likelier to be one of 0.82 than one of 0.78, so that the line is a little
-higher in true similarities than in estimated ones; where they become rarer, lower. Where a soft line is likely, that is
-why, and the interval has both.
+A sketch estimates a similarity with an error, and people see the texts. If pairs become more frequent with the
+similarity, a pair with an estimate of 0.8 is more likely to have 0.82 than 0.78. So the line is a little higher in true
+similarities than in estimated ones, or lower if pairs become rarer. If a soft line is likely, the interval includes
+both.
 """
 
 from math import sqrt
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 DROP: Final = 4.0
 MISTAKES_MIN: Final = 0.02
-"""No fit is so sure of people that one mistake beside the line could move it."""
+"""The minimum rate of mistakes, so that one mistake cannot move the line."""
 MISTAKES_MAX: Final = 0.4
 SOFTNESSES: Final = (0.01, 0.02, 0.04, 0.08)
 _STEP: Final = 0.0025
@@ -43,8 +43,8 @@ Values = npt.NDArray[np.float64]
 class ReviewerLine(msgspec.Struct, frozen=True):
     """The similarity from which on reviewers call two articles copies, with its 95 % interval.
 
-    An end of 0 or 1 is open: the line may be beyond everything that was reviewed. ``right_below`` and ``wrong_above``
-    are the shares of decisions on the other side, ``softness`` is how gradual the line is, 0 for a step.
+    An end of 0 or 1 is open: the line may be beyond all reviewed pairs. ``right_below`` and ``wrong_above`` are the
+    shares of mistakes on each side. ``softness`` is how gradual the line is, 0 for a step.
     """
 
     value: float
@@ -56,14 +56,14 @@ class ReviewerLine(msgspec.Struct, frozen=True):
 
 
 class _Shift(NamedTuple):
-    """By how much the line is higher in true similarities than in estimated ones, at least and at most."""
+    """The bounds of how much higher the line is in true similarities than in estimated ones."""
 
     low: float
     high: float
 
 
 class _Fit(NamedTuple):
-    """Lines under one softness: the log likelihood of each, where it may be, and the rates of mistakes."""
+    """Candidate lines of one softness: the log likelihood, range and rates of mistakes of each."""
 
     likelihood: Values
     lows: Values
@@ -74,10 +74,10 @@ class _Fit(NamedTuple):
 
 
 def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.ArrayLike) -> ReviewerLine:
-    """Return where the line is. All arguments have an item for each reviewed pair, at least one.
+    """Fit the line. All arguments have one item for each reviewed pair, at least one.
 
-    A pair stands for as many pairs of its similarity as its weight says. That does not move the line in estimated
-    similarities, but tells how frequent they are.
+    The weight of a pair is the number of pairs that it represents. Weights do not move the line in estimated
+    similarities, but show how frequent they are.
     """
     values, counts = _grouped(np.asarray(similarities, np.float64), np.asarray(right, np.bool_))
     fits = [_step(values, counts), *(_soft(values, counts, softness) for softness in SOFTNESSES)]
@@ -102,7 +102,7 @@ def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights
 
 
 def _grouped(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values, npt.NDArray[np.float64]]:
-    """Return the different similarities, ascending, and how many pairs of each are right and wrong: float64[n, 2]."""
+    """Return the distinct similarities, ascending, and the counts of right and wrong pairs for each: float64[n, 2]."""
     values, places = np.unique(similarities, return_inverse=True)
     counts = np.zeros((len(values), 2))
     np.add.at(counts, (places, (~right).astype(np.intp)), 1.0)
@@ -112,8 +112,8 @@ def _grouped(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values
 def _shift(line: float, similarities: Values, weights: Values) -> _Shift:
     """Return the shift by Tweedie's formula, with two standard errors.
 
-    That is the variance of the estimate times the slope of the logarithm of the density, which is estimated from the
-    mean of what is around the line.
+    The formula is the variance of the estimate times the slope of the log density. The slope is estimated from the mean
+    of the similarities around the line.
     """
     variance = line * (1 - line) / SKETCH_BINS
     low, high = max(line - _AROUND, float(similarities.min())), min(line + _AROUND, float(similarities.max()))
@@ -132,7 +132,7 @@ def _middle(places: npt.NDArray[np.intp]) -> int:
 
 
 def _step(values: Values, counts: Values) -> _Fit:
-    """Fit a sharp line before each of the values, and behind the last one."""
+    """Fit a sharp line before each of the values, and after the last one."""
     below = np.vstack((np.zeros(2), counts.cumsum(axis=0)))
     above = below[-1] - below
     right_below, wrong_above = _share(below[:, 0], below[:, 1]), _share(above[:, 1], above[:, 0])
@@ -151,7 +151,7 @@ def _share(mistakes: Values, others: Values) -> Values:
 
 
 def _soft(values: Values, counts: Values, softness: float) -> _Fit:
-    """Fit a soft line at every ``_STEP``; the rates of mistakes are found by expectation and maximisation."""
+    """Fit a soft line at every ``_STEP``, with rates of mistakes by expectation maximisation."""
     first, last = max(values[0] - _BEYOND, 0.0), min(values[-1] + _BEYOND, 1.0)
     lines = np.arange(first, last + _STEP, _STEP)
     grid = np.round(values / _STEP) * _STEP

@@ -1,16 +1,16 @@
-"""How many reviewed pairs each threshold flags, and precision and recall with intervals from these counts. Pure.
+"""Computes weighted counts of reviewed pairs at each threshold, and precision and recall with intervals. Pure.
 
-A near miss is one of many, and people need not have looked at all pairs. Where they have not, they may have begun with
-the least certain ones, so a reviewed pair stands for those of about its own similarity, and not for any.
+A near miss is a sample of many, and people may not have reviewed all pairs. They may have begun with the least certain
+ones, so a reviewed pair represents only pairs of about its own similarity.
 
-Pairs are counted by where they lie among the thresholds, so that a million pairs need no row for each threshold.
+Pairs are counted by their position among the thresholds, so that a million pairs need no row for each threshold.
 
-Each count (of the right ones above a threshold, say, of one group of pairs with the same weight) is one of rare
-events, so what it might have been has a gamma distribution (with Jeffreys' prior, shape count + 1/2). Drawn from those,
-precision and recall have distributions, and their quantiles are the ends of the intervals. With one group that is
-Jeffreys' interval for a share. A group without a single miss still has the uncertainty of its weight, which intervals
-for a share of unweighted counts would hide: ten reviewed near misses, none of them a copy and each one of a hundred,
-do not say that nothing was missed.
+Each count (for example of the right pairs above a threshold in a group of equal weight) is a count of rare events. So
+its possible values have a gamma distribution (with Jeffreys' prior, shape count + 1/2). Draws from these distributions
+give distributions of precision and recall, whose quantiles are the ends of the intervals. With one group this is
+Jeffreys' interval for a share. A group without any miss still has the uncertainty of its weight, which intervals of
+unweighted counts would hide: if ten near misses of a thousand were reviewed and none is a copy, some copies may still
+have been missed.
 
 The draws have a fixed seed: the same reviews give the same figures.
 """
@@ -25,10 +25,10 @@ from consumer.evaluation.curves import Rate
 from consumer.evaluation.reviewed_pairs import DIGITS, KINDS, Kind, ReviewedPair
 
 STRATUM_PAIRS_MIN: Final = 20
-"""Reviewed pairs in a stratum, about."""
+"""The approximate minimum of reviewed pairs in a stratum."""
 STRATA_MAX: Final = 8
 WEIGHTS_MAX: Final = 64
-"""Different weights of one kind that are told apart; of more, those that are about the same become their mean."""
+"""The maximum number of different weights of one kind. Beyond it, similar weights are replaced by their mean."""
 
 Values = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ _PRIOR: Final = 0.5
 
 
 class WeightedPairs(NamedTuple):
-    """The reviewed ones of some pairs, as arrays of n; pairs of the same kind and weight have the same ``group``."""
+    """n reviewed pairs, as arrays of n. Pairs of the same kind and weight have the same ``group``."""
 
     similarity: Values
     right: Flags
@@ -56,10 +56,10 @@ class WeightedPairs(NamedTuple):
 
 
 def weighted(pairs: Sequence[ReviewedPair]) -> WeightedPairs:
-    """Weigh the reviewed pairs; there is at least one."""
+    """Return the reviewed pairs with their weights. At least one pair must be reviewed."""
     parts = [_of_kind(kind, [pair for pair in pairs if pair.kind == kind]) for kind in KINDS]
     similarity, right, flagged, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # Weights are above 0.
+    # Weights are positive, so the sign can distinguish flags.
     _, group = np.unique(np.where(flagged, -weight, weight), return_inverse=True)
     return WeightedPairs(similarity, right, flagged, weight, group.reshape(-1))
 
@@ -75,24 +75,24 @@ def _of_kind(kind: Kind, pairs: Sequence[ReviewedPair]) -> tuple[Values, Flags, 
 
 
 def _few(weight: Values) -> Values:
-    """Return the weights; where there are very many different ones, those of a part of them are their mean."""
-    different = np.unique(weight)
-    if len(different) <= WEIGHTS_MAX:
+    """Return the weights. If too many are different, replace those of each part by their mean."""
+    distinct = np.unique(weight)
+    if len(distinct) <= WEIGHTS_MAX:
         return weight
-    edges = np.unique(np.quantile(different, np.arange(1, WEIGHTS_MAX) / WEIGHTS_MAX))
+    edges = np.unique(np.quantile(distinct, np.arange(1, WEIGHTS_MAX) / WEIGHTS_MAX))
     part = np.searchsorted(edges, weight, side="right")
     counts = np.bincount(part)
     return np.asarray((np.bincount(part, weight) / np.maximum(counts, 1))[part], np.float64)
 
 
 def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Values:
-    """Return how many pairs of its stratum a reviewed pair stands for, itself included."""
+    """Return the number of pairs of its stratum that each reviewed pair represents, including itself."""
     if reviewed.all() or not reviewed.any():
         return np.ones(len(similarity))
     known = similarity[reviewed]
     strata = min(max(len(known) // STRATUM_PAIRS_MIN, 1), STRATA_MAX)
     edges = np.unique(np.quantile(known, np.arange(1, strata) / strata, method="higher"))
-    # The first stratum begins below the least similarity that was reviewed, and has that pair.
+    # The first stratum has no lower bound, and includes the pair with the least reviewed similarity.
     stratum = np.searchsorted(edges[edges > known.min()], similarity, side="right")
     all_pairs = np.bincount(stratum, sampled_in)
     reviewed_pairs = np.bincount(stratum, sampled_in * reviewed, minlength=len(all_pairs))
@@ -100,14 +100,14 @@ def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Value
 
 
 class SplitCounts(NamedTuple):
-    """Pairs by threshold and group, each float64[thresholds, groups]: those a threshold flags, and others."""
+    """Counts by threshold and group, each float64[thresholds, groups]: pairs that a threshold flags, and others."""
 
     above: Values
     below: Values
 
 
 class DecisionCounts(NamedTuple):
-    """The same of the right pairs and of the wrong ones."""
+    """The same counts, of right and of wrong pairs."""
 
     right_above: Values
     wrong_above: Values
@@ -122,31 +122,31 @@ class Rates(NamedTuple):
     recall: Rate
 
 
-def sides(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> SplitCounts:
-    """Count those of the pairs that are ``chosen``. Thresholds ascend, and ``now`` is one of them.
+def split_counts(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> SplitCounts:
+    """Count the ``chosen`` pairs on both sides of each threshold. Thresholds ascend, and ``now`` is one of them.
 
-    At the threshold that decided it a pair is on the side that it was on, whatever its four digits say.
+    At ``now``, the count follows whether a pair was flagged, because its similarity is rounded to four digits.
     """
     groups = len(known.group_weights)
     place = np.searchsorted(np.asarray(thresholds) - DIGITS, known.similarity[chosen], side="right")
     group, size = known.group[chosen], (len(thresholds) + 1) * groups
     by_place = np.bincount(place * groups + group, minlength=size).reshape(-1, groups)
-    # A pair is above as many thresholds as its place says.
+    # The place of a pair is the number of thresholds that it reaches.
     above = by_place[::-1].cumsum(axis=0)[::-1][1:].astype(np.float64)
     above[thresholds.index(now)] = np.bincount(known.group[chosen & known.flagged], minlength=groups)
     return SplitCounts(above, by_place.sum(axis=0) - above)
 
 
 def rates(counts: DecisionCounts, weights: Values) -> list[Rates]:
-    """Return precision and recall of each threshold; a pair of a group stands for as many as ``weights`` says."""
+    """Return precision and recall of each threshold. ``weights`` has the weight of the pairs in each group."""
     random = np.random.default_rng(_SEED)
     above = counts.right_above + counts.wrong_above > 0
     below = counts.right_below + counts.wrong_below > 0
     found = []
     for number in range(len(counts.right_above)):
         right, wrong, missed = (
-            _Sum.of(of_group[number], there[number], weights, random)
-            for of_group, there in (
+            _Sum.of(of_group[number], is_present[number], weights, random)
+            for of_group, is_present in (
                 (counts.right_above, above),
                 (counts.wrong_above, above),
                 (counts.right_below, below),
@@ -157,18 +157,18 @@ def rates(counts: DecisionCounts, weights: Values) -> list[Rates]:
 
 
 class _Sum(NamedTuple):
-    """A weighted count, and draws of what it might have been."""
+    """A weighted count, and draws of its possible values."""
 
     value: float
     drawn: Values
 
     @classmethod
-    def of(cls, counts: Values, there: Flags, weights: Values, random: np.random.Generator) -> "_Sum":
-        """Sum up the groups that have any pair on this side of the threshold; others have none by nature."""
-        if not there.any():
+    def of(cls, counts: Values, is_present: Flags, weights: Values, random: np.random.Generator) -> "_Sum":
+        """Sum up the groups with any pair on this side of the threshold; other groups cannot have any."""
+        if not is_present.any():
             return cls(0.0, np.zeros(DRAWS))
-        shapes = counts[there] + _PRIOR / np.count_nonzero(there)
-        return cls(float(counts @ weights), random.standard_gamma(shapes, (DRAWS, len(shapes))) @ weights[there])
+        shapes = counts[is_present] + _PRIOR / np.count_nonzero(is_present)
+        return cls(float(counts @ weights), random.standard_gamma(shapes, (DRAWS, len(shapes))) @ weights[is_present])
 
 
 def _rate(hits: _Sum, others: _Sum) -> Rate:
@@ -177,5 +177,5 @@ def _rate(hits: _Sum, others: _Sum) -> Rate:
         return Rate(None, 0.0, 1.0)
     low, high = np.quantile(hits.drawn / (hits.drawn + others.drawn), _QUANTILES).tolist()
     value = hits.value / total
-    # What was never seen cannot be excluded, but neither can its absence: the interval has the share itself.
+    # The interval must contain the share itself, even if that is 0 or 1.
     return Rate(value, min(low, value), max(high, value))

@@ -1,4 +1,4 @@
-"""The types that all parts share: records, articles, verdicts, dead letters, the ports between parts, and errors.
+"""The types that all packages share: records, articles, verdicts, dead letters, ports and errors.
 
-No input or output, and no imports from other packages of ``consumer``.
+This package does no input or output, and imports no other package of ``consumer``.
 """

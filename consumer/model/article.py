@@ -8,14 +8,14 @@ import msgspec
 from consumer.model.errors import BadRecord
 
 READER_REVISION: Final = 2
-"""The latest revision of the reader of HTML and of the extractors, that of new stores."""
+"""The latest revision of the HTML reader and of the extractors. New stores use it."""
 
 ExtractorName = Literal["fast", "precise"]
-"""What finds the article of a web page."""
+"""An extractor, which finds the article on a web page."""
 PageForm = Literal["fast/1", "fast/2", "precise/1", "precise/2"]
-"""A revision of an extractor, by which the article of a web page is found."""
+"""A revision of an extractor."""
 BodyForm = Literal["text", "html/1", "html/2", PageForm]
-"""How a body becomes a text: as it is, by a revision of the reader of HTML, or by one of an extractor."""
+"""How a body becomes a text: unchanged, with a revision of the HTML reader, or with one of an extractor."""
 
 
 @unique
@@ -71,7 +71,8 @@ class TimeFault(StrEnum):
 class ExtractionOutcome(StrEnum):
     """What was taken from a web page; the label of a metric.
 
-    ``FAST_ARTICLE`` is an article in which the extractor *precise* found nothing, or did not look because of its size.
+    ``FAST_ARTICLE`` is an article that the extractor *fast* found after *precise* had found nothing, or had skipped
+    the page because of its size.
     """
 
     ARTICLE = "article"
@@ -83,9 +84,9 @@ class Article(msgspec.Struct, frozen=True):
     """A decoded article.
 
     A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970.
-    Fields that the record does not have are "" or None. ``time_fault`` says why a ``published_at`` that the record has
-    could not be read, ``extracted`` what was taken from the page that the body was, ``without_text`` that the body was
-    markup in which there is no text.
+    Fields that the record lacks are "" or None. ``time_fault`` says why the record's ``published_at`` could not be
+    read. ``extracted`` says what was taken from a body that was a web page. ``without_text`` marks a body of markup
+    without any text.
     """
 
     id: str
@@ -101,7 +102,7 @@ class Article(msgspec.Struct, frozen=True):
 
 
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
-    """Return the fault of a record over the limit; the stage that sees it first rejects it."""
+    """Return the error for a record over the size limit. The first stage that sees the size rejects it."""
     return BadRecord(
         Reason.RECORD_TOO_LONG,
         f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}",
@@ -110,5 +111,5 @@ def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
 
 
 def too_many_values(values_max: int) -> BadRecord:
-    """Return the fault of a record that would become too many values, in any format."""
+    """Return the error for a record that would decode to too many values."""
     return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}", "values_max")

@@ -1,10 +1,10 @@
 """Bank matches: events about articles that repeat texts which a bank denies.
 
-They are made from verdicts, so a replay has the same bytes. What is said of verdict events holds here, too: readers
-skip members that they do not know, and a new member is optional.
+They are made from verdicts, so replays give the same bytes. As with verdict events, readers skip unknown members, and
+new members are optional.
 
-A *retroactive* one is about an article that was stored before the item was added: its verdict does not name the item.
-There is one for each article and item, so that the bytes do not depend on which other items were compared.
+A *retroactive* match is about an article that was stored before the item was added, so that its verdict does not name
+the item. Each pair of article and item has its own event. So the bytes do not depend on the other items compared.
 """
 
 from typing import Annotated, Final, Literal
@@ -17,9 +17,9 @@ SCHEMA: Final = "dupwatch.bank-match/1"
 
 
 class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/events.md`` describes. ``banks`` has at least one that denies.
+    """A bank match; ``docs/use/events.md`` describes the fields. At least one of ``banks`` denies.
 
-    ``retroactive`` is absent where the match was found before the article was stored.
+    ``retroactive`` is absent if the match was found before the article was stored.
     """
 
     schema: Literal["dupwatch.bank-match/1"] = SCHEMA
@@ -33,30 +33,30 @@ class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_denied(verdict: Verdict) -> bool:
-    """Return whether an article repeats a text that a bank denies."""
+    """Return whether the article repeats a text that a bank denies."""
     return verdict.banks is not msgspec.UNSET and any(mention.action == "deny" for mention in verdict.banks)
 
 
 def match_of(verdict: Verdict) -> BankMatchEvent | None:
-    """Return the event, None where the article repeats no text that a bank denies."""
+    """Return the event, or None if the article repeats no denied text."""
     if verdict.version is None or verdict.banks is msgspec.UNSET or not is_denied(verdict):
         return None
     return _event(verdict, verdict.version, verdict.banks, msgspec.UNSET)
 
 
 def bank_match(verdict: Verdict) -> bytes | None:
-    """Return the event as JSON without a line end; None where the article repeats no text that a bank denies."""
+    """Return the event as JSON without a line end, or None if the article repeats no denied text."""
     match = match_of(verdict)
     return None if match is None else msgspec.json.encode(match)
 
 
 def retroactive_match(verdict: Verdict, mention: BankMention) -> bytes | None:
-    """Return the event about an item that denies, and that a stored article turned out to repeat, as JSON.
+    """Return the event about a stored article that repeats a denied item, as JSON.
 
-    None where the verdict names the item, or the verdict is of a retraction: then there is nothing to say.
+    Return None for a retraction, and for a verdict that names the item already.
     """
-    named = () if verdict.banks is msgspec.UNSET else verdict.banks
-    if verdict.version is None or any((each.bank, each.item) == (mention.bank, mention.item) for each in named):
+    known = () if verdict.banks is msgspec.UNSET else verdict.banks
+    if verdict.version is None or any((each.bank, each.item) == (mention.bank, mention.item) for each in known):
         return None
     match = _event(verdict, verdict.version, (mention,), True)  # noqa: FBT003  # the only value that the member has
     return msgspec.json.encode(match)
@@ -80,5 +80,5 @@ def _event(
 
 
 def decode_bank_match(data: bytes) -> BankMatchEvent:
-    """Return the event. Raises ``msgspec.DecodeError`` for anything else."""
+    """Decode an event. Raises ``msgspec.DecodeError`` for any other bytes."""
     return msgspec.json.decode(data, type=BankMatchEvent)

@@ -14,7 +14,7 @@ SCHEMA: Final = "dupwatch.dead-letter/1"
 
 
 class LetterPosition(msgspec.Struct, frozen=True):
-    """Where the record was: a line and its first byte in a file, an offset in a partition of a topic (``line`` 0)."""
+    """The position of the record: a line and its first byte in a file, or an offset in a partition (``line`` 0)."""
 
     source: str
     line: int
@@ -22,10 +22,10 @@ class LetterPosition(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was rejected.
+    """A rejected record.
 
-    ``raw`` is the input as text; input that is not UTF-8 is in ``raw_base64`` instead. ``size_bytes`` and ``sha256``
-    are of the whole input, also where ``cut`` says that only its first bytes are here.
+    ``raw`` is the input as text; input that is not UTF-8 is in ``raw_base64`` instead. If ``cut``, the letter holds
+    only its first bytes. ``size_bytes`` and ``sha256`` always describe the whole input.
     """
 
     schema: Literal["dupwatch.dead-letter/1"] = SCHEMA
@@ -50,8 +50,8 @@ def dead_letter(
 ) -> DeadLetter:
     """Build the dead letter of a record.
 
-    Where ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) are of the whole.
-    At most ``raw_bytes_max`` bytes are kept, and up to three fewer where the limit would cut a character in two.
+    If ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) describe the whole.
+    The letter keeps at most ``raw_bytes_max`` bytes, and up to three fewer to avoid cutting a character in two.
     """
     head = data[:raw_bytes_max]
     size = len(data) if size_bytes is None else size_bytes

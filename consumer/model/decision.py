@@ -1,4 +1,4 @@
-"""Events of decisions: what a person of the console said about an entry of the queue, or took back."""
+"""Decision events: a person decided about an entry of the console's queue, or undid a decision."""
 
 from typing import Annotated, Final, Literal
 
@@ -12,10 +12,10 @@ Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class DecisionEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision, or with ``undone`` the end of one; ``docs/use/events.md`` describes the fields.
+    """A decision, or if ``undone`` the end of one; ``docs/use/events.md`` describes the fields.
 
-    Sent to webhooks at least once. ``event``, ``review`` and ``story`` are numbers of the console. Where an entry names
-    items of banks, its original is the article itself. ``standing`` is whether a standing decision made it.
+    It is sent to webhooks at least once. ``event``, ``review`` and ``story`` are numbers of the console. In a bank
+    match the original is the article itself. ``standing`` marks a decision that a standing decision made.
     """
 
     schema: Literal["dupwatch.decision/1"] = DECISION_SCHEMA

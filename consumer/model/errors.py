@@ -5,10 +5,10 @@
     DupwatchError
     ├── BadRecord               one record: it becomes a dead letter, and the run continues
     ├── Abandoned               one batch: nothing of it is committed, and the owner of its partitions reads it again
-    │   └── OutcomeUnknown      the same, but the batch may have been committed: only the brokers know
-    ├── NotBegun                the run was stopped before it began: nothing was read
-    ├── InboxFull               one request: there is no room for its records, and none was taken
-    ├── Unanswered              one request: whether its records were judged is not known
+    │   └── OutcomeUnknown      one batch: it may have been committed; only the brokers know
+    ├── StoppedBeforeStart      the run: it was stopped before it read anything
+    ├── InboxFull               one request: there is no room for its records, and none was accepted
+    ├── Unanswered              one request: its records may or may not have been judged
     └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing
         ├── ConfigError         2  an option or a setting is wrong
         ├── SourceError         3  the input cannot be read
@@ -17,8 +17,8 @@
         ├── SinkError           6  verdicts or dead letters cannot be written
         └── TooManyDeadLetters  7  too many records cannot be judged
 
-The errors of stores (``storage.errors``) are turned into these in ``wiring``. Any other exception is a bug: the run
-ends with exit code 1 and a traceback.
+``wiring`` turns the errors of stores (``storage.errors``) into these. Any other exception is a bug: the run ends with
+exit code 1 and a traceback.
 """
 
 from typing import ClassVar
@@ -29,9 +29,9 @@ class DupwatchError(Exception):
 
 
 class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is at fault
-    """A record cannot be judged. ``reason`` is one of ``article.Reason``, ``detail`` is for a person.
+    """A record cannot be judged. ``reason`` is an ``article.Reason``; ``detail`` is a sentence for people.
 
-    ``limit`` names the limit of ``DecodeLimits`` that was exceeded, "" where it was none.
+    ``limit`` names the exceeded limit of ``DecodeLimits``, or is "".
     """
 
     def __init__(self, reason: str, detail: str, limit: str = "") -> None:
@@ -42,15 +42,15 @@ class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is 
 
 
 class Abandoned(DupwatchError):  # noqa: N818  # named for the batch: nothing failed
-    """A batch was given up and nothing of it committed here; the consumer that owns its partitions reads it again."""
+    """This consumer gave up a batch without committing it. The consumer that owns its partitions reads it again."""
 
 
 class StoppedBeforeStart(DupwatchError):  # noqa: N818  # nothing failed
     """The run was asked to stop before it began."""
 
 
-class InboxFull(DupwatchError):  # noqa: N818  # named for what is full
-    """There is no room for the records of a request. ``limit`` names the setting, ``most`` is its value."""
+class InboxFull(DupwatchError):  # noqa: N818  # named for the inbox, which is full
+    """The inbox has no room for the records of a request. ``limit`` names the setting, ``most`` is its value."""
 
     def __init__(self, limit: str, most: int) -> None:
         super().__init__(f"the inbox is full: {limit} is {most}")
@@ -59,11 +59,11 @@ class InboxFull(DupwatchError):  # noqa: N818  # named for what is full
 
 
 class Unanswered(DupwatchError):  # noqa: N818  # named for the request: nothing need have failed
-    """A run ended before it answered a request. Its records may have been judged; sent again, they get the answer."""
+    """A run ended before it answered a request. Its records may have been judged; sending them again is safe."""
 
 
 class OutcomeUnknown(Abandoned):
-    """The batch may have been committed: the source continues at the offsets that the brokers have for the group."""
+    """The batch may have been committed. The source continues at the offsets that the brokers have for the group."""
 
 
 class Fatal(DupwatchError):  # noqa: N818  # a kind of error, as its subclasses say

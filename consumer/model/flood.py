@@ -1,4 +1,4 @@
-"""A flood: very many copies of one story within a short time, over all consumers. The event that says it has begun."""
+"""Flood events: very many copies of one story have arrived within a short time, at all consumers together."""
 
 from typing import Annotated, Final, Literal
 
@@ -12,10 +12,10 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class FloodEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A flood has begun; ``docs/use/events.md`` describes the fields. It is sent at least once.
+    """The beginning of a flood; ``docs/use/events.md`` describes the fields. It is sent at least once.
 
-    ``original`` is the article that the copies go back to, ``source`` where that came from, null where that is not
-    known. ``copies`` have come since ``began_at``. ``flood`` and ``story`` are numbers of the console.
+    ``original`` is the article that the copies repeat. ``source`` is its source, null if unknown. ``copies`` counts the
+    copies since ``began_at``. ``flood`` and ``story`` are numbers of the console.
     """
 
     schema: Literal["dupwatch.flood/1"] = FLOOD_SCHEMA

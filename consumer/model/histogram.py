@@ -1,4 +1,4 @@
-"""Histograms: values counted in a few classes, in constant memory."""
+"""Histograms: counts of values in a few buckets, in constant memory."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ SHARE_BOUNDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
 
 
 class Histogram:
-    """The number of values up to each of the ascending ``bounds``, and of those above the last one.
+    """The number of values up to each of the ascending ``bounds``, and above the last one. Thread-safe.
 
-    Thread-safe. It loops over a plain list, because batches are small and numpy only pays from about a hundred values.
+    It loops over a plain list: batches are small, and numpy pays off only from about a hundred values.
     """
 
     __slots__ = ("_counts", "_lock", "bounds", "total")
@@ -35,9 +35,9 @@ class Histogram:
                 self.total += value
 
     def merge(self, other: "Histogram") -> None:
-        """Count the values that the other one has counted, with the same bounds."""
+        """Add the counts of another histogram with the same bounds."""
         with self._lock:
-            self._counts = [own + more for own, more in zip(self._counts, other._counts, strict=True)]  # noqa: SLF001  # of the same class
+            self._counts = [sum(pair) for pair in zip(self._counts, other._counts, strict=True)]  # noqa: SLF001  # of the same class
             self.total += other.total
 
     @property
@@ -46,5 +46,5 @@ class Histogram:
         return sum(self._counts)
 
     def cumulative(self) -> list[int]:
-        """Return the number of values up to each bound, and then of all values."""
+        """Return the number of values up to each bound, followed by the number of all values."""
         return list(accumulate(self._counts))

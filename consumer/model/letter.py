@@ -1,4 +1,4 @@
-"""A dead letter as it is read back, which letters a command selects, and the port of what reads them.
+"""Dead letters as they are read back, the filter that commands select them with, and the port of their readers.
 
 In a topic a letter is the record itself, and headers say why it was rejected. In a file it is a line of JSON
 (``model.dead_letter``). Both are read as a ``Letter``.
@@ -21,7 +21,7 @@ _ID_DECODER: Final = msgspec.json.Decoder(_HasId)
 
 
 class LetterOrigin(NamedTuple):
-    """Which record of which topic became a letter."""
+    """The record of a topic that became a letter."""
 
     topic: str
     partition: int
@@ -32,11 +32,11 @@ class LetterOrigin(NamedTuple):
 class Letter:
     """One dead letter.
 
-    ``position`` is "PARTITION:OFFSET" in a topic, the line number in a file. ``reason`` is None for a record of the
-    topic that dupwatch did not write as a letter; ``detail`` then says so. ``time_ms`` is the record's time, else when
-    the letter was written, else None; ``record_time_ms`` is the record's time only. For a record that did not come from
-    a topic, ``origin`` is None and ``place`` says where it stood. With ``cut``, ``value`` is only the beginning of the
-    ``size_bytes`` bytes that ``sha256`` (hex) is of; ``sha256`` is None for a whole value that was not digested.
+    ``position`` is "PARTITION:OFFSET" in a topic and the line number in a file. ``reason`` is None for a record of the
+    topic that is not a letter of dupwatch; ``detail`` then says so. ``time_ms`` is the record's time, or else when the
+    letter was written, or else None; ``record_time_ms`` is the record's time only. For a record that did not come from
+    a topic, ``origin`` is None and ``place`` describes its position. If ``cut``, ``value`` is only the beginning of the
+    record. ``size_bytes`` and ``sha256`` (hex) describe the whole; ``sha256`` is None if it was not computed.
     """
 
     position: str
@@ -67,7 +67,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """A condition on letters, of which every part has to hold. Times are in ms, ``until_ms`` is excluded."""
+    """A filter for letters; every given condition must hold. Times are in ms, ``until_ms`` is exclusive."""
 
     reasons: frozenset[str] = frozenset()
     since_ms: int | None = None
@@ -75,7 +75,7 @@ class LetterFilter:
     name: str | None = None
 
     def takes(self, letter: Letter) -> bool:
-        """Return whether a letter is selected; a letter without a time is in no period."""
+        """Return whether the filter selects a letter. A letter without a time is in no period."""
         if self.reasons and letter.reason not in self.reasons:
             return False
         if self.since_ms is not None and (letter.time_ms is None or letter.time_ms < self.since_ms):
@@ -86,18 +86,18 @@ class LetterFilter:
 
 
 class LetterReader(Protocol):
-    """Reads dead letters back, wherever they were written. Calls raise ``SourceError`` where they cannot be read."""
+    """A reader of dead letters from a file or a topic. All calls raise ``SourceError`` if it cannot be read."""
 
     def letters(self) -> Iterator[Letter]:
-        """Yield all letters that existed when the reader was made, in order of their positions; called once."""
+        """Yield all letters that existed when the reader was made, in order of position. Called once."""
         ...
 
     def letter(self, position: str) -> Letter | None:
-        """Return the letter at a position, None where there is none; raises ``ConfigError`` for an invalid position."""
+        """Return the letter at a position, None if there is none. Raises ``ConfigError`` for an invalid position."""
         ...
 
     def progress(self) -> tuple[int, int]:
-        """Return how far ``letters`` has come, and how far it will come."""
+        """Return how far ``letters`` has got, and the total."""
         ...
 
 

@@ -5,21 +5,18 @@ from typing import Final
 import msgspec
 
 KEY_CHARS_MAX: Final = 128
-"""Characters of the key of a request, or of a call from Python."""
+"""The maximum length of the key of a request or of a call from Python, in characters."""
 
 
 class DecodeLimits(msgspec.Struct, frozen=True):
-    """Limits on a record that is decoded.
+    """Limits on decoding a record. All are counts and none is a time, so every machine treats a record alike.
 
-    ``depth_max`` is how deep objects and lists are nested, the record itself being 1. ``body_chars_max`` is the length
-    of the body as it arrives, markup included; of a web page it is the length of what is taken from it, and
-    ``page_chars_max`` that of the page. The other limits are on what a record is decoded into, and are checked before
-    it is: ``values_max`` counts objects, lists, members and items, and apart from them the elements and attributes of a
-    web page, ``attributes_max`` the attributes of one HTML tag. A text may have ``folded_chars_max`` characters after
-    folding, and be at most ``fold_growth_max`` times as long as before; the factor is only checked for texts of more
-    than ``FOLDED_FREE_CHARS`` after folding.
-
-    All limits are counts and none is a time, so that every machine treats a record alike.
+    ``depth_max`` limits the nesting of objects and lists; the record itself is at depth 1. ``body_chars_max`` limits
+    the body as it arrives, markup included. For web pages it limits the extracted text, and ``page_chars_max`` the
+    page. ``values_max`` limits objects, lists, members and items, and separately the elements and attributes of a web
+    page; ``attributes_max`` limits the attributes of one HTML tag. Both are checked before the record is decoded. A
+    text may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as long as
+    before. The factor is checked only for texts of more than ``FOLDED_FREE_CHARS`` characters after folding.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024
@@ -40,7 +37,7 @@ class DecodeLimits(msgspec.Struct, frozen=True):
 class ReadLimits(msgspec.Struct, frozen=True):
     """Limits on what a source reads at once.
 
-    ``record_bytes_max`` is the size of one record without its line end. The others are of a batch, which always has at
+    ``record_bytes_max`` is the size of one record without its line end. The others limit a batch, which always has at
     least one record.
     """
 

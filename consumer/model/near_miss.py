@@ -1,7 +1,7 @@
-"""Near misses: pairs just under the threshold, of which a sample is sent, so that people can say what is missed.
+"""Near misses: pairs just under the threshold. A sample of them is sent, so that people can say what is missed.
 
-Unlike a verdict the event is stored nowhere. What is said of verdict events holds here, too: readers skip members that
-they do not know, and a new member is optional.
+Unlike verdicts, these events are not stored. As with verdict events, readers skip unknown members, and new members are
+optional.
 """
 
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ SCHEMA: Final = "dupwatch.near-miss/1"
 
 
 class NearMiss(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/events.md`` describes."""
+    """A near miss; ``docs/use/events.md`` describes the fields."""
 
     schema: Literal["dupwatch.near-miss/1"] = SCHEMA
     id: str
@@ -38,5 +38,5 @@ def encode(near_miss: NearMiss) -> bytes:
 
 
 def decode_near_miss(data: bytes) -> NearMiss:
-    """Return the near miss of an event. Raises ``msgspec.DecodeError`` for anything else."""
+    """Decode an event. Raises ``msgspec.DecodeError`` for any other bytes."""
     return msgspec.json.decode(data, type=NearMiss)

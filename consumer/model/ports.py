@@ -1,7 +1,7 @@
-"""The ports of the pipeline: where records come from, and where verdicts and dead letters go.
+"""The ports of the pipeline: sources of records, and sinks for verdicts and dead letters.
 
-The adapters are in ``consumer.files``, ``consumer.kafka`` and ``consumer.service``. They raise errors of
-``consumer.model.errors`` only.
+The adapters are in ``consumer.files``, ``consumer.kafka`` and ``consumer.service``. They raise only errors of
+``consumer.model.errors``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import VerdictEvent
 
 Emit = Literal["duplicates", "all", "none"]
-"""Which verdicts a file or a stream gets. Dead letters are always written."""
+"""Which verdicts are written to a file or a stream. Dead letters are always written."""
 
 
 class OutputSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many bytes of verdicts and dead letters are written: a run that resumes cuts both files back to this.
+    """The sizes of the files of verdicts and dead letters. A resumed run truncates both files to these sizes.
 
     Part of a checkpoint, which refuses unknown members.
     """
@@ -33,8 +33,8 @@ class OutputSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JudgedRecord:
     """A record and the event of its verdict.
 
-    ``match_withheld`` says that the bank match of the verdict is not sent, if it has one. ``text_kind`` is the number
-    of a ``TextKind``, None for a retraction and a release.
+    If ``match_withheld``, the bank match of the verdict is not sent. ``text_kind`` is the number of a ``TextKind``,
+    None for a retraction and a release.
     """
 
     record: RawRecord
@@ -45,7 +45,7 @@ class JudgedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that cannot be judged, and its dead letter; ``limit`` names the limit that it met, "" for none."""
+    """A record that cannot be judged, and its dead letter. ``limit`` names the exceeded limit, "" if none."""
 
     record: RawRecord
     letter: DeadLetter
@@ -53,19 +53,19 @@ class Rejection:
 
 
 class Source(Protocol):
-    """Where records come from.
+    """A source of records.
 
-    A source delivers each record once in a run, in order. To resume after a batch, a caller needs only the batch's
-    ``end``. Nothing is skipped silently: a record that cannot be read is delivered with a fault.
+    It delivers each record once in a run, in order. To resume after a batch, a caller needs only the batch's ``end``.
+    Nothing is skipped silently: a record that cannot be read is delivered with a fault.
     """
 
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver the records, in batches of bounded count and size.
+        """Yield the records in batches of bounded count and size.
 
-        Called once, when the run begins. A thread that reads ahead may ask for the next batch while the one before is
-        judged. The iterator ends where the input ends, and blocks while a stream or a topic has nothing new.
+        Called once, when the run begins. A thread that reads ahead may request the next batch while the previous one is
+        judged. The iterator ends with the input, and blocks while a stream or a topic has nothing new.
 
-        Raises ``SourceError`` where the input cannot be read; batches that were delivered before stay valid.
+        Raises ``SourceError`` if the input cannot be read; earlier batches stay valid.
         """
         ...
 
@@ -75,22 +75,22 @@ class Source(Protocol):
 
 
 class Output(Protocol):
-    """What a sink of verdicts and one of dead letters have in common.
+    """The common part of sinks for verdicts and sinks for dead letters.
 
     For each batch the loop calls ``Sink.emit``, ``DeadLetterSink.reject`` and both ``flush``, in this order. It commits
     the batch only after they have returned.
 
-    Every method but ``close`` raises ``SinkError`` where something cannot be written. After that it is unknown which
+    Every method except ``close`` raises ``SinkError`` if something cannot be written. After that it is unknown which
     events and letters of the batch were written: the caller closes the outputs and commits nothing, and a later run
-    cuts them back to the last commit. ``Abandoned`` means that the batch is lost, but may be judged again.
+    truncates them to the last commit. ``Abandoned`` means that the batch is lost, but may be judged again.
     """
 
     def flush(self) -> None:
-        """Return once everything handed over is written, and durable where the output is configured for that."""
+        """Return once everything handed over is written, and durable if the output is configured so."""
         ...
 
     def size_bytes(self) -> int | None:
-        """Return how much is written, for the checkpoint; None, as here, for an output that cannot be cut back.
+        """Return the size written so far, for the checkpoint. The default, None, is for outputs that only grow.
 
         Called after ``flush``, when a batch is committed.
         """
@@ -113,19 +113,19 @@ class UnbufferedOutput(Output):
 
     @override
     def close(self) -> None:
-        """Do nothing: whatever is written to belongs to the caller."""
+        """Do nothing: the caller owns the destination."""
 
 
 class Sink(Output, Protocol):
-    """Where verdicts go."""
+    """A sink for verdicts."""
 
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
-        """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
+        """Hand over the verdicts of a batch. The sink sends those it is configured for. Events have no line end."""
         ...
 
 
 class ReleasingSink(Sink, Protocol):
-    """Where verdicts go, and the events of releases."""
+    """A sink for verdicts and for the events of releases."""
 
     def release(self, answer: JudgedRecord) -> None:
         """Hand over the event of a release, so that readers of the flags learn that one was undone."""
@@ -133,10 +133,10 @@ class ReleasingSink(Sink, Protocol):
 
 
 class DeadLetterSink(Output, Protocol):
-    """Where dead letters go.
+    """A sink for dead letters.
 
-    It may share files, a checkpoint or a transaction with the verdicts, but need not. An output that cannot be cut back
-    may have letters of a batch that is judged again, and gets them twice.
+    It may share files, a checkpoint or a transaction with the verdicts. An output that cannot be truncated may get the
+    letters of a batch twice, if the batch is judged again.
     """
 
     def reject(self, rejections: Sequence[Rejection]) -> None:

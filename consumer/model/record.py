@@ -8,7 +8,7 @@ from typing import Final
 from consumer.model.errors import BadRecord
 
 NO_TIME_MS: Final = -1
-"""The time of a record that has none, as Kafka's brokers write it."""
+"""The time of a record without a time, as in Kafka."""
 
 Partition = tuple[str, int]
 """A topic and the number of one of its partitions."""
@@ -21,17 +21,17 @@ Headers = list[Header]
 _PARTITION_NAME: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>[0-9]+)")
 
 End = object
-"""Where the next batch begins. Each source has its own type, which only the journal of that source reads."""
+"""The position where the next batch begins. Each source has its own type, which only its journal reads."""
 
 
 def headers_bytes(headers: Iterable[Header]) -> int:
-    """Return the size of names and values, the part of headers whose size the sender chooses."""
+    """Return the size of names and values, the part of the headers that the sender controls."""
     return sum(len(name) + len(value or b"") for name, value in headers)
 
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """What the rows of a file of CSV or TSV have in common.
+    """The layout of a CSV or TSV file.
 
     ``columns`` are the names in its header, in order, "" for a column without a name. ``encoding`` is Python's name.
     """
@@ -45,14 +45,14 @@ class TableLayout:
 class RawRecord:
     """One record as it was read, without its line end.
 
-    ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, and then
-    ``sha256`` is None; or it is only the first bytes, and ``sha256`` is the digest of the whole. ``size_bytes`` is
+    ``line`` counts from 1; ``start`` is the offset of the record's first byte. If ``sha256`` is None, ``data`` is the
+    whole record; otherwise ``data`` is only the beginning, and ``sha256`` is the digest of the whole. ``size_bytes`` is
     always the size of the whole. A record with a ``fault``, found while reading, is rejected and not decoded. ``end``
-    is where a later run resumes once this record is answered, if its source resumes at single records. ``line_end`` is
-    what followed the record in its file. A row of a file of CSV or TSV has its ``table``.
+    is where a later run resumes after this record, if the source can resume at single records. ``line_end`` is the line
+    end that followed the record. Rows of CSV and TSV files have a ``table``.
 
-    A source fills what it knows of the rest. A record of a ``partition`` has 0 as its ``line``, and ``start`` is its
-    offset there. ``time_ms`` is any number that the sender chose, ``NO_TIME_MS`` for none. ``is_null`` tells a
+    Sources set the other fields as far as they know them. In a ``partition``, ``line`` is 0 and ``start`` is the
+    record's offset. ``time_ms`` is any number that the sender chose, or ``NO_TIME_MS``. ``is_null`` distinguishes a
     tombstone from an empty value. ``headers_lost`` counts headers that could not be read unchanged.
     """
 
@@ -73,13 +73,13 @@ class RawRecord:
     table: TableLayout | None = None
 
     def whole(self) -> bytes:
-        """Return the bytes to decode. Raises the fault that was found while reading, a ``BadRecord``."""
+        """Return the bytes to decode. Raises the ``BadRecord`` that was found while reading, if any."""
         if self.fault is not None:
             raise self.fault
         return self.data
 
     def known_partition(self) -> Partition:
-        """Return the partition, where the source has partitions."""
+        """Return the partition. Raises ``TypeError`` if the source has no partitions."""
         if self.partition is None:
             raise TypeError("this record does not come from a partition")
         return self.partition
@@ -87,10 +87,10 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records in the order of the source; none where only blank lines were read.
+    """Records in the order of the source; none if only blank lines were read.
 
-    ``end`` is where the next batch begins. ``last`` says that the source ends here; it is never set for a source that
-    cannot know.
+    ``end`` is where the next batch begins. ``last`` says that the source ends here; sources that cannot know never set
+    it.
     """
 
     records: tuple[RawRecord, ...]
@@ -99,12 +99,12 @@ class RawBatch:
 
 
 def partition_name(partition: Partition) -> str:
-    """Return the name of a partition, as messages show it and commands take it."""
+    """Return the name of a partition, as used in messages and commands."""
     topic, number = partition
     return f"{topic}:{number}"
 
 
 def partition_named(name: str) -> Partition | None:
-    """Return the partition of this name, None if it does not name one."""
-    found = _PARTITION_NAME.fullmatch(name)
-    return None if found is None else (found["topic"], int(found["number"]))
+    """Return the partition with this name, or None for an invalid name."""
+    match = _PARTITION_NAME.fullmatch(name)
+    return None if match is None else (match["topic"], int(match["number"]))

@@ -1,4 +1,4 @@
-"""Events of stories: an original and its copies, and what became of them in the console."""
+"""Story events: how an original and its copies develop in the console."""
 
 from typing import Annotated, Final, Literal
 
@@ -14,7 +14,7 @@ Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class StoryMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of a story. ``version`` and ``source`` are null where they are not known."""
+    """A version in a story. ``version`` and ``source`` are null if unknown."""
 
     id: str
     version: str | None
@@ -22,13 +22,13 @@ class StoryMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoryEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a story, and the story as it is after it; ``docs/use/events.md`` describes the fields.
+    """A change of a story, with the story after the change; ``docs/use/events.md`` describes the fields.
 
-    Sent at least once, and in the order of ``event`` for each story. ``story`` is a number of the console. ``sources``
-    counts the sources of the original and its copies, as far as known. ``preferred`` is the member that stands for the
-    story. ``person`` is who decided, split or merged, null where the console did. ``member`` is the version that was
-    split off, and ``into`` the number of the story that this one was split into or merged into; both are null for
-    other causes.
+    It is sent at least once, in the order of ``event`` for each story. ``story`` is a number of the console.
+    ``sources`` counts the known sources of the original and its copies. ``preferred`` is the member that represents the
+    story. ``person`` decided, split or merged; it is null if the console did. ``member`` is the version that was split
+    off, and ``into`` the number of the story that this one was split into or merged into. Both are null for other
+    causes.
     """
 
     schema: Literal["dupwatch.story/1"] = STORY_SCHEMA

@@ -1,4 +1,4 @@
-"""Records that a client has sent in one request, and the answers that the client waits for."""
+"""Submissions: the records that a client sent in one request, and the answers that it waits for."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from consumer.model.verdict import VerdictEvent
 
 
 class RecordRefusal(NamedTuple):
-    """Why a record cannot be judged; ``limit`` names the limit that it met, "" where it met none."""
+    """The reason why a record cannot be judged. ``limit`` names the exceeded limit, "" if none."""
 
     reason: str
     detail: str
@@ -22,7 +22,7 @@ class RecordRefusal(NamedTuple):
 class RecordVerdict(NamedTuple):
     """The verdict on a record, byte for byte as the store holds it.
 
-    ``text_kind`` says how the text is compared, None for a retraction.
+    ``text_kind`` says how the text is compared; it is None for a retraction.
     """
 
     event: VerdictEvent
@@ -30,38 +30,38 @@ class RecordVerdict(NamedTuple):
 
 
 class RequestOrigin(NamedTuple):
-    """The owner of a request, "" without a token, and the key that distinguishes it from the others of that owner."""
+    """The owner of a request ("" without a token), and its key, which is unique among the requests of the owner."""
 
     owner: str
     key: str
 
     def of_article(self, place: int) -> "RequestOrigin":
-        """Return the origin of one of its articles, by its place among them."""
+        """Return the origin of the article at this place in the request."""
         return self._replace(key=f"{self.key} {place}")
 
 
 class Retraction(NamedTuple):
-    """The id to retract, and a name for it: the same name again is the same retraction."""
+    """The id to retract, and the name of the retraction. The same name again means the same retraction."""
 
     article_id: str
     name: bytes
 
 
 class InboxChanged(NamedTuple):
-    """How many records of submissions, and how many bytes of them, wait or are being judged."""
+    """The number and the total size of records that wait or are being judged."""
 
     records: int
     size_bytes: int
 
 
 class SubmissionAnswered(NamedTuple):
-    """All records of a submission are answered, this long after they came in."""
+    """All records of a submission are answered, this many seconds after they came in."""
 
     seconds: float
 
 
 Reply = RecordVerdict | RecordRefusal
-"""The verdict on a record, or why there is none."""
+"""The verdict on a record, or the reason why there is none."""
 
 
 def _nothing() -> None:
@@ -69,48 +69,48 @@ def _nothing() -> None:
 
 
 class Submission:
-    """So many records, which are answered by one thread, and waited for by any.
+    """The records of a request. One thread answers them, and any thread may wait for the replies.
 
-    ``when_over`` is called once it is answered or given up, before anybody who waits for it learns of that.
+    ``on_end`` is called when all are answered or the submission is given up, just before waiting threads resume.
     """
 
-    def __init__(self, records: int, when_over: Callable[[], None] = _nothing) -> None:
-        self._when_over = when_over
+    def __init__(self, records: int, on_end: Callable[[], None] = _nothing) -> None:
+        self._on_end = on_end
         self._replies: list[Reply | None] = [None] * records
         self._left = records
         self._future: Future[Sequence[Reply]] = Future()
-        # Who stops waiting must not end it for the thread that answers.
+        # A waiting caller that gives up must not cancel the future of the thread that answers.
         self._future.set_running_or_notify_cancel()
         self._began_s = time.perf_counter()
 
     @property
     def replies(self) -> "Future[Sequence[Reply]]":
-        """The reply to each record, in their order, once all are there; ``Unanswered`` where the run ended before."""
+        """The replies in the order of the records, once all are there. Raises ``Unanswered`` if the run ends first."""
         return self._future
 
     @property
     def seconds(self) -> float:
-        """How long ago it was made."""
+        """The age of the submission in seconds."""
         return time.perf_counter() - self._began_s
 
     def answer(self, place: int, reply: Reply) -> None:
-        """Answer a record, once. Nothing happens where the submission was given up."""
+        """Answer a record, once. Does nothing if the submission was given up."""
         self._replies[place] = reply
         self._left -= 1
         if not self._left and not self._future.done():
-            self._when_over()
+            self._on_end()
             self._future.set_result([each for each in self._replies if each is not None])
 
     def give_up(self) -> None:
-        """Answer nothing more: who waits gets ``Unanswered``, unless there is an answer already."""
+        """Stop answering. Callers still waiting get ``Unanswered``."""
         if not self._future.done():
-            self._when_over()
+            self._on_end()
             self._future.set_exception(Unanswered("the run ended before all records were answered"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedRecord(RawRecord):
-    """A record of a submission, at this place in it. With ``retraction`` it has no data.
+    """The record at one place of a submission. A ``retraction`` has no data.
 
     ``origin`` is None if the client sent no key.
     """
@@ -121,12 +121,12 @@ class SubmittedRecord(RawRecord):
     origin: RequestOrigin | None = None
 
     def answer(self, reply: Reply) -> None:
-        """Tell who waits for it."""
+        """Answer this record."""
         self.submission.answer(self.place, reply)
 
 
 def submitted(record: RawRecord) -> SubmittedRecord:
-    """Return a record as one of a submission, where a run has no others."""
+    """Return the record as a ``SubmittedRecord``. Raises ``TypeError`` for a record that is not from a request."""
     if not isinstance(record, SubmittedRecord):
         raise TypeError("this record does not come from a request")
     return record

@@ -1,9 +1,9 @@
 """Verdicts on versions of articles, and their events: the bytes that are stored and sent.
 
-Older and newer consumers share a store while a release rolls out, so an older one reads events of a newer one. Readers
-skip members that they do not know, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded
-again. A new member must therefore be optional. A member that changes its meaning, another
-outcome, or a wider limit needs another ``SCHEMA``, which older consumers refuse.
+Older and newer consumers share a store while a new version rolls out, so older ones read events of newer ones. Readers
+skip unknown members, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded again. A new
+member must therefore be optional. A change of a member's meaning, another outcome, or a wider limit needs another
+``SCHEMA``, which older consumers refuse.
 """
 
 from typing import Annotated, Final, Literal, Self
@@ -38,7 +38,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """The flag that a release undid: the version that was named and when, and who undid it and why."""
+    """The flag that a release undid: the version that it named, when, and who undid it and why."""
 
     duplicate_of: str
     duplicate_of_version: VersionName
@@ -48,7 +48,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """An earlier article that shares a long stretch with this one: which share of each stands in the other."""
+    """An earlier article that shares a long stretch with this one, and the share of each that is in the other."""
 
     id: str
     version: VersionName
@@ -57,7 +57,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
-    """When the same normalised text came earlier, under any id: first, last, and at least how often."""
+    """Earlier arrivals of the same normalised text under any id: the first, the last, and at least how many."""
 
     first: Timestamp
     last: Timestamp
@@ -65,7 +65,7 @@ class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndedBefore(msgspec.Struct, frozen=True, kw_only=True):
-    """A near version under another id that was retracted or replaced before this one arrived, and when.
+    """A near version under another id that was retracted or replaced before this version arrived.
 
     ``similarity`` is from 0 to 1, None with plain SimHash.
     """
@@ -77,7 +77,7 @@ class EndedBefore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BankMention(msgspec.Struct, frozen=True, kw_only=True):
-    """An item of a bank that this article repeats, and what the bank does: see ``storage.records.BankMatch``."""
+    """An item of a bank that this article repeats, and the action of the bank: see ``storage.records.BankMatch``."""
 
     bank: str
     item: str
@@ -87,19 +87,18 @@ class BankMention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All fields of the event, which ``docs/use/events.md`` describes, but not those of the transport.
+    """A verdict. ``docs/use/events.md`` describes all fields of the event.
 
-    A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
-    ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are
-    ``stamped_at``, the time that the message claims, where the version arrived at that time, and ``extracted``, what
-    was taken from a web page, where the body was none; ``seen_before``, where the text did not come back from beyond
-    the window; ``parts``, where nothing is shared with articles that are not near; and ``ended_before``, where nothing
-    near ended before the version arrived, or the version is not unique.
+    A retraction has only its ``id`` and the two times; its other fields are null or empty.
 
-    ``banks`` is left out where the article repeats no known text.
+    These fields are left out unless they apply. ``released``: the event is a release. ``stamped_at``, the time that the
+    message claims: the version arrived at another time. ``extracted``: the body was a web page. ``seen_before``: the
+    same text came before the window began. ``parts``: the article shares a long stretch with articles that are not
+    near. ``ended_before``: the version is unique, and a near one ended before it arrived. ``banks``: the article
+    repeats a known text.
 
-    ``source`` and ``original_source`` are set only in flags, and in releases of flags that have them. An article
-    without a source has "".
+    ``source`` and ``original_source`` are set only in flags, and in releases of flags that have them. They are "" for
+    an article without a source.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -132,7 +131,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """The one field of an event that tells what kind it is."""
+    """The outcome alone, decoded without the rest of an event."""
 
     outcome: Outcome
 
@@ -148,19 +147,19 @@ def encode(verdict: Verdict) -> bytes:
 
 
 class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the event, as its siblings are
-    """The store holds bytes for a verdict event that cannot be read as one."""
+    """A verdict event in the store cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(
-            f"the store is damaged: a verdict event cannot be read: {error}. Restore the store from a copy, or name "
+            f"the store is damaged: a verdict event cannot be read: {error}. Restore the store from a copy, or use "
             "another one."
         )
 
 
 def decode_verdict(data: bytes) -> Verdict:
-    """Return the verdict of an event, without the members that a later version has added.
+    """Decode an event, ignoring members that later versions have added.
 
-    Raises ``UnreadableEvent`` for anything that is not an event of this schema.
+    Raises ``UnreadableEvent`` for bytes that are not an event of this schema.
     """
     try:
         return _DECODER.decode(data)
@@ -169,9 +168,9 @@ def decode_verdict(data: bytes) -> Verdict:
 
 
 def outcome_of(event: bytes) -> Outcome:
-    """Return the outcome of an event without decoding the rest; a judge asks for that of every candidate.
+    """Return the outcome of an event without decoding the rest. The judge needs it for every candidate.
 
-    Raises ``UnreadableEvent`` where the bytes have no outcome that this version knows.
+    Raises ``UnreadableEvent`` if this version does not know the outcome.
     """
     try:
         return _OUTCOME_DECODER.decode(event).outcome
@@ -180,12 +179,12 @@ def outcome_of(event: bytes) -> Outcome:
 
 
 class VerdictEvent(msgspec.Struct, frozen=True):
-    """A verdict together with its event, the bytes that the store holds and a sink sends.
+    """A verdict and its encoded event: the bytes that the store holds and the sink sends.
 
-    A verdict is encoded once, where it is built, and the bytes that a store returns are decoded once, where they are
-    read; every later stage uses both. Bytes from a store stay as they are, members of a later version included.
+    A new verdict is encoded once, and bytes from a store are decoded once; later stages use both. Bytes from a store
+    stay unchanged, including members of later versions.
 
-    ``near_miss`` is the event of the near miss that goes with it, where one was drawn; only topics take it.
+    ``near_miss`` is the event of a sampled near miss of this article, if any. It is sent to topics only.
     """
 
     encoded: bytes
@@ -199,10 +198,10 @@ class VerdictEvent(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, encoded: bytes) -> Self:
-        """Decode an event from a store, and keep its bytes. Raises ``UnreadableEvent`` as ``decode_verdict`` does."""
+        """Decode an event from a store, and keep its bytes. Raises ``UnreadableEvent``."""
         return cls(encoded, decode_verdict(encoded))
 
     def truncated(self) -> Self:
-        """Return the event of the same verdict, reached under a limit."""
+        """Return the event with ``truncated`` set."""
         verdict = msgspec.structs.replace(self.verdict, truncated=True)
         return msgspec.structs.replace(self, encoded=encode(verdict), verdict=verdict)

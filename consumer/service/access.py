@@ -1,7 +1,7 @@
-"""Who may ask for what: a dependency of each route names the roles of which it needs one.
+"""Access control: each route has a dependency that names its roles, of which a request needs one.
 
-With a token file a request needs a token (RFC 6750) that has the role. Without one only programs of this machine can
-connect, and they have every role. Host names are checked for all routes at once (``consumer.web.front``).
+With a token file, a request needs a token (RFC 6750) with one of the roles. Without it, only programs on this machine
+can connect, and they have all roles. ``consumer.web.front`` checks host names for all routes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,17 +17,17 @@ from consumer.web.problems import ProblemError, retry_later
 from consumer.web.token import Caller, Role, TokenRefusal
 
 CallerOf = Callable[[str], Caller | TokenRefusal]
-"""Finds out who sends a secret. It is called by the event loop, so it waits for nothing."""
+"""Returns the caller who sent a secret, or the refusal. The event loop calls it, so it must not block."""
 RoleName = Literal["reader", "writer", "reviewer", "admin"]
 
 _SCHEME: Final = "bearer"
 _CHALLENGE: Final = 'Bearer realm="dupwatch"'
 _RETRY_S: Final = 5
-"""When a client should try again while tokens cannot be checked."""
+"""When a client should retry while tokens cannot be checked."""
 
 
 class TokenAuthentication:
-    """Lets requests in. ``caller_of`` is None where no token is needed."""
+    """The check of tokens and roles. ``caller_of`` is None if no token is needed."""
 
     def __init__(self, caller_of: CallerOf | None) -> None:
         self._caller_of = caller_of
@@ -37,11 +37,11 @@ class TokenAuthentication:
         """Whether requests need a token."""
         return self._caller_of is not None
 
-    def let_in(self, request: Request, roles: Sequence[Role]) -> None:
-        """Note who asks as ``caller`` of the request's state: None without tokens.
+    def authenticate(self, request: Request, roles: Sequence[Role]) -> None:
+        """Store the caller as ``caller`` in the request's state: None without tokens.
 
-        Raises ``ProblemError`` if the caller has none of the roles, and notes why as ``refused``, for the log alone: a
-        client is not told whether a secret is unknown, expired or revoked.
+        Raises ``ProblemError`` if the caller has none of the roles. The reason goes into ``refused`` of the state, for
+        the log only: the client must not learn whether a secret is unknown, expired or revoked.
         """
         state = request.state
         state.caller = None
@@ -50,36 +50,38 @@ class TokenAuthentication:
         secret = _secret_of(request)
         if secret is None:
             state.refused = "missing"
-            raise _unauthorized("Send a token in the header Authorization, behind the word Bearer.", _CHALLENGE)
-        found = self._caller_of(secret)
-        if isinstance(found, TokenRefusal):
-            state.refused, state.token = found
-            raise _refusal(found)
-        state.caller, state.token = found, found.name
+            raise _unauthorized(
+                "The token is missing. Send it in the header Authorization, after the word Bearer.", _CHALLENGE
+            )
+        caller = self._caller_of(secret)
+        if isinstance(caller, TokenRefusal):
+            state.refused, state.token = caller
+            raise _refusal(caller)
+        state.caller, state.token = caller, caller.name
         check_roles(request, roles)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRequirement:
-    """The dependency of a route that only these roles may ask for. It is called before a body is received."""
+    """The dependency of a route that only these roles may use. FastAPI calls it before the body is received."""
 
     roles: tuple[Role, ...]
 
     async def __call__(self, request: Request) -> None:
-        """Let the request in. Raises ``ProblemError``."""
-        entrance: TokenAuthentication = request.app.state.entrance
-        entrance.let_in(request, self.roles)
+        """Authenticate the request. Raises ``ProblemError``."""
+        authentication: TokenAuthentication = request.app.state.authentication
+        authentication.authenticate(request, self.roles)
 
 
 def allowed(*roles: RoleName) -> RoleRequirement:
-    """Return the dependency of a route that only these roles may ask for; one of them is enough."""
+    """Return the dependency of a route that only these roles may use; one of them is enough."""
     return RoleRequirement(tuple(map(Role, roles)))
 
 
 def check_roles(request: Request, roles: Sequence[Role]) -> None:
-    """Raise ``ProblemError`` if the caller has none of these roles; without tokens, every caller has all.
+    """Raise ``ProblemError`` if the caller has none of these roles. Without tokens, every caller has all.
 
-    The caller was let in before. A route may need another role for what a request names.
+    The request is authenticated already. A route calls this if the role depends on what the request names.
     """
     caller: Caller | None = request.state.caller
     if caller is None or not caller.roles.isdisjoint(roles):
@@ -87,7 +89,7 @@ def check_roles(request: Request, roles: Sequence[Role]) -> None:
     request.state.refused = "role"
     raise ProblemError(
         FORBIDDEN,
-        f"This needs a token with the role {' or '.join(roles)}. Ask who runs the service for one.",
+        f"This needs a token with the role {' or '.join(roles)}. Ask whoever runs the service for one.",
         headers={"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{" ".join(roles)}"'},
     )
 
@@ -103,15 +105,15 @@ def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Rol
 
 
 def _secret_of(request: Request) -> str | None:
-    """Return what was sent as a secret, whatever it is; None where there is nothing of the kind.
+    """Return the secret that was sent, valid or not; None if there is none.
 
-    Of two headers a proxy may have looked at the other one, so both together are no secret.
+    Two headers count as an invalid secret: a proxy in front may have checked the other one.
     """
-    sent = request.headers.getlist("authorization")
-    schemes = [value.partition(" ")[0].lower() for value in sent]
+    headers = request.headers.getlist("authorization")
+    schemes = [value.partition(" ")[0].lower() for value in headers]
     if _SCHEME not in schemes:
         return None
-    return sent[0].partition(" ")[2].strip(" ") if len(sent) == 1 else ""
+    return headers[0].partition(" ")[2].strip(" ") if len(headers) == 1 else ""
 
 
 def _refusal(refusal: TokenRefusal) -> ProblemError:
@@ -120,7 +122,7 @@ def _refusal(refusal: TokenRefusal) -> ProblemError:
             UNCHECKED, "The token file cannot be read. Try again after the seconds in Retry-After.", _RETRY_S
         )
     return _unauthorized(
-        "The token is not valid: it is unknown, expired or revoked. Ask who runs the service for another one.",
+        "The token is not valid: it is unknown, expired or revoked. Ask whoever runs the service for another one.",
         f'{_CHALLENGE}, error="invalid_token"',
     )
 

@@ -1,4 +1,4 @@
-"""Around a sink: whoever waits for a verdict is answered once the sink has it and it is counted, and never before."""
+"""Sinks that answer requests: a client gets its verdict only after the sink has it and it is counted."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,31 +14,31 @@ from consumer.model.record import RawRecord
 from consumer.model.submission import RecordRefusal, RecordVerdict, Reply, SubmittedRecord, submitted
 
 RELEASE_S: Final = 5.0
-"""How long a release waits for the batch that is being written: brokers may be away, and its thread has other work."""
+"""How long a release waits for the batch that is being written. Brokers may be out of reach."""
 
 
 class Replies:
-    """What to answer to the records of a batch. Used by the thread of the run."""
+    """The replies to the records of a batch. Used by the thread of the run."""
 
     def __init__(self) -> None:
         self._replies: list[tuple[SubmittedRecord, Reply]] = []
 
     def add(self, record: RawRecord, reply: Reply) -> None:
-        """Answer a record with the next ``send``."""
+        """Add a reply, which the next ``send`` sends."""
         self._replies.append((submitted(record), reply))
 
     def send(self) -> None:
-        """Answer. Called once the batch is committed and counted: metrics have what a client was told."""
+        """Send the replies. Called after the batch is committed and counted, so metrics include every answer."""
         replies, self._replies = self._replies, []
         for record, reply in replies:
             record.answer(reply)
 
 
 class AnsweringSink(ReleasingSink):
-    """Has the records of a batch answered with ``replies`` when ``flush`` of the sink inside has returned.
+    """A wrapper around a sink that adds the verdicts of a batch to ``replies`` once the sink has flushed them.
 
-    Other threads may send releases meanwhile. After an error it is unknown what was written, so every later call
-    raises that error again. A release raises ``SinkError`` if the sink is in use for ``RELEASE_S``, too.
+    Other threads may send releases at the same time. After an error it is unknown what was written, so every later call
+    raises that error again. A release also raises ``SinkError`` if the sink is in use for ``RELEASE_S``.
     """
 
     def __init__(self, sink: ReleasingSink) -> None:
@@ -50,13 +50,13 @@ class AnsweringSink(ReleasingSink):
 
     @override
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
-        with self._used():
+        with self._locked():
             self._sink.emit(answers)
             self._emitted = answers
 
     @override
     def flush(self) -> None:
-        with self._used():
+        with self._locked():
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
@@ -65,12 +65,12 @@ class AnsweringSink(ReleasingSink):
 
     @override
     def release(self, answer: JudgedRecord) -> None:
-        """Send the event of a release, and return once the sink has it."""
+        """Send the event of a release. Returns once the sink has it."""
         self.release_all([answer])
 
     def release_all(self, answers: Sequence[JudgedRecord]) -> None:
-        """Send the events of releases, and return once the sink has all of them."""
-        with self._used(RELEASE_S):
+        """Send the events of releases. Returns once the sink has all of them."""
+        with self._locked(RELEASE_S):
             for answer in answers:
                 self._sink.release(answer)
             self._sink.flush()
@@ -80,8 +80,8 @@ class AnsweringSink(ReleasingSink):
         self._sink.close()
 
     @contextmanager
-    def _used(self, wait_s: float = -1) -> Iterator[None]:
-        """Use the sink alone, once nobody else does; wait for that as long as it takes unless told otherwise."""
+    def _locked(self, wait_s: float = -1) -> Iterator[None]:
+        """Lock the sink. A negative ``wait_s`` waits without limit."""
         if not self._lock.acquire(timeout=wait_s):
             raise SinkError(f"the sink was in use for {wait_s:g} s")
         try:
@@ -96,7 +96,7 @@ class AnsweringSink(ReleasingSink):
 
 
 class RefusingSink(UnbufferedOutput, DeadLetterSink):
-    """Has whoever has sent a record told that it cannot be judged; nothing is written."""
+    """A sink that answers rejected records and writes no dead letters."""
 
     def __init__(self, replies: Replies) -> None:
         self._replies = replies

@@ -1,4 +1,4 @@
-"""The stored articles that repeat an item, as clients are told."""
+"""The stored articles that repeat an item, as clients get them."""
 
 from typing import Final, Literal, cast
 
@@ -13,19 +13,19 @@ from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, Store
 from consumer.text.timestamps import rfc3339
 
 ARTICLES_MAX: Final = 100
-"""Articles of an answer."""
+"""The maximum number of articles in an answer."""
 
 
 def one_item(banks: Banks, name: str, item: str) -> Banks:
-    """Return one item with its bank. Raises ``ProblemError`` if there is none."""
+    """Return banks with only this item. Raises ``ProblemError`` if there is none."""
     known_item(banks, name, item)
     return banks.only(name, item)
 
 
-def item_articles(judging: LoadedService, banks: Banks, key: ItemKey) -> bytes:
+def item_articles(service: LoadedService, banks: Banks, key: ItemKey) -> bytes:
     """Return the articles that repeat the one item of these banks, as JSON. Raises the store's errors."""
-    opened = ComparableStore(judging.store, judging.settings, judging.builder, judging.engine)
-    found = BankLookUp(opened, judging.clock).find(banks, ARTICLES_MAX)
+    store = ComparableStore(service.store, service.settings, service.builder, service.engine)
+    found = BankLookUp(store, service.clock).find(banks, ARTICLES_MAX)
     return msgspec.json.encode(
         ItemArticles(
             bank=key[0],

@@ -1,4 +1,4 @@
-"""What requests about banks and their answers contain. The OpenAPI document is made of these types."""
+"""The bodies of requests about banks, and of their answers. The OpenAPI document is generated from these types."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from consumer.banks.bank import ITEM_CHARS_MAX, LABELS_MAX, SIMILARITY_MIN, TITL
 from consumer.model.verdict import REASON_CHARS_MAX, Timestamp
 
 ITEMS_MAX = 1_000
-"""Items of one request, and of one page."""
+"""The maximum number of items in a request and in a page."""
 _NO_NUL = "^[^\\u0000]*$"
 _ItemId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 _Text = Annotated[str, msgspec.Meta(max_length=ITEM_CHARS_MAX, pattern=_NO_NUL)]
@@ -26,11 +26,11 @@ _Until = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class BankSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that a bank has, besides its name and its items. What is left out gets its default.
+    """The settings of a bank. Omitted members get their defaults.
 
-    ``deny`` reports articles that repeat an item, ``allow`` never flags them. The action of a bank never changes.
-    ``similarity`` is how similar an article must be to items which have none of their own: by default 0.7. A bank that
-    allows asks for 0.9 at least.
+    ``deny`` reports articles that repeat an item; ``allow`` never flags them. The action of a bank cannot be changed.
+    ``similarity`` is the threshold for items without their own, by default 0.7. In a bank that allows it must be at
+    least 0.9.
     """
 
     action: Action
@@ -43,9 +43,10 @@ class BankSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class NewItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An item to add, with either ``text``, or ``article``, the id of a stored article whose text is copied.
 
-    Of an article, the title and the language are copied too, unless they are given. A text needs at least six letters
-    or digits. ``item`` is the id, by default a digest of the text; an item that has the same id is replaced. The item
-    ends at ``until``. ``similarity`` is by default that of the bank, and 0.9 at least where the bank allows.
+    The title and the language of the article are copied, too, unless they are given. A text needs at least six letters
+    or digits. ``item`` is the id, by default a digest of the text. It replaces an item with the same id. The item
+    expires at ``until``. ``similarity`` is the threshold, by default that of the bank. In a bank that allows it must be
+    at least 0.9.
     """
 
     item: _ItemId | None = None
@@ -61,16 +62,16 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class NewItems(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The items to add, up to 1,000: all of them, or none."""
+    """The items to add, up to 1,000. Either all or none are added."""
 
     items: Annotated[tuple[NewItem, ...], msgspec.Meta(min_length=1, max_length=ITEMS_MAX)]
 
 
 class ItemPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to change of an item; what is left out stays as it is. Add the item again to change its text.
+    """Changes to an item. Omitted members stay unchanged. To change the text, add the item again.
 
-    With ``until`` null it never ends; with ``similarity`` null that of the bank counts. ``confirmed``, for admins
-    alone, says that the item may match any share of the feed.
+    With ``until`` null the item never expires; with ``similarity`` null it uses that of the bank. ``confirmed`` lets
+    the item match any share of the feed; only admins may set it.
     """
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
@@ -83,7 +84,7 @@ class ItemPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class BankSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A bank, and how many items it has. ``by`` and ``at`` say who changed the bank itself last, and when."""
+    """A bank and its number of ``items``. ``by`` and ``at`` say who last changed the bank itself, and when."""
 
     bank: str
     action: Action
@@ -103,7 +104,7 @@ class BankList(msgspec.Struct, frozen=True):
 
 
 class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An item. ``similarity`` is null where that of the bank counts. ``text`` is there where it was asked for.
+    """An item. ``similarity`` is null if the item uses that of the bank. ``text`` is present only if requested.
 
     ``confirmed`` says that an admin lets it match any share of the feed.
     """
@@ -127,8 +128,8 @@ class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
 class ItemArticle(msgspec.Struct, frozen=True, kw_only=True):
     """A stored article that repeats an item.
 
-    ``form`` is how: the ``equal`` text, a ``similar`` one, or with the item as a ``part``. ``similarity``, from 0 to 1,
-    is that of the two texts; of a part it is the share of the item that stands in the article.
+    ``form`` says how: the texts are ``equal`` or ``similar``, or the item is a ``part`` of the article. ``similarity``
+    is from 0 to 1. For a part it is the share of the item that the article contains.
     """
 
     id: str
@@ -142,11 +143,11 @@ class ItemArticle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemArticles(msgspec.Struct, frozen=True, kw_only=True):
-    """The kept articles of the window that repeat an item, the most similar first, as far as a look-up finds them.
+    """The kept articles of the window that repeat an item, as far as a look-up finds them; the most similar first.
 
-    ``truncated`` says that there may be more than are shown, or than could be compared. ``parts`` says whether longer
-    articles that contain the item were looked for. ``without_text`` counts articles whose text the store does not keep,
-    so that only the whole could be compared.
+    ``truncated`` says that there may be more articles than are shown or could be compared. ``parts`` says whether the
+    search included longer articles that contain the item. ``without_text`` counts articles whose text the store does
+    not keep; these were compared only as a whole.
     """
 
     bank: str
@@ -166,13 +167,13 @@ class BankPage(msgspec.Struct, frozen=True):
 
 
 class AddedItems(msgspec.Struct, frozen=True):
-    """The items as they are now, in the order of the request, without their texts."""
+    """The added items in the order of the request, without their texts."""
 
     items: tuple[ItemSummary, ...]
 
 
 class Removal(msgspec.Struct, frozen=True):
-    """A bank or an item that is no longer there. ``existed`` is false if there was none; ``items`` were removed."""
+    """A removed bank or item. ``existed`` is false if there was none. ``items`` is the number of removed items."""
 
     bank: str
     item: str | None

@@ -1,4 +1,4 @@
-"""Banks and their items, as clients are told."""
+"""Banks and their items, as clients get them."""
 
 from heapq import nsmallest
 from typing import Final
@@ -11,32 +11,33 @@ from consumer.service.problems import UNKNOWN_BANK, UNKNOWN_ITEM
 from consumer.web.problems import ProblemError
 
 PAGE_CHARS_MAX: Final = 4_000_000
-"""A page with texts ends before their characters exceed this, but has at least one item."""
+"""A page with texts stops before exceeding this many characters, but always has at least one item."""
 
 
 def bank_list(banks: Banks) -> bytes:
     """Return all banks, as JSON."""
     counts = banks.item_counts()
-    found = sorted(banks.banks.values(), key=lambda bank: bank.bank)
-    return msgspec.json.encode(BankList(tuple(bank_summary(bank, counts[bank.bank]) for bank in found)))
+    by_name = sorted(banks.banks.values(), key=lambda bank: bank.bank)
+    return msgspec.json.encode(BankList(tuple(bank_summary(bank, counts[bank.bank]) for bank in by_name)))
 
 
 def bank_page(banks: Banks, name: str, limit: int, after: str, *, texts: bool) -> bytes:
-    """Return a bank and up to ``limit`` of its items, whose ids come after ``after``, as JSON.
+    """Return a bank and up to ``limit`` of its items with ids after ``after``, as JSON.
 
     Raises ``ProblemError`` if there is no such bank.
     """
     bank = known_bank(banks, name)
-    ids = [item for of_bank, item in banks.items if of_bank == name]
-    wanted = nsmallest(limit + 1, (item for item in ids if item > after))
+    ids = [item for bank_name, item in banks.items if bank_name == name]
+    # One more than the limit, to know whether there is another page.
+    page_ids = nsmallest(limit + 1, (item for item in ids if item > after))
     shown: list[BankItem] = []
     chars = 0
-    for item in (banks.items[name, each] for each in wanted[:limit]):
+    for item in (banks.items[name, each] for each in page_ids[:limit]):
         chars += len(item.text) if texts else 0
         if shown and chars > PAGE_CHARS_MAX:
             break
         shown.append(item)
-    is_last = len(shown) == len(wanted)
+    is_last = len(shown) == len(page_ids)
     return msgspec.json.encode(
         BankPage(
             bank_summary(bank, len(ids)),
@@ -55,23 +56,23 @@ def known_bank(banks: Banks, name: str) -> Bank:
     """Return a bank. Raises ``ProblemError`` if there is none."""
     bank = banks.banks.get(name)
     if bank is None:
-        raise ProblemError(UNKNOWN_BANK, f"There is no bank {name!r}. GET /v1/banks lists all.")
+        raise ProblemError(UNKNOWN_BANK, f"There is no bank {name!r}. GET /v1/banks lists all banks.")
     return bank
 
 
 def known_item(banks: Banks, name: str, item: str) -> BankItem:
     """Return an item of a bank. Raises ``ProblemError`` if there is none."""
     known_bank(banks, name)
-    found = banks.items.get((name, item))
-    if found is None:
+    bank_item = banks.items.get((name, item))
+    if bank_item is None:
         raise ProblemError(
-            UNKNOWN_ITEM, f"There is no item {item!r} in the bank {name!r}. GET /v1/banks/{name} lists all."
+            UNKNOWN_ITEM, f"There is no item {item!r} in the bank {name!r}. GET /v1/banks/{name} lists all items."
         )
-    return found
+    return bank_item
 
 
 def bank_summary(bank: Bank, items: int) -> BankSummary:
-    """Return what clients are told of a bank with so many items."""
+    """Return the summary of a bank with this number of items."""
     assert bank.action is not None  # noqa: S101  # only a removal has none
     return BankSummary(
         bank=bank.bank,
@@ -87,7 +88,7 @@ def bank_summary(bank: Bank, items: int) -> BankSummary:
 
 
 def item_summary(item: BankItem, *, with_text: bool = False) -> ItemSummary:
-    """Return what clients are told of an item."""
+    """Return the summary of an item."""
     return ItemSummary(
         bank=item.bank,
         item=item.item,

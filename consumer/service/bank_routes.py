@@ -1,4 +1,4 @@
-"""The routes of banks of known texts: what each takes, who may ask, and what answers."""
+"""The routes of banks of known texts, with their parameters and roles."""
 
 from typing import Annotated, Final
 
@@ -21,15 +21,15 @@ from consumer.service.service_banks import ServiceBanks
 from consumer.web.problems import BUSY, STORE
 
 PAGE: Final = 100
-"""Items of a page, unless the request says how many."""
+"""The default number of items in a page."""
 _BANKS: Final = "banks"
 _READER: Final = [Depends(allowed("reader"))]
 _ADMIN: Final = [Depends(allowed("admin"))]
 _OF_ITEMS: Final = [Depends(allowed("reviewer", "admin"))]
-"""Which of them depends on the bank: one that denies needs a reviewer, one that allows an admin."""
+"""The bank decides which of the two: one that denies needs a reviewer, one that allows an admin."""
 _OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
 _OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
-_REPEATABLE: Final = "Repeated, it has no other effect."
+_REPEATABLE: Final = "Repeating the request has no further effect."
 
 BankInPath = Annotated[
     str, Path(description="A bank's name.", json_schema_extra={"pattern": r"^[a-z0-9][a-z0-9._-]{0,63}$"})
@@ -41,12 +41,12 @@ ItemInPath = Annotated[
         json_schema_extra={"pattern": r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"},
     ),
 ]
-PageLimit = Annotated[int, Query(description="How many items.", ge=1, le=ITEMS_MAX)]
-After = Annotated[str, Query(description="The id of an item: the page begins with the next one.", max_length=64)]
-Texts = Annotated[bool, Query(description="Whether items have their texts; then a page may end earlier.")]
+PageLimit = Annotated[int, Query(description="The maximum number of items.", ge=1, le=ITEMS_MAX)]
+After = Annotated[str, Query(description="The id of an item. The page begins with the next one.", max_length=64)]
+Texts = Annotated[bool, Query(description="Whether to include texts. Pages may then have fewer items.")]
 
 
-def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
+def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRouter:
     """Return the routes that show banks, and which stored articles repeat their items."""
     router = APIRouter(prefix="/v1/banks", tags=[_BANKS], dependencies=_READER)
 
@@ -56,7 +56,7 @@ def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
         summary="All banks",
         responses=json_answer("BankList", "All banks, by name.") | problem_answers(*_OF_READING),
     )
-    async def listed(request: Request) -> Response:
+    async def list_banks(request: Request) -> Response:
         """Return all banks, and how many items each has."""
         return json_response(await banks.read(request, bank_list))
 
@@ -67,7 +67,7 @@ def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
         responses=json_answer("BankPage", "The bank, and a page of its items.")
         | problem_answers(problems.UNKNOWN_BANK, problems.INVALID_REQUEST, *_OF_READING),
     )
-    async def shown(
+    async def show_bank(
         request: Request, bank: BankInPath, limit: PageLimit = PAGE, after: After = "", *, texts: Texts = False
     ) -> Response:
         """Return a bank and a page of its items. Pass ``next`` as ``after`` to get the next page."""
@@ -81,8 +81,8 @@ def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
         responses=json_answer("ItemSummary", "The item.")
         | problem_answers(problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING),
     )
-    async def shown_item(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
-        """Return all of an item."""
+    async def show_item(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+        """Return an item with its text."""
         names = article_id_in(bank), article_id_in(item)
         return json_response(await banks.read(request, lambda found: bank_item(found, *names)))
 
@@ -95,14 +95,14 @@ def bank_reading_routes(banks: ServiceBanks, desk: ServiceContext) -> APIRouter:
             problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING, *ALWAYS
         ),
     )
-    async def shown_articles(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
+    async def show_articles(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
         """Return the kept articles of the window that repeat an item, as far as a look-up finds them.
 
-        An item that is disabled, or has ended, finds none.
+        There are none for an item that is disabled or has expired.
         """
         key = article_id_in(bank), article_id_in(item)
-        found = await banks.read(request, lambda every: one_item(every, *key))
-        return json_response(await desk.ask(request, lambda judging: item_articles(judging, found, key)))
+        only_item = await banks.read(request, lambda every: one_item(every, *key))
+        return json_response(await context.ask(request, lambda service: item_articles(service, only_item, key)))
 
     return router
 
@@ -115,8 +115,8 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
         "/{bank}",
         operation_id="put_bank",
         summary="Create or change a bank",
-        description=f"Create a bank, or replace its settings; its items stay. {_REPEATABLE}",
-        responses=json_answer("BankSummary", "The bank as it is now.")
+        description=f"Create a bank, or replace its settings. Its items stay. {_REPEATABLE}",
+        responses=json_answer("BankSummary", "The bank after the change.")
         | problem_answers(*OF_BODIES, problems.OTHER_ACTION, *_OF_CHANGES),
         openapi_extra=json_body("BankSettings", BANK_EXAMPLE),
     )
@@ -129,7 +129,7 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
         "/{bank}",
         operation_id="remove_bank",
         summary="Remove a bank with its items",
-        description=f"Remove a bank with its items. Verdicts that name them stay as they are. {_REPEATABLE}",
+        description=f"Remove a bank with its items. Verdicts that name them do not change. {_REPEATABLE}",
         responses=json_answer("Removal", "What was removed.") | problem_answers(*_OF_CHANGES),
     )
     async def remove(request: Request, bank: BankInPath) -> Response:
@@ -146,8 +146,8 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
         "",
         operation_id="add_items",
         summary="Add items to a bank",
-        description=f"Add up to 1,000 items, all or none. They replace items that have the same ids. {_REPEATABLE}",
-        responses=json_answer("AddedItems", "The items as they are now.")
+        description=f"Add up to 1,000 items, all or none. They replace items with the same ids. {_REPEATABLE}",
+        responses=json_answer("AddedItems", "The added items.")
         | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ARTICLE, *_OF_CHANGES, *ALWAYS),
         openapi_extra=json_body("NewItems", ITEMS_EXAMPLE),
     )
@@ -160,8 +160,8 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
         "/{item}",
         operation_id="change_item",
         summary="Change an item",
-        description=f"Change an item, or switch it on or off. Only an admin may set `confirmed`. {_REPEATABLE}",
-        responses=json_answer("ItemSummary", "The item as it is now.")
+        description=f"Change an item, or enable or disable it. Only an admin may set `confirmed`. {_REPEATABLE}",
+        responses=json_answer("ItemSummary", "The item after the change.")
         | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, *_OF_CHANGES),
         openapi_extra=json_body("ItemPatch", PATCH_EXAMPLE),
     )

@@ -1,6 +1,6 @@
-"""Changes of banks: what requests ask for, as entries of the log, and what is answered and recorded.
+"""Changes of banks: requests become entries of the bank log, answers, and lines of the audit log.
 
-Every change may be repeated: an entry that says nothing new is not written, and the audit log has a line all the same.
+Every change may be repeated: an entry that changes nothing is not written, but the audit log gets a line every time.
 """
 
 from codecs import BOM_UTF8
@@ -35,7 +35,7 @@ from storage.clock import now_ms
 LIMITS: Final = DecodeLimits(values_max=100_000)
 """Limits on a body: 1,000 items with twenty labels each have a third of these values."""
 _STORE: Final = "the store"
-"""Clients need not know where it is."""
+"""Stands for the store's URL, which clients must not see."""
 _SETTINGS_DECODER: Final = msgspec.json.Decoder(BankSettings)
 _ITEMS_DECODER: Final = msgspec.json.Decoder(NewItems)
 _PATCH_DECODER: Final = msgspec.json.Decoder(ItemPatch)
@@ -43,24 +43,24 @@ _PATCH_DECODER: Final = msgspec.json.Decoder(ItemPatch)
 _Body = TypeVar("_Body")
 _Kind = TypeVar("_Kind", Bank, BankItem)
 Stamp = dict[str, object]
-"""Who makes a change, and when, as members of an entry."""
+"""The author and the time of a change, as members of an entry."""
 
 
 class BankWrites:
-    """Changes banks, and answers with what they are then. Used by one event loop."""
+    """Changes of banks, and the answers to them. Used by one event loop."""
 
-    def __init__(self, desk: ServiceContext, banks: ServiceBanks, audit_log: AuditLog | None) -> None:
-        self._desk = desk
+    def __init__(self, context: ServiceContext, banks: ServiceBanks, audit_log: AuditLog | None) -> None:
+        self._context = context
         self._banks = banks
         self._audit_log = audit_log
 
     async def put(self, request: Request, name: str, body: bytes) -> bytes:
-        """Create a bank, or change one; return it. Raises ``ProblemError``."""
-        made = _stamp(request)
+        """Create or change a bank, and return it. Raises ``ProblemError``."""
+        stamp = _stamp(request)
 
         def prepare() -> BankChange[tuple[Bank, int]]:
             settings = msgspec.structs.asdict(_decoded(_SETTINGS_DECODER, body))
-            entry = _entry(settings | made | {"bank": name}, Bank)
+            entry = _entry(settings | stamp | {"bank": name}, Bank)
             return lambda banks: _bank_put(banks, entry)
 
         bank, items = await self._banks.change(request, prepare)
@@ -68,11 +68,11 @@ class BankWrites:
         return msgspec.json.encode(bank_summary(bank, items))
 
     async def remove(self, request: Request, name: str) -> bytes:
-        """Remove a bank with its items, and say what was removed. Raises ``ProblemError``."""
-        made = _stamp(request)
+        """Remove a bank with its items, and return what was removed. Raises ``ProblemError``."""
+        stamp = _stamp(request)
 
         def prepare() -> BankChange[Removal]:
-            entry = _entry({"bank": name, "removed": True} | made, Bank)
+            entry = _entry({"bank": name, "removed": True} | stamp, Bank)
             return lambda banks: _bank_removed(banks, entry)
 
         return await self._removed(request, name, prepare)
@@ -80,8 +80,8 @@ class BankWrites:
     async def add(self, request: Request, name: str, body: bytes) -> bytes:
         """Add items to a bank, all or none, and return them. Raises ``ProblemError``."""
         self._banks.check_configured()
-        made = _stamp(request)
-        items = await self._desk.ask(request, lambda judging: _new_items(judging, name, body, made))
+        stamp = _stamp(request)
+        items = await self._context.ask(request, lambda service: _new_items(service, name, body, stamp))
 
         def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
             _check_role(request, known_bank(banks, name))
@@ -94,7 +94,7 @@ class BankWrites:
 
     async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
         """Change an item, and return it without its text, which only readers may see. Raises ``ProblemError``."""
-        made = _stamp(request)
+        stamp = _stamp(request)
 
         def prepare() -> BankChange[BankItem]:
             patch = _decoded(_PATCH_DECODER, body)
@@ -103,7 +103,7 @@ class BankWrites:
                 bank = known_bank(banks, name)
                 _check_patch(request, bank, patch)
                 before = known_item(banks, name, item)
-                after = unless_same(before, _patched(before, patch, made, bank))
+                after = unless_same(before, _patched(before, patch, stamp, bank))
                 return [] if after is before else [after], after
 
             return patched
@@ -113,11 +113,11 @@ class BankWrites:
         return msgspec.json.encode(item_summary(after))
 
     async def remove_item(self, request: Request, name: str, item: str) -> bytes:
-        """Remove an item of a bank, and say whether it existed. Raises ``ProblemError``."""
-        made = _stamp(request)
+        """Remove an item of a bank, and return whether it existed. Raises ``ProblemError``."""
+        stamp = _stamp(request)
 
         def prepare() -> BankChange[Removal]:
-            entry = _entry({"bank": name, "item": item, "removed": True} | made, BankItem)
+            entry = _entry({"bank": name, "item": item, "removed": True} | stamp, BankItem)
 
             def removed(banks: Banks) -> tuple[Sequence[Entry], Removal]:
                 _check_role(request, known_bank(banks, name))
@@ -142,12 +142,12 @@ def _stamp(request: Request) -> Stamp:
 
 
 def _check_role(request: Request, bank: Bank) -> None:
-    """Raise ``ProblemError`` where the caller may not change the items of a bank."""
+    """Raise ``ProblemError`` if the caller may not change the items of a bank."""
     check_roles(request, [Role.ADMIN if items_need_admin(bank) else Role.REVIEWER])
 
 
 def _check_patch(request: Request, bank: Bank, patch: ItemPatch) -> None:
-    """Raise ``ProblemError`` where the caller may not make these changes: only an admin confirms, in any bank."""
+    """Raise ``ProblemError`` if the caller may not make these changes. Only admins may confirm, in any bank."""
     if patch.confirmed is not msgspec.UNSET:
         check_roles(request, [Role.ADMIN])
         if patch == ItemPatch(confirmed=patch.confirmed):
@@ -168,82 +168,86 @@ def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
 
 
 def _entry(values: Mapping[str, object], kind: type[_Kind], place: str = "") -> _Kind:
-    """Return an entry with these members. Raises ``ProblemError``, whose sentence begins with ``place``."""
+    """Return an entry with these members. Raises ``ProblemError``, whose message begins with ``place``."""
     try:
         return new_entry(values, kind)
     except BankError as error:
         raise ProblemError(INVALID_REQUEST, f"{place}{error}.") from error
 
 
-def _new_items(judging: LoadedService, name: str, body: bytes, made: Stamp) -> list[BankItem]:
-    """Return the items that a body adds to a bank, each once. Raises ``ProblemError`` and the store's errors."""
-    asked = _decoded(_ITEMS_DECODER, body).items
-    if len(asked) > ITEMS_MAX:
+def _new_items(service: LoadedService, name: str, body: bytes, stamp: Stamp) -> list[BankItem]:
+    """Return the items that a body adds to a bank, without repetitions.
+
+    Raises ``ProblemError`` and the store's errors.
+    """
+    requested = _decoded(_ITEMS_DECODER, body).items
+    if len(requested) > ITEMS_MAX:
         raise ProblemError(
             INVALID_REQUEST,
-            f"The request has {len(asked)} items. Send at most {ITEMS_MAX} at a time.",
+            f"The request has {len(requested)} items. Send at most {ITEMS_MAX} at a time.",
             limit=Limit("items_max", ITEMS_MAX),
         )
     items: dict[str, BankItem] = {}
-    for place, each in enumerate(asked):
-        item = _new_item(judging, name, each, made, f"items[{place}]: ")
+    for place, each in enumerate(requested):
+        item = _new_item(service, name, each, stamp, f"items[{place}]: ")
         if items.setdefault(item.item, item) != item:
             raise ProblemError(
-                INVALID_REQUEST, f"items[{place}]: another item of the request has the id {item.item!r}. Name it once."
+                INVALID_REQUEST,
+                f"items[{place}]: another item of the request has the id {item.item!r}. Send each id once.",
             )
     return list(items.values())
 
 
-def _new_item(judging: LoadedService, name: str, asked: NewItem, made: Stamp, place: str) -> BankItem:
-    if (asked.text is None) == (asked.article is None):
+def _new_item(service: LoadedService, name: str, requested: NewItem, stamp: Stamp, place: str) -> BankItem:
+    if (requested.text is None) == (requested.article is None):
         raise ProblemError(INVALID_REQUEST, f"{place}give either text, or article, the id of a stored article.")
-    text, title, lang = asked.text, "", ""
-    if asked.article is not None:
-        text, title, lang = _copied(judging, asked.article, place)
+    text, title, lang = requested.text, "", ""
+    if requested.article is not None:
+        text, title, lang = _stored_text(service, requested.article, place)
     assert text is not None  # noqa: S101  # one of the two is given
     values: dict[str, object] = {
         "bank": name,
-        "item": item_id(text) if asked.item is None else asked.item,
+        "item": item_id(text) if requested.item is None else requested.item,
         "text": text,
-        "title": title if asked.title is None else asked.title,
-        "lang": lang if asked.lang is None else asked.lang,
-        "labels": asked.labels,
-        "note": asked.note,
-        "article": asked.article,
-        "until": _timestamp(asked.until, place),
-        "similarity": asked.similarity,
-        "enabled": asked.enabled,
+        "title": title if requested.title is None else requested.title,
+        "lang": lang if requested.lang is None else requested.lang,
+        "labels": requested.labels,
+        "note": requested.note,
+        "article": requested.article,
+        "until": _timestamp(requested.until, place),
+        "similarity": requested.similarity,
+        "enabled": requested.enabled,
     }
-    return _entry(values | made, BankItem, place)
+    return _entry(values | stamp, BankItem, place)
 
 
-def _copied(judging: LoadedService, article_id: str, place: str) -> tuple[str, str, str]:
+def _stored_text(service: LoadedService, article_id: str, place: str) -> tuple[str, str, str]:
     """Return the text, the title and the language of a stored article."""
     try:
-        record = stored_article(judging.store, _STORE, article_id).stored.record
+        record = stored_article(service.store, _STORE, article_id).stored.record
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{place}{error}.") from error
-    (body,) = judging.store.bodies([record.reference])
+    (body,) = service.store.bodies([record.reference])
     if body is None:
         raise ProblemError(
-            INVALID_REQUEST, f"{place}the store does not keep the text of {article_id!r}. Send it as text."
+            INVALID_REQUEST, f"{place}the store does not keep the text of {article_id!r}. Send the text itself."
         )
     return body, record.title, record.lang
 
 
-def _patched(before: BankItem, patch: ItemPatch, made: Stamp, bank: Bank) -> BankItem:
+def _patched(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> BankItem:
     values = msgspec.structs.asdict(before)
     values |= {name: value for name, value in msgspec.structs.asdict(patch).items() if value is not msgspec.UNSET}
     if isinstance(patch.until, datetime):
         values["until"] = _timestamp(patch.until, "")
-    after = _entry(values | made, BankItem)
+    after = _entry(values | stamp, BankItem)
     if patch.confirmed is not msgspec.UNSET:
         return after
     return msgspec.structs.replace(after, confirmed=stays_confirmed(before, after, bank))
 
 
 def _timestamp(moment: datetime | None, place: str) -> str | None:
-    """Return a time as entries have it. Raises ``ProblemError`` for one that the calendar does not have in UTC."""
+    """Return a time in the form of entries. Raises ``ProblemError`` for a time outside the calendar in UTC."""
     if moment is None:
         return None
     try:
@@ -258,7 +262,7 @@ def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, i
         raise ProblemError(
             OTHER_ACTION,
             f"The bank {entry.bank!r} has the action {before.action!r}, which never changes. Create another bank, or "
-            "first remove this one with its items.",
+            "remove this one with its items first.",
         )
     bank = unless_same(before, entry)
     return [] if bank is before else [bank], (bank, banks.item_counts()[entry.bank])

@@ -1,4 +1,4 @@
-"""Checks: what articles would repeat if they arrived now. Nothing is stored."""
+"""Checks: what articles would repeat if they arrived now. Checks store nothing."""
 
 import uuid
 from collections import Counter
@@ -34,34 +34,34 @@ from consumer.web.requests import CheckOutcome, TextsChecked
 from storage.records import Record
 
 BATCH: Final = 256
-"""Articles that are looked up together, as many as a run judges together."""
+"""The number of articles that are looked up together, as in a run."""
 
 Report = Callable[[object], None]
 
 
 class Checks:
-    """Answers requests for checks; each of them in one thread, any number at a time."""
+    """The answers to check requests. Each is computed in one thread, any number at a time."""
 
     def __init__(self, articles_max: int, report: Report) -> None:
         self._articles_max = articles_max
         self._report = report
 
-    def answer(self, judging: LoadedService, body: bytes) -> bytes:
+    def answer(self, service: LoadedService, body: bytes) -> bytes:
         """Return the answer to a request with this body, as JSON.
 
-        Raises ``ProblemError`` where the request is not valid, or none of its articles is, and the store's errors.
+        Raises the store's errors, and ``ProblemError`` if the request or all of its articles are invalid.
         """
-        given = self._articles(body, judging.limits)
-        decoded = [_decoded(each, judging) for each in given]
+        articles = self._articles(body, service.limits)
+        decoded = [_decoded(article, service) for article in articles]
         faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
         if len(faults) == len(decoded):
             self._report(TextsChecked("error", len(faults)))
         check_some_valid(faults, len(decoded), self._report)
         valid = [each for each in decoded if isinstance(each, Article)]
-        found = iter([result for part in _batches(valid) for result in _checked(judging, part)])
+        checked = iter([result for batch in _batches(valid) for result in _check(service, batch)])
         results = tuple(
-            FailedCheck(article_id, each) if isinstance(each, Fault) else _result(article_id, *next(found))
-            for article_id, each in zip([_id_of(item, judging) for item in given], decoded, strict=True)
+            FailedCheck(article_id, each) if isinstance(each, Fault) else _result(article_id, *next(checked))
+            for article_id, each in zip([_id_of(article, service) for article in articles], decoded, strict=True)
         )
         for outcome, count in Counter(_outcome(result) for result in results).items():
             self._report(TextsChecked(outcome, count))
@@ -80,28 +80,28 @@ class Checks:
         return articles
 
 
-def _decoded(item: object, judging: LoadedService) -> Article | Fault:
-    """Decode an article, or say why it cannot be."""
+def _decoded(item: object, service: LoadedService) -> Article | Fault:
+    """Decode an article, or return its fault."""
     try:
-        return _article(item, judging)
+        return _article(item, service)
     except BadRecord as error:
-        return fault_of(error.reason, error.detail, error.limit, judging.limits)
+        return fault_of(error.reason, error.detail, error.limit, service.limits)
 
 
-def _article(item: object, judging: LoadedService) -> Article:
-    """Decode an article as a feed's are, with the same fields, limits and reasons; only the id may be left out."""
-    fields, key = judging.fields, None
+def _article(item: object, service: LoadedService) -> Article:
+    """Decode an article like one of a feed, with the same fields, limits and reasons. Only the id is optional."""
+    fields, key = service.fields, None
     if isinstance(item, dict):
         if field_at(item, fields.body) is None:
             raise BadRecord(Reason.MISSING_BODY, f"the article has no {fields.body}")
         key = uuid.uuid4().hex if field_at(item, fields.id) is None else None
-    return decode(b"", fields, judging.limits, judging.body_form, key, lambda _: item)
+    return decode(b"", fields, service.limits, service.body_form, key, lambda _: item)
 
 
-def _checked(judging: LoadedService, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
-    versions = unstored_versions(judging.engine, judging.builder, articles, judging.clock())
-    found = judging.query(versions)
-    return zip((version.record for version in versions), found, strict=True)
+def _check(service: LoadedService, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
+    versions = unstored_versions(service.engine, service.builder, articles, service.clock())
+    results = service.query(versions)
+    return zip((version.record for version in versions), results, strict=True)
 
 
 def _result(article_id: str | None, record: Record, found: QueryResult) -> CheckResult:
@@ -146,9 +146,9 @@ def _match(record: Record, match: Neighbour) -> CheckMatch:
     )
 
 
-def _id_of(item: object, judging: LoadedService) -> str | None:
-    """Return the id as the client wrote it, None where it wrote none that could be one."""
-    article_id = field_at(item, judging.fields.id) if isinstance(item, dict) else None
+def _id_of(item: object, service: LoadedService) -> str | None:
+    """Return the id as the client wrote it, None if it is missing or has another type."""
+    article_id = field_at(item, service.fields.id) if isinstance(item, dict) else None
     if isinstance(article_id, int) and not isinstance(article_id, bool):
         return str(article_id)
     return article_id if isinstance(article_id, str) else None

@@ -1,4 +1,4 @@
-"""Where requests get what they are answered with: nothing before the service is loaded, or while the store is away."""
+"""The context of requests: the loaded service, which is missing at first, and whose store may be out of reach."""
 
 import logging
 import threading
@@ -30,17 +30,17 @@ from storage.records import Version
 log = logging.getLogger("dupwatch")
 
 STORE_RETRY_S = 5
-"""When a client should try again while the store is away."""
+"""When a client should retry while the store is out of reach."""
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedService:
-    """All of it. Any thread may use it; ``clock`` gives milliseconds since 1970.
+    """The store, the judge and the engine, for any thread. ``clock`` returns milliseconds since 1970.
 
-    ``release`` undoes the flag of an article, in the version that is named or the latest, and returns the event once
-    the sink has it. It raises ``ConfigError`` where it cannot, and ``SinkError``.
+    ``release`` undoes the flag of an article, in the given version or the latest, and returns the event once the sink
+    has it. It raises ``ConfigError`` if it cannot, and ``SinkError``.
     """
 
     store: Store
@@ -58,52 +58,52 @@ class LoadedService:
 
 
 class ServiceContext:
-    """What all routes share: the loaded service, its threads, the bodies that arrive, and its health."""
+    """The state that all routes share: the loaded service, its threads, the receiver of bodies, and its health."""
 
     def __init__(self, workers: Workers, receiving: BodyReceiver, health: Health) -> None:
         self.receiving = receiving
         self._workers = workers
         self._health = health
-        self._judging: LoadedService | None = None
+        self._service: LoadedService | None = None
         self._lock = threading.Lock()
         self._is_away = False
 
-    def open(self, judging: LoadedService) -> None:
-        """Answer from now on with this."""
-        self._judging = judging
+    def open(self, service: LoadedService) -> None:
+        """Start answering requests with this service."""
+        self._service = service
 
     def why_not_ready(self) -> list[str]:
-        """Return why requests cannot be answered; nothing if they can."""
-        starting = ["run: starting"] if self._judging is None else []
+        """Return the reasons why requests cannot be answered; none if they can."""
+        starting = ["run: starting"] if self._service is None else []
         return starting + self._health.why_not_ready()
 
     def check_ready(self) -> None:
-        """Raise ``ProblemError`` where nothing can be stored now: it would wait, and keep room from others."""
-        if self._judging is not None and self._health.why_not_ready():
+        """Raise ``ProblemError`` if nothing can be stored now. Requests would only wait and take up room."""
+        if self._service is not None and self._health.why_not_ready():
             raise retry_later(
                 NOT_READY,
-                "Store or sink do not answer, or the service ends; /readyz says which. Try again after the seconds in "
-                "Retry-After.",
+                "The store or the sink does not answer, or the service is stopping; /readyz says which. Try again "
+                "after the seconds in Retry-After.",
                 STORE_RETRY_S,
             )
 
     async def ask(self, request: Request, work: Callable[[LoadedService], _Answer]) -> _Answer:
         """Run ``work`` in a thread and return its result.
 
-        Raises ``ProblemError`` where the service is not loaded, has no thread, or its store does not answer.
+        Raises ``ProblemError`` if the service is not loaded, has no free thread, or its store does not answer.
         """
-        judging = self._judging
-        if judging is None:
+        service = self._service
+        if service is None:
             raise retry_later(
-                STARTING, "Dictionary and store are being opened. Try again after the seconds in Retry-After.", RETRY_S
+                STARTING, "The service is still loading. Try again after the seconds in Retry-After.", RETRY_S
             )
-        # While it is worked on, its connection is not closed in favour of another one.
+        # Keeps the connection from being closed in favour of a new one while the request is being worked on.
         request.state.connection_is_needed = True
-        return await self._workers.call(lambda: self._answered(judging, work))
+        return await self._workers.call(lambda: self._answered(service, work))
 
-    def _answered(self, judging: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
+    def _answered(self, service: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
         try:
-            answer = work(judging)
+            answer = work(service)
         except (StoreError, StoreMismatch) as error:
             self._note(str(error))
             raise retry_later(
@@ -113,11 +113,11 @@ class ServiceContext:
         return answer
 
     def _note(self, why: str | None) -> None:
-        """Log where it changes whether the store answers. What asks it all the time says so to ``Health``."""
+        """Log when the store stops answering, and when it answers again. A probe reports the same to ``Health``."""
         with self._lock:
-            changes = self._is_away != (why is not None)
+            is_change = self._is_away != (why is not None)
             self._is_away = why is not None
-            if changes and why is not None:
+            if is_change and why is not None:
                 log.warning("The store does not answer: %s", why)
-            elif changes:
+            elif is_change:
                 log.warning("The store answers again.")

@@ -1,6 +1,6 @@
-"""The records of requests: gathered for some milliseconds, and delivered in batches as those of any other source.
+"""The inbox: a source that gathers the records of requests for some milliseconds and delivers them in batches.
 
-A batch costs almost the same calls of the store and of the disk for one record as for many.
+A batch of one record costs the store and the disk almost as much as a batch of many.
 """
 
 import threading
@@ -25,18 +25,18 @@ from consumer.model.submission import (
 )
 
 RETRACTION_BYTES: Final = 1_024
-"""What a retraction counts as: it has no data, but an id and a name."""
+"""The size that a retraction counts as. It has no data, only an id and a name."""
 
 
 class InboxLimits(NamedTuple):
-    """How many records, and how many bytes of them, may wait or be judged."""
+    """The maximum number and total size of records that wait or are being judged."""
 
     records_max: int
     bytes_max: int
 
 
 class _Content(NamedTuple):
-    """What a record of a submission is made of."""
+    """The content of a record of a submission."""
 
     data: bytes
     origin: RequestOrigin | None = None
@@ -44,10 +44,10 @@ class _Content(NamedTuple):
 
 
 class Inbox(Source):
-    """Where any thread puts records, and one run takes them.
+    """A queue of records. Any thread puts records into it, and one run takes them.
 
-    A batch waits for ``gather_s`` seconds after its first record came in, unless it is full before. What happens goes
-    to ``report``, while the inbox is locked.
+    A batch is delivered ``gather_s`` seconds after its first record came in, or as soon as it is full. ``report`` gets
+    the occurrences while the inbox is locked.
     """
 
     def __init__(
@@ -67,20 +67,20 @@ class Inbox(Source):
         self._is_closed = False
 
     def put(self, articles: Sequence[bytes], origin: RequestOrigin | None = None) -> Submission:
-        """Take the articles of a request, at least one, all or none. Raises ``InboxFull``.
+        """Put the articles of a request, all or none. Raises ``InboxFull``.
 
-        The key of each article is that of the request and its place in it.
+        The key of each article is made of the request's key and the article's place in the request.
         """
         contents = [_Content(data, origin and origin.of_article(place)) for place, data in enumerate(articles)]
         return self._put(contents, sum(map(len, articles)))
 
     def put_retraction(self, retraction: Retraction, origin: RequestOrigin | None = None) -> Submission:
-        """Take a retraction. Raises ``InboxFull``."""
+        """Put a retraction. Raises ``InboxFull``."""
         return self._put([_Content(b"", origin, retraction)], RETRACTION_BYTES)
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver what was gathered, until the inbox is closed and empty."""
+        """Yield batches until the inbox is closed and empty."""
         while records := self._next():
             yield RawBatch(tuple(records))
 
@@ -92,7 +92,7 @@ class Inbox(Source):
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Close it, and give up what is not answered: the run that takes its records has ended."""
+        """Close the inbox and give up unanswered submissions, because the run has ended."""
         self.close()
         with self._changed:
             given_up = list(self._waiting)
@@ -139,7 +139,7 @@ class Inbox(Source):
         )
 
     def _next(self) -> list[SubmittedRecord]:
-        """Wait for a batch, and take it; none once the inbox is closed and empty."""
+        """Wait for a batch and take it. It is empty once the inbox is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._gathered or self._is_closed)
             if self._gathered:
@@ -166,7 +166,7 @@ class Inbox(Source):
 
     def _leave(self, submission: Submission, records: int, size_bytes: int) -> None:
         with self._changed:
-            # None was taken by an inbox that was closed before.
+            # A submission that came after the inbox was closed was never counted.
             if self._waiting.pop(submission, 0) is None:
                 self._count(-records, -size_bytes)
                 self._report(SubmissionAnswered(submission.seconds))

@@ -1,4 +1,4 @@
-"""What requests and answers contain, but for problems. The OpenAPI document is made of these types."""
+"""The bodies of requests and answers, except problems. The OpenAPI document is generated from these types."""
 
 from typing import Annotated, Any, Literal
 
@@ -21,22 +21,23 @@ ARTICLES_MAX = 1_000
 VERSION_CHARS_MAX = 64
 _NO_NUL = "^[^\\u0000]*$"
 _Id = Annotated[
-    str, msgspec.Meta(min_length=1, pattern=_NO_NUL, description="Up to 512 bytes of UTF-8. Integers are taken, too.")
+    str,
+    msgspec.Meta(min_length=1, pattern=_NO_NUL, description="Up to 512 bytes of UTF-8. Integers are accepted, too."),
 ]
-_Body = Annotated[str, msgspec.Meta(pattern=_NO_NUL, description="The text; its length is limited by settings.")]
+_Body = Annotated[str, msgspec.Meta(pattern=_NO_NUL, description="The text. Settings limit its length.")]
 _Title = Annotated[str, msgspec.Meta(max_length=4_096, pattern=_NO_NUL)]
 _Source = Annotated[str, msgspec.Meta(max_length=512, pattern=_NO_NUL)]
 _Url = Annotated[str, msgspec.Meta(max_length=8_192, pattern=_NO_NUL)]
 _Lang = Annotated[str, msgspec.Meta(max_length=64, pattern=_NO_NUL)]
-"""As a feed's; the decoder of feeds checks them, these describe them."""
+"""These types describe fields as in a feed; the decoder of feeds checks them."""
 
 
 class ArticleToCheck(msgspec.Struct, frozen=True):
-    """An article, or a text alone: only ``body`` is required. The article that will be stored can be checked as it is.
+    """An article to check. Only ``body`` is required, so a text alone will do, and so will an article to store.
 
-    Fields are those that ``source.fields`` names; these are the defaults. Other members are ignored. It is not compared
-    with stored versions of its own ``id``. ``source`` selects the rules for sources, ``lang`` is a language tag
-    (BCP 47).
+    The setting ``source.fields`` names the fields; these are the defaults. Other members are ignored. The article is
+    not compared with stored versions of its own ``id``. ``source`` selects the rules for that source. ``lang`` is a
+    language tag (BCP 47).
     """
 
     body: _Body
@@ -54,11 +55,11 @@ class CheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CheckMatch(msgspec.Struct, frozen=True):
-    """A kept article that would be repeated, and what shows it.
+    """A kept article that the checked one would repeat, with the evidence.
 
-    ``version`` names it in events; ``distance`` is in bits, ``similarity`` from 0 to 1, null where the store judges by
-    fingerprints alone. ``shared_keywords`` begin with the heaviest. ``url`` and ``title`` are "" where none is stored.
-    ``cluster`` is the story: the kept article at which the chain of ``duplicate_of`` ends.
+    ``version`` is its name in events. ``distance`` is in bits. ``similarity`` is from 0 to 1, or null if the store
+    judges by fingerprints alone. ``shared_keywords`` begin with the heaviest. ``url`` and ``title`` are "" if not
+    stored. ``cluster`` is the story: the kept article at the end of the chain of ``duplicate_of``.
     """
 
     id: str
@@ -76,7 +77,7 @@ _TextKind = Annotated[
     TextKindName,
     msgspec.Meta(
         description="How the text is compared: long by fingerprint and similarity, shingled by similarity, short only "
-        "with equal letters and digits, empty with nothing."
+        "with texts of equal letters and digits, empty not at all."
     ),
 ]
 _Truncated = Annotated[bool, msgspec.Meta(description="A limit cut the search short.")]
@@ -86,8 +87,8 @@ _Pending = Annotated[bool, msgspec.Meta(description="A near article is being jud
 class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="outcome", tag="unique"):
     """The article would repeat nothing.
 
-    ``seen_before`` is there where the same text came earlier than the window, ``parts`` where it shares a long stretch
-    with articles that are not near, ``ended_before`` where a near article was retracted or replaced, ``banks`` where it
+    ``seen_before`` is present if the same text came before the window began, ``parts`` if it shares a long stretch with
+    articles that are not near, ``ended_before`` if a near article was retracted or replaced, and ``banks`` if it
     repeats known texts.
     """
 
@@ -104,7 +105,7 @@ class UniqueCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 class DuplicateCheck(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="outcome", tag="duplicate"
 ):
-    """The article would be flagged. The best match comes first; ``matches_found`` counts those left out, too."""
+    """The article would be flagged. The best match comes first. ``matches_found`` also counts matches left out."""
 
     id: str | None
     text_kind: _TextKind
@@ -118,7 +119,7 @@ class DuplicateCheck(
 
 
 class FailedCheck(msgspec.Struct, frozen=True, tag_field="outcome", tag="error"):
-    """The article cannot be checked; the others of the request are."""
+    """The article cannot be checked. The others in the request are checked."""
 
     id: str | None
     problem: Fault
@@ -134,10 +135,10 @@ class CheckAnswer(msgspec.Struct, frozen=True):
 
 
 class ArticleToStore(msgspec.Struct, frozen=True):
-    """An article as a feed has it, in the fields that ``source.fields`` names; these are the defaults.
+    """An article as in a feed. The setting ``source.fields`` names the fields; these are the defaults.
 
-    Other members are allowed; a clean feed gets them, too. ``published_at`` is RFC 3339, or seconds since 1970; a time
-    that is anything else stays unread.
+    Other members are allowed, and a clean feed gets them, too. ``published_at`` is RFC 3339, or seconds since 1970;
+    any other value is ignored.
     """
 
     id: _Id
@@ -156,13 +157,13 @@ class StoreRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FailedArticle(msgspec.Struct, frozen=True, tag_field="outcome", tag="error"):
-    """The article cannot be judged, and is not stored; the others of the request are."""
+    """The article cannot be judged, and is not stored. The others in the request are judged and stored."""
 
     problem: Fault
 
 
 class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who undoes a flag, and why. ``version`` is one that an event names, by default the latest."""
+    """Who undoes a flag, and why. ``version`` is the name of a version in events, by default the latest."""
 
     by: Annotated[str, msgspec.Meta(min_length=1, max_length=RELEASED_BY_CHARS_MAX)]
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=REASON_CHARS_MAX)]
@@ -170,7 +171,7 @@ class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of an article, or its retraction, which has no other fields than these and ``arrived_at``.
+    """A version of an article, or a retraction, which has only ``kind``, ``version`` and ``arrived_at``.
 
     ``ends_at`` is when a later version or a retraction replaced it, null while it is in force. ``verdict`` is null
     while it is pending.
@@ -189,7 +190,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChainLink(msgspec.Struct, frozen=True):
-    """A version in the chain from the latest version to the kept one at its end; ``outcome`` null while pending."""
+    """A version in the chain from the latest version to the kept one at the end. ``outcome`` is null while pending."""
 
     id: str
     version: str
@@ -200,7 +201,7 @@ class ChainLink(msgspec.Struct, frozen=True):
 
 
 class ArticleAnswer(msgspec.Struct, frozen=True):
-    """All that is stored of an article, in order of arrival, and what its latest version goes back to."""
+    """The stored versions and retractions of an article, by arrival, and the chain to its latest version's original."""
 
     id: str
     retracted: bool
@@ -209,7 +210,7 @@ class ArticleAnswer(msgspec.Struct, frozen=True):
 
 
 class StoreCounts(msgspec.Struct, frozen=True):
-    """What ``dupwatch store stats`` counts; ``size_bytes`` is null where it is unknown."""
+    """The counts of ``dupwatch store stats``. ``size_bytes`` is null if unknown."""
 
     versions: int
     pending: int
@@ -223,10 +224,10 @@ class StoreCounts(msgspec.Struct, frozen=True):
 
 
 class WindowEstimate(msgspec.Struct, frozen=True):
-    """The kept articles of the window. ``error`` is 0 where they are counted.
+    """The number of kept articles in the window. ``error`` is 0 if they were counted.
 
-    On HBase, and in very large stores, they are estimated from a sample, and ``error`` is relative, in both directions.
-    Both are null while the sample is too small to tell.
+    On HBase and in very large stores the number is an estimate from a sample, and ``error`` is relative, in both
+    directions. Both are null while the sample is too small.
     """
 
     articles: int | None
@@ -234,7 +235,7 @@ class WindowEstimate(msgspec.Struct, frozen=True):
 
 
 class StatsAnswer(msgspec.Struct, frozen=True):
-    """What the store holds, as counted at ``counted_at``. ``counts`` is null on HBase, where all would be read."""
+    """The contents of the store at ``counted_at``. ``counts`` is null on HBase, where counting would read all of it."""
 
     counted_at: str
     plan: str

@@ -1,4 +1,4 @@
-"""The OpenAPI document: the routes as FastAPI has them, with the types and examples that describe them."""
+"""The OpenAPI document: the routes of FastAPI, with our own types and examples."""
 
 from collections.abc import Sequence
 from inspect import cleandoc
@@ -37,9 +37,9 @@ from consumer.web.problems import CONTENT_TYPE, Problem, ProblemKind, type_of
 
 _TOKEN: Final = "token"  # noqa: S105  # the name of a scheme
 _REFERENCE: Final = "#/components/schemas/{name}"
-_DESCRIPTION: Final = """Tells whether an article is nearly the same as one that came before.
+_DESCRIPTION: Final = """Tells whether an article is nearly the same as an earlier one.
 
-Errors are problem details (RFC 9457): `type` says which problem it is, `detail` what to do."""
+Errors are problem details (RFC 9457): `type` names the problem, `detail` says what to do."""
 _MATCH: Final = {
     "id": "wire-1",
     "version": "0f7c9d1b6c1e4d0a8b9be1b0a4a5d2c3",
@@ -53,7 +53,7 @@ _MATCH: Final = {
 }
 _TEXT: Final = "The harbour council opened the new ferry terminal on Tuesday, said the mayor."
 _OFFER: Final = "Ferry tickets at half the price: call the harbour today and pay by card."
-"""Both are long enough to be compared by fingerprint and sketch."""
+"""Both texts are long enough to be compared by fingerprint and sketch."""
 # FastAPI leaves out members that are null, so examples have none.
 CHECK_EXAMPLE: Final = {
     "articles": [
@@ -126,19 +126,19 @@ _STORE_ANSWER: Final = "StoreAnswer"
 _OTHER_SCHEMAS: Final[dict[str, Any]] = {
     _EXPLANATION: {
         "type": "object",
-        "description": "What `dupwatch explain --json` writes: every condition with its figures, and the difference.",
+        "description": "The output of `dupwatch explain --json`: every condition with its figures, and the difference.",
         "required": ["near"],
         "properties": {"near": {"type": "boolean"}},
     },
-    # Verdict events are bytes from the store, and no type of an answer.
+    # Answers contain verdict events as bytes from the store, so no type describes them.
     _STORE_ANSWER: {
         "type": "object",
-        "description": "A verdict on each article, in the order of the request, and how each text is compared.",
+        "description": "The verdict on each article, in the order of the request, and how each text is compared.",
         "required": ["results", "text_kinds"],
         "properties": {
             "text_kinds": {
                 "type": "array",
-                "description": "As `text_kind` of a check, `long` for example; null for an error.",
+                "description": "The `text_kind` of each article, as in a check, for example `long`; null for an error.",
                 "items": {"type": ["string", "null"]},
             },
             "results": {
@@ -153,7 +153,7 @@ _OTHER_SCHEMAS: Final[dict[str, Any]] = {
 
 
 def json_answer(type_name: str, description: str, example: object = None) -> dict[int | str, dict[str, Any]]:
-    """Return what describes an answer of this type."""
+    """Return the description of an answer of this type."""
     content: dict[str, Any] = {"schema": {"$ref": _REFERENCE.format(name=type_name)}}
     if example is not None:
         content["example"] = example
@@ -161,12 +161,12 @@ def json_answer(type_name: str, description: str, example: object = None) -> dic
 
 
 def explained_answer() -> dict[int | str, dict[str, Any]]:
-    """Return what describes an explanation, whose members follow the conditions of the judge."""
+    """Return the description of an explanation, whose members follow the conditions of the judge."""
     return json_answer(_EXPLANATION, "Every condition.")
 
 
 def problem_answers(*kinds: ProblemKind) -> dict[int | str, dict[str, Any]]:
-    """Return what describes the problems of a route, by status."""
+    """Return the descriptions of the problems of a route, by status."""
     return {
         status: {
             "description": ", or ".join(kind.title for kind in kinds if kind.status == status),
@@ -177,19 +177,19 @@ def problem_answers(*kinds: ProblemKind) -> dict[int | str, dict[str, Any]]:
 
 
 def json_body(type_name: str, example: object) -> dict[str, Any]:
-    """Return what describes a body of this type."""
+    """Return the description of a request body of this type."""
     schema = {"$ref": _REFERENCE.format(name=type_name)}
     content = {"application/json": {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def stored_answer() -> dict[int | str, dict[str, Any]]:
-    """Return what describes the answer to articles that were stored: their verdict events, as bytes from the store."""
+    """Return the description of the answer to stored articles: their verdict events, as bytes from the store."""
     return json_answer(_STORE_ANSWER, "The verdict on each article, in their order.", STORED_EXAMPLE)
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of a value of one type, or null, as a list of types.
+    """Write ``anyOf`` one type or null as a list of types; return other schemas unchanged.
 
     OpenAPI Generator fails on two objects whose members have the same ``anyOf`` with null.
     """
@@ -202,8 +202,8 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -> dict[str, Any]:
-    """Return the document of an application of these routers; with tokens it names the role that each route needs."""
-    made = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
+    """Return the OpenAPI document of these routers. If tokens are needed, it names the roles of each route."""
+    openapi = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
     types = (
         CheckRequest, CheckAnswer, StoreRequest, FailedArticle, Verdict, ReleaseRequest, ArticleAnswer, StatsAnswer,
         BankSettings, BankSummary, BankList, BankPage, NewItems, AddedItems, ItemPatch, ItemSummary, Removal,
@@ -216,9 +216,9 @@ def document(app: FastAPI, routers: Sequence[APIRouter], *, needs_token: bool) -
         component["description"] = cleandoc(component.get("description", "")).replace("``", "`")
     problem = components[Problem.__name__]
     problem["properties"]["type"]["enum"] = [type_of(kind) for kind in problems.KINDS]
-    made["components"] = {"schemas": dict(sorted((components | _OTHER_SCHEMAS).items()))}
+    openapi["components"] = {"schemas": dict(sorted((components | _OTHER_SCHEMAS).items()))}
     if needs_token:
-        made["components"]["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
+        openapi["components"]["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
         for path, method, roles in roles_of(routers):
-            made["paths"][path][method.lower()]["security"] = [{_TOKEN: [role]} for role in roles]
-    return made
+            openapi["paths"][path][method.lower()]["security"] = [{_TOKEN: [role]} for role in roles]
+    return openapi

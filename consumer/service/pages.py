@@ -1,6 +1,6 @@
-"""The routes that describe the service: its front page, the reference of its routes, and its OpenAPI document.
+"""The routes that describe the service: its front page, the reference, and the OpenAPI document.
 
-They need no token, no thread and no store, and say nothing that the documentation does not.
+They need no token, no thread and no store, and reveal nothing that is not in the documentation.
 """
 
 from collections.abc import Callable
@@ -17,27 +17,27 @@ _HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "no-ref
 
 
 def describing_routes() -> APIRouter:
-    """Return the routes that people and generators of clients ask for."""
+    """Return the routes for people and for client generators."""
     router = APIRouter()
-    made: dict[object, bytes | str] = {}
+    pages: dict[object, bytes | str] = {}
 
-    def once(request: Request, make: Callable[[Schema], bytes | str]) -> bytes | str:
-        """Return a page made of the document, which is made only once."""
+    def cached(request: Request, make: Callable[[Schema], bytes | str]) -> bytes | str:
+        """Return a page made from the OpenAPI document. Each page is made only cached."""
         app: Any = request.app
-        if make not in made:
-            made[make] = make(app.openapi())
-        return made[make]
+        if make not in pages:
+            pages[make] = make(app.openapi())
+        return pages[make]
 
     @router.get("/", include_in_schema=False)
     async def front(request: Request) -> Response:
-        return HTMLResponse(once(request, front_page), headers=_HEADERS)
+        return HTMLResponse(cached(request, front_page), headers=_HEADERS)
 
     @router.get("/docs", include_in_schema=False)
     async def reference(request: Request) -> Response:
-        return HTMLResponse(once(request, reference_page), headers=_HEADERS)
+        return HTMLResponse(cached(request, reference_page), headers=_HEADERS)
 
     @router.get("/openapi.json", include_in_schema=False)
     async def openapi(request: Request) -> Response:
-        return Response(once(request, msgspec.json.encode), media_type="application/json")
+        return Response(cached(request, msgspec.json.encode), media_type="application/json")
 
     return router

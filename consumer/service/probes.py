@@ -1,6 +1,6 @@
 """Probes and metrics, which need no thread and no store.
 
-Metrics name sources and how much comes of each, so they need a token, as those of a consumer need its password.
+Metrics reveal sources and their volumes, so they need a token, like a consumer's metrics need its password.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ from consumer.web.probes import Scrapes, readiness_answer
 _OPERATION: Final = "operation"
 
 
-def open_routes(desk: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
-    """Return the routes that orchestrators and Prometheus ask for."""
+def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
+    """Return the routes for orchestrators and Prometheus."""
     router = APIRouter()
     scrapes = Scrapes(metrics.registry)
 
@@ -33,14 +33,14 @@ def open_routes(desk: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> 
         response_class=PlainTextResponse,
         responses={
             503: {
-                "description": "A thread hangs: restart the service.",
+                "description": "A thread hangs. Restart the service.",
                 "content": {"text/plain": {"schema": {"type": "string"}}},
             }
         },
     )
     async def healthz() -> Response:
-        """Say ok, or which thread hangs. A store or a sink that is away is no reason to restart."""
-        # Stacks are logged, and not answered: probes need no token.
+        """Return ok, or which thread hangs. A store or sink out of reach is not a reason to restart."""
+        # Stacks are logged but not shown here, because probes need no token.
         troubles = [
             f"The {late.thread} thread has made no progress for {late.silent_s:.0f} s." for late in hang_log.hanging()
         ]
@@ -56,12 +56,12 @@ def open_routes(desk: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> 
                 "description": description,
                 "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}},
             }
-            for status, description in ((200, "They can."), (503, "Not now."))
+            for status, description in ((200, "Ready."), (503, "Not ready."))
         },
     )
     async def readyz() -> Response:
-        """Say whether the dictionary is loaded and the store answers."""
-        return readiness_answer(desk.why_not_ready())
+        """Return whether the dictionary is loaded and the store answers."""
+        return readiness_answer(context.why_not_ready())
 
     @router.get(
         "/metrics",
@@ -72,7 +72,7 @@ def open_routes(desk: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> 
         response_class=PlainTextResponse,
         responses=problem_answers(*OF_ACCESS),
     )
-    async def scraped(request: Request) -> Response:
+    async def scrape(request: Request) -> Response:
         """Return all metrics."""
         return await scrapes.answer(request)
 

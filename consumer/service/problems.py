@@ -1,4 +1,4 @@
-"""The problems of the service's routes; what is wrong with articles, and with bodies that should hold some."""
+"""The problems of the service's routes, and the faults of articles and bodies."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, cast
@@ -41,7 +41,7 @@ INVALID_ARTICLE: Final = ProblemKind("invalid-article", 422, "Invalid article")
 STARTING: Final = ProblemKind("starting", 503, "The service is starting")
 NOT_READY: Final = ProblemKind("not-ready", 503, "Nothing can be stored now")
 BANKS: Final = ProblemKind("banks", 503, "The banks do not answer")
-OUTCOME_UNKNOWN: Final = ProblemKind("outcome-unknown", 503, "Whether the request has had its effect is not known")
+OUTCOME_UNKNOWN: Final = ProblemKind("outcome-unknown", 503, "The request may or may not have taken effect")
 UNCHECKED: Final = ProblemKind("unchecked", 503, "Tokens cannot be checked")
 
 KINDS: Final = (
@@ -49,29 +49,29 @@ KINDS: Final = (
     TOO_SLOW, NOT_FLAGGED, OTHER_ACTION, TOO_LARGE, MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE,
     HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, BANKS, NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
 )  # fmt: skip
-"""All of them, in the order of their status."""
+"""All problems, by status."""
 OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
-"""Those of every route that needs a role."""
+"""The problems of every route that needs a role."""
 ARTICLES: Final = "articles"
-"""The one member of a body."""
+"""The only member of a body with articles."""
 _UNKNOWN_RETRY_S: Final = 5
 
 
 def fault_of(reason: str, detail: str, limit: str, limits: DecodeLimits) -> Fault:
-    """Return the fault of an article; ``limit`` names the limit that it has met, "" for none."""
-    # It may quote what the client sent.
-    told = without_credentials(detail)
-    return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, reason, told, _limit(limit, limits))
+    """Return the fault of an article. ``limit`` names the exceeded limit, "" if none."""
+    # The detail may quote what the client sent.
+    public_detail = without_credentials(detail)
+    return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, reason, public_detail, _limit(limit, limits))
 
 
 def check_some_valid(faults: Sequence[ArticleFault], articles: int, report: Callable[[object], None]) -> None:
-    """Report the limits that articles have met. Raises ``ProblemError`` where all of a request's are faulty."""
-    are_all = len(faults) == articles
+    """Report the limits that articles exceeded. Raises ``ProblemError`` if all articles of a request are faulty."""
+    is_every_one = len(faults) == articles
     # The limit of the first is counted with the problem that names it.
-    for fault in faults[are_all:]:
+    for fault in faults[is_every_one:]:
         if fault.problem.limit is not None:
             report(LimitMet(fault.problem.limit.name))
-    if not are_all:
+    if not is_every_one:
         return
     first = faults[0].problem
     raise ProblemError(
@@ -84,7 +84,7 @@ def check_some_valid(faults: Sequence[ArticleFault], articles: int, report: Call
 
 
 def invalid_id(error: BadRecord, limits: DecodeLimits) -> ProblemError:
-    """Return the problem of an id in a path that no article can have."""
+    """Return the problem of an invalid id in a path."""
     return ProblemError(INVALID_REQUEST, f"{error.detail}.", reason=error.reason, limit=_limit(error.limit, limits))
 
 
@@ -99,7 +99,7 @@ def unreadable(error: BadRecord, limits: DecodeLimits) -> ProblemError:
 
 
 def no_articles() -> ProblemError:
-    """Return the problem of a body that is something else than a list of articles."""
+    """Return the problem of a body that is not a list of articles."""
     return ProblemError(
         INVALID_REQUEST, f'Send an object with "{ARTICLES}", a list of at least one article, and nothing else.'
     )
@@ -115,11 +115,11 @@ def too_many_articles(articles: int, articles_max: int) -> ProblemError:
 
 
 def outcome_unknown(what: str, limit: Limit | None = None) -> ProblemError:
-    """Return the problem of a request that may have had its effect, or may still have it."""
+    """Return the problem of a request that may have taken effect, or may still do so."""
     return retry_later(
         OUTCOME_UNKNOWN,
-        f"{what} The request may have its effect all the same. Send it again after the seconds in Retry-After: it "
-        "has no other effect, and gets the same answer.",
+        f"{what} The request may have taken effect, or may still do so. Send it again after the seconds in "
+        "Retry-After: that has no further effect, and returns the same answer.",
         _UNKNOWN_RETRY_S,
         limit,
     )

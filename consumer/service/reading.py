@@ -1,4 +1,4 @@
-"""What the store has, as clients are told: an article, why two are near, and counts, which take seconds."""
+"""The contents of the store as clients get them: articles, explanations, and counts, which take seconds."""
 
 import asyncio
 import time
@@ -24,18 +24,18 @@ from storage.interface import Store
 from storage.records import StoredVersion, Tombstone, id_hash
 
 FRESH_S: Final = 10.0
-"""For how long what was counted is answered."""
+"""The minimum time for which counts are reused, in seconds."""
 _SHARE: Final = 20
-"""Counting may take one part in so many of the time, so a store that takes long is counted less often."""
+"""Counts are reused for this many times the time that counting took, so slow stores are counted less often."""
 _SEED: Final = 5
 _COUNTED_MAX: Final = 1_000_000
-"""Up to this many versions and retractions the window is counted, which takes some ten seconds; beyond, sampled."""
+"""A window of up to this many versions and retractions is counted, in about ten seconds. A larger one is sampled."""
 _STORE: Final = "the store"
-"""Clients need not know where it is."""
+"""Stands for the store's URL, which clients must not see."""
 
 
 class FreshStats:
-    """Remembers what was counted for a while; all who ask meanwhile wait for the same count."""
+    """A cache of counts. Requests that arrive while counting is in progress wait for the same result."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -43,10 +43,10 @@ class FreshStats:
         self._until_s = float("-inf")
 
     async def answer(self, count: Callable[[], Awaitable[StatsAnswer]]) -> bytes:
-        """Return the stats as JSON, from ``count`` where those remembered are too old. Raises what ``count`` raises."""
+        """Return the stats as JSON, and call ``count`` if the cached ones are too old. Raises what ``count`` raises."""
         if self._counting is None or (self._counting.done() and self._clock() >= self._until_s):
             self._counting = asyncio.ensure_future(self._count(count))
-        # Who leaves does not end the count for the others.
+        # A client that disconnects must not cancel the count for the others.
         return await asyncio.shield(self._counting)
 
     async def _count(self, count: Callable[[], Awaitable[StatsAnswer]]) -> bytes:
@@ -58,7 +58,7 @@ class FreshStats:
 
 
 def article_id_in(segment: str) -> str:
-    """Return the id in a segment of a path, where it is percent-encoded. Raises ``ProblemError`` for other bytes."""
+    """Decode the percent-encoded id in a path segment. Raises ``ProblemError`` if it is not UTF-8."""
     try:
         return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError as error:
@@ -68,10 +68,10 @@ def article_id_in(segment: str) -> str:
 
 
 def article_answer(store: Store, article_id: str) -> bytes:
-    """Return all that is stored of an article, as JSON. Raises ``ProblemError`` where nothing is."""
+    """Return the history of an article as JSON. Raises ``ProblemError`` if it is not stored."""
     history = store.history(id_hash(article_id))
     if not history:
-        raise unknown(article_id)
+        raise unknown_article(article_id)
     version = latest(history)
     links = [] if version is None else chain(store, version)
     return msgspec.json.encode(
@@ -84,34 +84,34 @@ def article_answer(store: Store, article_id: str) -> bytes:
     )
 
 
-def unknown(article_id: str) -> ProblemError:
-    """Return the problem of an id that the store does not have."""
+def unknown_article(article_id: str) -> ProblemError:
+    """Return the problem of an id that is not in the store."""
     return ProblemError(
         UNKNOWN_ARTICLE, f"There is no article {article_id!r}: it never arrived, or its window has ended."
     )
 
 
-def explanation_answer(judging: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
-    """Return why two articles are near-duplicates or not, as JSON; each is an id and a version, None for the latest.
+def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
+    """Explain as JSON why two articles are near-duplicates or not. Each is an id and a version, None for the latest.
 
-    Raises ``ProblemError`` where one is not stored.
+    Raises ``ProblemError`` if one of them is not stored.
     """
     try:
-        article_a, article_b = (compared_article(judging.store, _STORE, *named) for named in (a, b))
+        article_a, article_b = (compared_article(service.store, _STORE, *named) for named in (a, b))
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
-    return msgspec.json.encode(plain(explained(article_a, article_b, judging.settings, judging.lexicon)))
+    return msgspec.json.encode(plain(explained(article_a, article_b, service.settings, service.lexicon)))
 
 
-def counted(judging: LoadedService) -> StatsAnswer:
+def counted(service: LoadedService) -> StatsAnswer:
     """Count what the store holds. Raises the store's errors."""
-    settings = judging.settings
+    settings = service.settings
     return StatsAnswer(
-        counted_at=rfc3339(judging.clock()),
+        counted_at=rfc3339(service.clock()),
         plan=settings.plan.name,
         scheme=settings.scheme.name,
-        window=_window(judging),
-        counts=None if judging.is_remote else _counts(judging),
+        window=_window(service),
+        counts=None if service.is_remote else _counts(service),
     )
 
 
@@ -143,18 +143,18 @@ def _link(link: DuplicateLink) -> ChainLink:
     )
 
 
-def _window(judging: LoadedService) -> WindowEstimate:
-    store, settings = judging.store, judging.settings
-    exact = None if judging.is_remote else counted_window(store, settings.window_ms, _COUNTED_MAX)
+def _window(service: LoadedService) -> WindowEstimate:
+    store, settings = service.store, service.settings
+    exact = None if service.is_remote else counted_window(store, settings.window_ms, _COUNTED_MAX)
     size = exact or window_size(store, settings.plan, settings.window_ms, _SEED)
     if size.error is None:
-        # The bound that a small sample gives says nothing of an empty store.
+        # A sample this small gives only a bound, which means nothing for an empty store.
         return WindowEstimate(None, None)
     return WindowEstimate(size.articles, size.error)
 
 
-def _counts(judging: LoadedService) -> StoreCounts:
-    stats = judging.store.stats()
+def _counts(service: LoadedService) -> StoreCounts:
+    stats = service.store.stats()
     return StoreCounts(
         versions=stats.versions,
         pending=stats.versions - stats.verdicts,

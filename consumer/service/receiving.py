@@ -1,4 +1,4 @@
-"""Receives the bodies of requests: not too long ones, not for too long, and not too many bytes at once."""
+"""Receives request bodies, with limits on their size, their time, and the bytes of all bodies in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,11 +13,11 @@ from consumer.web.request_threads import RETRY_S
 
 JSON: Final = "application/json"
 _LAST: Final = {"Connection": "close"}
-"""The rest of a body that is given up is not waited for."""
+"""Closes the connection instead of waiting for the rest of a refused body."""
 
 
 class _Body:
-    """A body that is in memory; ``timeout`` ends the wait for the rest of it."""
+    """A body in memory. ``timeout`` limits the wait for the rest of it."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self.bytes = 0
@@ -26,10 +26,10 @@ class _Body:
 
 
 class BodyReceiver:
-    """Limits a body to ``body_bytes_max`` and ``receive_s``, and all together to ``received_bytes_max``.
+    """A receiver that limits a body to ``body_bytes_max`` and ``receive_s``, and all bodies to ``received_bytes_max``.
 
-    Where there would be more, the one that has been arriving for longest gives way: a slow client must not keep out
-    the others. Used by one event loop.
+    When they would exceed that, the body that has been arriving longest is refused, so that slow clients do not keep
+    out others. Used by one event loop.
     """
 
     def __init__(self, body_bytes_max: int, received_bytes_max: int, receive_s: float) -> None:
@@ -42,9 +42,9 @@ class BodyReceiver:
 
     @asynccontextmanager
     async def received(self, request: Request) -> AsyncIterator[bytes]:
-        """Receive the body of a request; it counts until the context is left.
+        """Receive the body of a request. Its bytes count until the context is left.
 
-        Raises ``ProblemError``, and ``ClientDisconnect`` where the client leaves.
+        Raises ``ProblemError``, and ``ClientDisconnect`` if the client disconnects.
         """
         _check_type(request)
         declared = request.headers.get("content-length", "")
@@ -75,7 +75,7 @@ class BodyReceiver:
         return bytes(data)
 
     def _make_room(self, newest: _Body) -> None:
-        """Cut those that have been arriving for longest, until the others fit."""
+        """Cut off the bodies that have been arriving longest, until the others fit."""
         while self._bytes > self._received_bytes_max:
             slowest = next(iter(self._arriving))
             if slowest is newest:
@@ -104,7 +104,7 @@ class BodyReceiver:
 
 
 def _check_type(request: Request) -> None:
-    """Refuse what is not JSON. A page of another site can send only other types without asking the browser first."""
+    """Refuse bodies that are not JSON. Pages of other sites cannot send JSON without a preflight request."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != JSON:
         raise ProblemError(MEDIA_TYPE, f"Send the body as JSON, with the header Content-Type: {JSON}.")

@@ -1,7 +1,4 @@
-"""The pages for people, as HTML without a script: what the service is, and the reference of its routes.
-
-Both are made from the OpenAPI document, so they say what it says.
-"""
+"""The front page and the reference of the routes, as HTML without scripts. Both are made from the OpenAPI document."""
 
 import hashlib
 import json
@@ -36,32 +33,32 @@ _BOUNDS: Final = {
     "maxItems": "at most {} items",
     "pattern": "matches `{}`",
 }
-"""What is said of the values of a type."""
+"""How the constraints of a type are described."""
 
 Schema = Mapping[str, Any]
 
 
 def front_page(document: Schema) -> str:
-    """Return the page that says what the service is."""
+    """Return the page that introduces the service."""
     access = "Requests need no token: only programs on this machine can connect."
     if "securitySchemes" in document["components"]:
         access = "Requests need a token: `Authorization: Bearer SECRET`."
     return _page(
         f"dupwatch {document['info']['version']}",
         _paragraphs(
-            "This is the HTTP service of dupwatch, for programs. It tells whether an article is nearly the same as one "
-            "that came before, and judges and stores articles."
+            "This is the HTTP service of dupwatch, for programs. It tells whether an article is nearly the same as an "
+            "earlier one, and judges and stores articles."
         ),
         '<ul>\n<li><a href="docs">Reference of the routes</a></li>\n',
-        f"<li>{_DOCUMENT}, from which clients can be generated</li>\n",
-        '<li>Health: <a href="healthz">is it alive?</a> <a href="readyz">Can it answer?</a></li>\n</ul>\n',
+        f"<li>{_DOCUMENT}, for generating clients</li>\n",
+        '<li>Health: <a href="healthz">liveness</a>, <a href="readyz">readiness</a></li>\n</ul>\n',
         _paragraphs(access),
-        _paragraphs("People review flags in the console, which is another program: `dupwatch console`."),
+        _paragraphs("To review flags, use the console: `dupwatch console`."),
     )
 
 
 def reference_page(document: Schema) -> str:
-    """Return the reference: every route with its parameters, bodies and answers, and then every type."""
+    """Return the reference: every route with its parameters, bodies and answers, followed by all types."""
     routes = [
         (f"{method.upper()} {path}", operation)
         for path, operations in document["paths"].items()
@@ -93,7 +90,7 @@ def _route(name: str, operation: Schema) -> Iterator[str]:
     yield _paragraphs(f"{operation['summary']}.")
     yield _paragraphs(operation.get("description", ""))
     if roles:
-        yield _paragraphs(f"It needs a token with the role {' or '.join(roles)}.")
+        yield _paragraphs(f"Requires a token with the role {' or '.join(roles)}.")
     yield _table("Parameter", map(_parameter, operation.get("parameters", ())))
     for body in operation.get("requestBody", {}).get("content", {}).values():
         yield f"<p>Body: {_kind(body['schema'])}</p>\n{_example(body)}"
@@ -129,7 +126,7 @@ def _answer(answer: Schema) -> tuple[str, str]:
 
 
 def _kind(schema: Schema) -> str:
-    """Return what values of a type look like; a type that has a name is a link."""
+    """Describe the values of a type in HTML. A named type becomes a link."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return _linked(name, name)
@@ -140,9 +137,9 @@ def _kind(schema: Schema) -> str:
         return _text(" or ".join(f"`{json.dumps(value)}`" for value in schema["enum"]))
     kind = schema.get("type", "any value")
     kinds = [kind] if isinstance(kind, str) else kind
-    said = [" or ".join(kinds), *(text.format(schema[name]) for name, text in _BOUNDS.items() if name in schema)]
-    of = f" of {_kind(schema['items'])}" if "items" in schema else ""
-    return _text(", ".join(said)) + of
+    bounds = (text.format(schema[name]) for name, text in _BOUNDS.items() if name in schema)
+    of_items = f" of {_kind(schema['items'])}" if "items" in schema else ""
+    return _text(", ".join([" or ".join(kinds), *bounds])) + of_items
 
 
 def _linked(name: str, target: str) -> str:
@@ -169,5 +166,5 @@ def _paragraphs(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text in which backticks mark code."""
+    """Return a text as HTML, with code marked by backticks."""
     return _CODE.sub(r"<code>\1</code>", escape(text))

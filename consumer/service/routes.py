@@ -1,4 +1,4 @@
-"""The routes: what each takes, who may ask, and what answers; and the application that they make."""
+"""The routes of the service, with their parameters and roles, and the application."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
@@ -44,7 +44,7 @@ _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWA
 OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 _ARTICLES: Final = "articles"
-"""The group of all routes but those of operators; a generated client has them in a module of this name."""
+"""The group of all routes except those for operators. A generated client has a module of this name."""
 _READER: Final = [Depends(allowed("reader"))]
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
 _WRITER: Final = [Depends(allowed("writer"))]
@@ -52,32 +52,32 @@ _REVIEWER: Final = [Depends(allowed("reviewer"))]
 
 
 def _key_header(description: str, *, required: bool) -> dict[str, Any]:
-    """Return the description of the header with the client's key."""
+    """Describe the header with the client's key."""
     schema = {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX}
     return {"name": KEY_HEADER, "in": "header", "required": required, "description": description, "schema": schema}
 
 
 _RETRACTION_KEY: Final = _key_header(
-    "A key of your own for this retraction; the same one where you repeat it.", required=True
+    "A key that you choose for this retraction. Use the same key when you repeat it.", required=True
 )
 _ARTICLES_KEY: Final = _key_header(
-    "A key of your own for this request; the same one where you repeat it. With it, text of an id that has ended comes "
-    "back into force. Without it, such a text gets the verdict that it had.",
+    "A key that you choose for this request. Use the same key when you repeat it. With a key, a text that had ended "
+    "for its id is in force again. Without one, it gets its earlier verdict.",
     required=False,
 )
 
 IdInPath = Annotated[str, Path(description="An article's id, percent-encoded: a slash in it is %2F.")]
 VersionParameter = Annotated[
     str | None,
-    Query(description="The version, as in events; by default the latest.", max_length=VERSION_CHARS_MAX),
+    Query(description="The name of the version in events, by default the latest.", max_length=VERSION_CHARS_MAX),
 ]
 _NOT_ALLOWED: Final = 405
 _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 """Sent with every answer."""
 
 
-def reading_routes(desk: ServiceContext, checks: Checks) -> APIRouter:
-    """Return the routes that read; none of them stores anything."""
+def reading_routes(context: ServiceContext, checks: Checks) -> APIRouter:
+    """Return the routes that read and store nothing."""
     router = APIRouter(prefix="/v1", dependencies=_READER)
     stats = FreshStats()
 
@@ -91,21 +91,21 @@ def reading_routes(desk: ServiceContext, checks: Checks) -> APIRouter:
         openapi_extra=json_body("CheckRequest", CHECK_EXAMPLE),
     )
     async def check(request: Request) -> Response:
-        """Say what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
-        async with desk.receiving.received(request) as body:
-            return json_response(await desk.ask(request, lambda judging: checks.answer(judging, body)))
+        """Return what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
+        async with context.receiving.received(request) as body:
+            return json_response(await context.ask(request, lambda service: checks.answer(service, body)))
 
     @router.get(
         "/articles/{id}",
         operation_id="get_article",
         tags=[_ARTICLES],
         summary="An article",
-        responses=json_answer("ArticleAnswer", "All that is stored of it.") | problem_answers(*_OF_ARTICLES),
+        responses=json_answer("ArticleAnswer", "The stored article.") | problem_answers(*_OF_ARTICLES),
     )
     async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
         article_id = article_id_in(id)
-        return json_response(await desk.ask(request, lambda judging: article_answer(judging.store, article_id)))
+        return json_response(await context.ask(request, lambda service: article_answer(service.store, article_id)))
 
     @router.get(
         "/articles/{id}/explain/{other}",
@@ -121,9 +121,9 @@ def reading_routes(desk: ServiceContext, checks: Checks) -> APIRouter:
         version: VersionParameter = None,
         other_version: VersionParameter = None,
     ) -> Response:
-        """Compare two stored articles, and show every condition with its figures and how the texts differ."""
+        """Compare two stored articles. The answer has every condition with its figures, and the difference."""
         a, b = (article_id_in(id), version), (article_id_in(other), other_version)
-        return json_response(await desk.ask(request, lambda judging: explanation_answer(judging, a, b)))
+        return json_response(await context.ask(request, lambda service: explanation_answer(service, a, b)))
 
     @router.get(
         "/stats",
@@ -133,13 +133,13 @@ def reading_routes(desk: ServiceContext, checks: Checks) -> APIRouter:
         responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
     )
     async def store_stats(request: Request) -> Response:
-        """Return what the store holds. It is counted every ten seconds at most, a large store less often."""
-        return json_response(await stats.answer(lambda: desk.ask(request, counted)))
+        """Return what the store holds. It is counted at most every ten seconds, and a large store less often."""
+        return json_response(await stats.answer(lambda: context.ask(request, counted)))
 
     return router
 
 
-def writing_routes(desk: ServiceContext, writes: Writes) -> APIRouter:
+def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
     """Return the routes that store, retract and release."""
     router = APIRouter(prefix="/v1")
 
@@ -153,12 +153,12 @@ def writing_routes(desk: ServiceContext, writes: Writes) -> APIRouter:
         openapi_extra=json_body("StoreRequest", STORE_EXAMPLE) | {"parameters": [_ARTICLES_KEY]},
     )
     async def add(request: Request) -> Response:
-        """Judge articles in their order and store them; answer once the sink has the verdicts.
+        """Judge articles in their order and store them. The answer comes once the sink has the verdicts.
 
-        Sent again, an article gets the same verdict, byte for byte, unless a person has released it, or its text had
-        ended and the request has another key.
+        An article that is sent again gets the same verdict, byte for byte, unless a person has released it, or its text
+        had ended and the request has another key.
         """
-        async with desk.receiving.received(request) as body:
+        async with context.receiving.received(request) as body:
             stored = await writes.put(request, body)
         return json_response(await writes.answer(request, stored))
 
@@ -172,7 +172,7 @@ def writing_routes(desk: ServiceContext, writes: Writes) -> APIRouter:
         openapi_extra={"parameters": [_RETRACTION_KEY]},
     )
     async def retract(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
-        """Retract an article: later articles are not compared with it. With the same key again, nothing happens."""
+        """Retract an article: later articles are not compared with it. Repeating it with the same key does nothing."""
         return json_response(await writes.retract(request, article_id_in(id)))
 
     @router.post(
@@ -186,9 +186,9 @@ def writing_routes(desk: ServiceContext, writes: Writes) -> APIRouter:
         openapi_extra=json_body("ReleaseRequest", RELEASE_EXAMPLE),
     )
     async def release(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
-        """Keep a flagged article after all. Released again, it gets the same answer."""
+        """Undo the flag of an article, which is kept after all. Repeating the request returns the same answer."""
         article_id = article_id_in(id)
-        async with desk.receiving.received(request) as body:
+        async with context.receiving.received(request) as body:
             return json_response(await writes.release(request, article_id, body))
 
     return router
@@ -199,8 +199,8 @@ def json_response(data: bytes) -> Response:
     return Response(data, media_type="application/json")
 
 
-def build_app(routers: Sequence[APIRouter], access: Access, entrance: TokenAuthentication, hooks: Hooks) -> Front:
-    """Return the application of these routes, with what every request passes first."""
+def build_app(routers: Sequence[APIRouter], access: Access, authentication: TokenAuthentication, hooks: Hooks) -> Front:
+    """Return the application with these routes, wrapped in a ``Front``."""
     # FastAPI's pages of documentation would load scripts from elsewhere.
     app = FastAPI(
         title="dupwatch", version=program_version(), openapi_url=None, docs_url=None, redoc_url=None,
@@ -208,43 +208,43 @@ def build_app(routers: Sequence[APIRouter], access: Access, entrance: TokenAuthe
     )  # fmt: skip
     for router in routers:
         app.include_router(router)
-    app.state.entrance = entrance
-    app.openapi = lambda: document(app, routers, needs_token=entrance.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
-    answering = _Problems([route for router in routers for route in router.routes])
-    app.add_exception_handler(ProblemError, answering.answered)
-    app.add_exception_handler(HTTPException, answering.of_router)
-    app.add_exception_handler(RequestValidationError, answering.of_parameters)
-    app.add_exception_handler(Exception, answering.of_defect)
+    app.state.authentication = authentication
+    app.openapi = lambda: document(app, routers, needs_token=authentication.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
+    problem_handlers = _ProblemHandlers([route for router in routers for route in router.routes])
+    app.add_exception_handler(ProblemError, problem_handlers.answered)
+    app.add_exception_handler(HTTPException, problem_handlers.of_router)
+    app.add_exception_handler(RequestValidationError, problem_handlers.of_parameters)
+    app.add_exception_handler(Exception, problem_handlers.of_defect)
 
     async def encoded(scope: Scope, receive: Receive, send: Send) -> None:
-        # Paths are routed as they were sent, percent-encoded: an id may contain every character, a slash among them.
+        # Paths are routed percent-encoded, as they were sent, because ids may contain slashes.
         scope["path"] = scope["raw_path"].decode("ascii")
         await app(scope, receive, send)
 
-    return Front(encoded, SERVICE, access, hooks, _HEADERS, answering.answered)
+    return Front(encoded, SERVICE, access, hooks, _HEADERS, problem_handlers.answered)
 
 
-class _Problems:
-    """Answers with problems."""
+class _ProblemHandlers:
+    """The handlers that turn errors into problem answers."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self._routes = routes
 
     def answered(self, request: Request, error: Exception) -> Response:
-        """Answer what a route has raised."""
+        """Answer the problem that a route has raised."""
         assert isinstance(error, ProblemError)  # noqa: S101  # it is registered for that class
         if error.limit is not None:
             request.state.limit = error.limit.name
         return response_of(error, request.state.request_id)
 
     def of_router(self, request: Request, error: Exception) -> Response:
-        """Answer what the router refuses: an unknown path, or a method that the path does not have."""
+        """Answer an unknown path, or a method that the path does not have."""
         assert isinstance(error, HTTPException)  # noqa: S101  # as above
         if error.status_code == _NOT_ALLOWED:
             methods = ", ".join(self._methods(request))
-            refused = ProblemError(METHOD, f"This path answers {methods}.", headers={"Allow": methods})
+            refused = ProblemError(METHOD, f"This path allows only {methods}.", headers={"Allow": methods})
         else:
-            refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all.")
+            refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all paths.")
         return self.answered(request, refused)
 
     def of_defect(self, request: Request, error: Exception) -> Response:
@@ -253,14 +253,14 @@ class _Problems:
         return self.answered(request, defect())
 
     def of_parameters(self, request: Request, error: Exception) -> Response:
-        """Answer where a parameter of the query is not valid; its value is not repeated."""
+        """Answer an invalid query parameter, without repeating its value."""
         assert isinstance(error, RequestValidationError)  # noqa: S101  # as above
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         return self.answered(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))
 
     def _methods(self, request: Request) -> list[str]:
-        """Return the methods of a path; the router knows those of its first route only."""
+        """Return the methods of a path. The router knows only those of the first matching route."""
         routes = [route for route in self._routes if isinstance(route, Route)]
         matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
         return sorted({method for route in matching for method in route.methods or ()})

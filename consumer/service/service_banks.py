@@ -1,4 +1,4 @@
-"""Where requests read and change banks: a thread of its own, so that banks out of reach hold up nothing else."""
+"""Banks for requests, in a thread of their own, so that banks out of reach delay no other requests."""
 
 import logging
 import time
@@ -18,9 +18,9 @@ from consumer.web.request_threads import Workers
 log = logging.getLogger("dupwatch")
 
 RETRY_S: Final = 5
-"""When a client should try again while the banks are away."""
+"""When a client should retry while the banks are out of reach."""
 AWAY_S: Final = 5.0
-"""So long after the banks were out of reach requests are refused at once: each would wait half a minute in its turn."""
+"""How long requests are refused immediately after the banks were out of reach. Each would wait half a minute."""
 
 _Answer = TypeVar("_Answer")
 
@@ -36,7 +36,7 @@ class ServiceBanks:
         self._away_at_s: float | None = None
 
     async def read(self, request: Request, answer: Callable[[Banks], _Answer]) -> _Answer:
-        """Return what ``answer`` makes of the banks as they are. Raises ``ProblemError``."""
+        """Return the result of ``answer`` for the current banks. Raises ``ProblemError``."""
         banks = self._configured()
         try:
             return await self._call(request, lambda: answer(banks.read()))
@@ -47,7 +47,7 @@ class ServiceBanks:
             raise retry_later(BANKS, f"The banks were not read within {self._answer_s:g} s.", RETRY_S, limit) from error
 
     async def change(self, request: Request, prepare: Callable[[], BankChange[_Answer]]) -> _Answer:
-        """Make the change that ``prepare`` returns; return its answer. Raises ``ProblemError``.
+        """Make the change that ``prepare`` returns, and return its answer. Raises ``ProblemError``.
 
         ``prepare`` runs in the thread of the banks, before they are locked.
         """
@@ -57,7 +57,7 @@ class ServiceBanks:
         except ProblemError as error:
             if error.kind is not STORE:
                 raise
-            # The thread goes on after nobody waits for it.
+            # The thread goes on after the time is over.
             raise outcome_unknown(
                 f"The banks were not changed within {self._answer_s:g} s.", Limit("answer_s", self._answer_s)
             ) from error
@@ -78,7 +78,7 @@ class ServiceBanks:
         return self._banks
 
     async def _call(self, request: Request, work: Callable[[], _Answer]) -> _Answer:
-        # While it is worked on, its connection is not closed in favour of another one.
+        # Keeps the connection from being closed in favour of a new one while the request is being worked on.
         request.state.connection_is_needed = True
         return await self._workers.call(lambda: self._answered(work))
 
@@ -111,7 +111,6 @@ class ServiceBanks:
 def _away() -> ProblemError:
     return retry_later(
         BANKS,
-        "The banks cannot be read or changed; the log of the service says why. Try again after the seconds in "
-        "Retry-After.",
+        "The banks cannot be read or changed; the service's log says why. Try again after the seconds in Retry-After.",
         RETRY_S,
     )

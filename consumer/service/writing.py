@@ -1,7 +1,7 @@
-"""Articles to store, to retract and to release: what a request has done to them, and what it is answered.
+"""Requests that store, retract and release articles, and their answers.
 
-An answer says what store and sink have. Where there is none in time, the request may have its effect all the same; sent
-again it has no other, and gets the same verdicts.
+An answer comes once the store and the sink have the result. A request without an answer in time may still take effect.
+Sending it again has no further effect, and returns the same verdicts.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from storage.interface import Store
 from storage.records import Tombstone, id_hash
 
 NO_OWNER: Final = "this machine"
-"""The owner where no token is needed: some program of this machine."""
+"""The owner if no token is needed: some program on this machine."""
 
 Action = Literal[
     "articles.add", "articles.retract", "articles.release", "banks.create", "banks.add", "banks.change", "banks.remove"
@@ -58,12 +58,12 @@ log = logging.getLogger("dupwatch")
 KEY_HEADER: Final = "Idempotency-Key"
 _WITHOUT_OWNER: Final = b"key:%b"
 _OF_OWNER: Final = b"owned-key\0%b\0%b"
-"""Neither an owner nor a key has a NUL, and the owner of a token is never empty."""
+"""Owners and keys contain no NUL, and the owner of a token is never empty."""
 _RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
 class ChangeOutcome(NamedTuple):
-    """What was done to an article, and the outcome of its verdict; or to a bank or an item, and its state then."""
+    """A change of an article and the outcome of its verdict, or of a bank or an item and its new state."""
 
     action: Action
     id: str
@@ -71,14 +71,14 @@ class ChangeOutcome(NamedTuple):
 
 
 def owner_of(caller: Caller | None) -> str:
-    """Return who makes a change, as records of it say."""
+    """Return the owner to record with a change."""
     return NO_OWNER if caller is None else caller.owner
 
 
 async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[ChangeOutcome]) -> None:
-    """Record what a request has changed, once that is stored and before it is answered; nothing without a log.
+    """Append the changes of a request to the audit log, if there is one, after storing and before answering.
 
-    Raises ``ProblemError`` where it cannot be recorded: the client is told to send the request again.
+    Raises ``ProblemError`` if they cannot be recorded; it tells the client to send the request again.
     """
     if audit_log is None or not changes:
         return
@@ -104,7 +104,7 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
 
 
 class PendingArticles(NamedTuple):
-    """The articles of a request that are being judged, and the limits that they may have met."""
+    """The articles of a request that are being judged, and the limits for their faults."""
 
     submission: Submission
     limits: DecodeLimits
@@ -118,17 +118,17 @@ _BODY_DECODER: Final = msgspec.json.Decoder(_Articles)
 
 
 class Writes:
-    """Has articles judged or released, and answers with what was decided. Used by one event loop."""
+    """The requests that store, retract or release articles. Used by one event loop."""
 
     def __init__(
         self,
-        desk: ServiceContext,
+        context: ServiceContext,
         inbox: Inbox,
         section: ServiceSection,
         audit_log: AuditLog | None,
         report: Callable[[object], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._inbox = inbox
         self._articles_max = section.articles_max
         self._answer_s = section.answer_s
@@ -136,50 +136,50 @@ class Writes:
         self._report = report
 
     async def put(self, request: Request, body: bytes) -> PendingArticles:
-        """Have the articles of a body judged. Raises ``ProblemError``."""
+        """Put the articles of a body into the inbox. Raises ``ProblemError``."""
         keys = request.headers.getlist(KEY_HEADER)
         origin = RequestOrigin(_owner(request.state.caller), _key(keys)) if keys else None
-        self._desk.check_ready()
-        return await self._desk.ask(request, lambda judging: self._put_articles(judging, body, origin))
+        self._context.check_ready()
+        return await self._context.ask(request, lambda service: self._put_articles(service, body, origin))
 
-    async def answer(self, request: Request, gathered: PendingArticles) -> bytes:
-        """Wait for the verdicts; return the answer, as JSON. Raises ``ProblemError``."""
-        replies = await self._replies(gathered.submission)
+    async def answer(self, request: Request, pending: PendingArticles) -> bytes:
+        """Wait for the verdicts, and return the answer as JSON. Raises ``ProblemError``."""
+        replies = await self._replies(pending.submission)
         events = [reply.event for reply in replies if isinstance(reply, RecordVerdict)]
         await record(self._audit_log, request, [_changed("articles.add", event) for event in events])
-        return self._encoded(replies, gathered.limits)
+        return self._encoded(replies, pending.limits)
 
     async def retract(self, request: Request, article_id: str) -> bytes:
-        """Retract an article; return the event. Raises ``ProblemError``."""
+        """Retract an article, and return the event. Raises ``ProblemError``."""
         keys = request.headers.getlist(KEY_HEADER)
         if not keys:
             raise _no_key_for_retraction()
         origin = RequestOrigin(_owner(request.state.caller), _key(keys))
-        self._desk.check_ready()
-        submission = await self._desk.ask(request, lambda judging: self._put_retraction(judging, article_id, origin))
+        self._context.check_ready()
+        submission = await self._context.ask(request, lambda service: self._put_retraction(service, article_id, origin))
         (reply,) = await self._replies(submission)
-        assert isinstance(reply, RecordVerdict)  # noqa: S101  # what could be refused was checked before
+        assert isinstance(reply, RecordVerdict)  # noqa: S101  # the id was checked before
         await record(self._audit_log, request, [_changed("articles.retract", reply.event)])
         return reply.event.encoded
 
     async def release(self, request: Request, article_id: str, body: bytes) -> bytes:
-        """Undo the flag of an article as the body says; return the event. Raises ``ProblemError``."""
-        asked = _asked(body)
-        self._desk.check_ready()
-        event = await self._desk.ask(request, lambda judging: _released(judging, article_id, asked))
+        """Undo the flag of an article as the body says, and return the event. Raises ``ProblemError``."""
+        release_request = _release_request(body)
+        self._context.check_ready()
+        event = await self._context.ask(request, lambda service: _released(service, article_id, release_request))
         await record(self._audit_log, request, [_changed("articles.release", event)])
         return event.encoded
 
-    def _put_articles(self, judging: LoadedService, body: bytes, origin: RequestOrigin | None) -> PendingArticles:
-        articles = _split_articles(body, judging.limits, self._articles_max)
-        return PendingArticles(self._taken(lambda: self._inbox.put(articles, origin)), judging.limits)
+    def _put_articles(self, service: LoadedService, body: bytes, origin: RequestOrigin | None) -> PendingArticles:
+        articles = _split_articles(body, service.limits, self._articles_max)
+        return PendingArticles(self._taken(lambda: self._inbox.put(articles, origin)), service.limits)
 
-    def _put_retraction(self, judging: LoadedService, article_id: str, origin: RequestOrigin) -> Submission:
+    def _put_retraction(self, service: LoadedService, article_id: str, origin: RequestOrigin) -> Submission:
         try:
-            check_id(article_id, "the id in the path", judging.limits.id_bytes_max)
+            check_id(article_id, "the id in the path", service.limits.id_bytes_max)
         except BadRecord as error:
-            raise invalid_id(error, judging.limits) from error
-        retraction = Retraction(article_id, retraction_name(judging.store, article_id, origin))
+            raise invalid_id(error, service.limits) from error
+        retraction = Retraction(article_id, retraction_name(service.store, article_id, origin))
         return self._taken(lambda: self._inbox.put_retraction(retraction, origin))
 
     def _taken(self, put: Callable[[], Submission]) -> Submission:
@@ -194,7 +194,7 @@ class Writes:
             ) from full
 
     async def _replies(self, submission: Submission) -> Sequence[Reply]:
-        """Wait for the replies. Raises ``ProblemError`` where there are none in time, or no more."""
+        """Wait for the replies. Raises ``ProblemError`` if they do not come in time, or the service stops."""
         try:
             return await asyncio.wait_for(asyncio.wrap_future(submission.replies), self._answer_s)
         except TimeoutError as error:
@@ -202,7 +202,7 @@ class Writes:
                 f"There is no verdict after {self._answer_s:g} s.", Limit("answer_s", self._answer_s)
             ) from error
         except Unanswered as error:
-            raise outcome_unknown("The service ends.") from error
+            raise outcome_unknown("The service is stopping.") from error
 
     def _encoded(self, replies: Sequence[Reply], limits: DecodeLimits) -> bytes:
         results = [
@@ -217,16 +217,13 @@ class Writes:
             if isinstance(result, FailedArticle)
         ]
         check_some_valid(faults, len(results), self._report)
-        # Beside the events, whose bytes are those that the store has.
+        # Outside the events, because their bytes must stay as in the store.
         kinds = [reply.text_kind if isinstance(reply, RecordVerdict) else None for reply in replies]
         return msgspec.json.encode({"results": results, "text_kinds": kinds})
 
 
 def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> list[bytes]:
-    """Return the JSON of each article, as the client wrote it: the decoder of a feed reads it later.
-
-    Raises ``ProblemError``.
-    """
+    """Return the JSON of each article as the client wrote it, for the decoder of feeds. Raises ``ProblemError``."""
     try:
         check_values(body, limits.values_max)
         articles = _BODY_DECODER.decode(body.removeprefix(BOM_UTF8)).articles
@@ -242,7 +239,7 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
 
 
 def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
-    """Return the problem of a body that is not what it should be: it is no JSON, or has another shape."""
+    """Return the problem of a body that is not JSON, or has another shape."""
     try:
         parse_json(body, limits.values_max)
     except BadRecord as error:
@@ -253,8 +250,8 @@ def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
 def _no_key_for_retraction() -> ProblemError:
     return ProblemError(
         INVALID_REQUEST,
-        f"Send one header {KEY_HEADER} with a key of your own for this retraction. Repeated with the same key, it does "
-        "not retract what arrived in between.",
+        f"Send one header {KEY_HEADER} with a key that you choose for this retraction. Repeating it with the same key "
+        "does not retract articles that arrived in between.",
     )
 
 
@@ -263,17 +260,18 @@ def _owner(caller: Caller | None) -> str:
 
 
 def _key(keys: Sequence[str]) -> str:
-    """Return the client's key for a request. Raises ``ProblemError``, also for more than one."""
-    sent = keys[0] if len(keys) == 1 else ""
-    if not sent:
+    """Return the client's key for a request. Raises ``ProblemError`` unless there is exactly one valid key."""
+    key = keys[0] if len(keys) == 1 else ""
+    if not key:
         raise ProblemError(
             INVALID_REQUEST,
-            f"Send exactly one header {KEY_HEADER}, with a key of your own that is not empty.",
+            f"Send exactly one header {KEY_HEADER}, with a key that you choose; it must not be empty.",
         )
-    if len(sent) > KEY_CHARS_MAX:
+    if len(key) > KEY_CHARS_MAX:
         limit = Limit("key_chars_max", KEY_CHARS_MAX)
-        raise ProblemError(INVALID_REQUEST, f"{KEY_HEADER} has more than {KEY_CHARS_MAX} characters.", limit=limit)
-    return sent
+        detail = f"{KEY_HEADER} has more than {KEY_CHARS_MAX} characters. Send a shorter key."
+        raise ProblemError(INVALID_REQUEST, detail, limit=limit)
+    return key
 
 
 def _changed(action: Action, event: VerdictEvent) -> ChangeOutcome:
@@ -281,11 +279,11 @@ def _changed(action: Action, event: VerdictEvent) -> ChangeOutcome:
 
 
 def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> bytes:
-    """Return the name under which the key of a caller retracts an article: the same name is the same retraction.
+    """Return the name of a retraction. The same name means the same retraction.
 
-    A key belongs to its owner: others may use the same one. All callers without a token are one owner. Until keys had
-    owners, a tombstone was named by the key alone. Nobody knows whose such a tombstone is, so it goes on answering
-    whoever sends its key, until its window has ended. Raises the store's errors.
+    Keys belong to their owners, so two owners may use the same key. All callers without a token are one owner.
+    Tombstones of earlier versions are named by the key alone, so their owners are unknown. Until its window has ended,
+    such a tombstone answers any caller with its key. Raises the store's errors.
     """
     earlier = _WITHOUT_OWNER % origin.key.encode()
     if _is_tombstone(store, article_id, earlier):
@@ -299,16 +297,16 @@ def _is_tombstone(store: Store, article_id: str, name: bytes) -> bool:
     return any(isinstance(entry, Tombstone) and entry.reference == reference for entry in history)
 
 
-def _asked(body: bytes) -> ReleaseRequest:
+def _release_request(body: bytes) -> ReleaseRequest:
     try:
         return _RELEASE_DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
 
 
-def _released(judging: LoadedService, article_id: str, asked: ReleaseRequest) -> VerdictEvent:
+def _released(service: LoadedService, article_id: str, request: ReleaseRequest) -> VerdictEvent:
     try:
-        return judging.release(article_id, asked.version, Attribution(asked.by, asked.reason))
+        return service.release(article_id, request.version, Attribution(request.by, request.reason))
     except NotFlagged as error:
         raise ProblemError(NOT_FLAGGED, f"{error}.") from error
     except ConfigError as error:

@@ -1,1 +1,1 @@
-"""Tools for a store: inspection and verification, export, comparison of two stores, releases."""
+"""Tools for stores: inspection, verification, export, comparison, sizing, and releases."""

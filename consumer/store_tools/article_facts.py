@@ -1,4 +1,4 @@
-"""What a store knows of an article: its history, its verdict, what it repeats, and its text. Reads only."""
+"""The stored facts of an article: its history, its verdict, its original, and its text. Reads only."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -22,9 +22,9 @@ from storage.records import Arrival, StoredVersion, Tombstone
 
 
 class ArticleHistoryEntry(NamedTuple):
-    """A version or a retraction in the history of an id. What only versions have is empty in a retraction.
+    """A version or a retraction in the history of an id. Fields of versions are empty in a retraction.
 
-    ``stretch`` counts how often its text had ended before. ``verdict`` is None while the version is pending.
+    ``stretch`` counts how often the text had ended before. ``verdict`` is None while the version is pending.
     """
 
     kind: Literal["version", "retraction"]
@@ -38,7 +38,7 @@ class ArticleHistoryEntry(NamedTuple):
 
     @property
     def outcome(self) -> Outcome | None:
-        """What the verdict says, None while there is none."""
+        """The outcome of the verdict, None while there is none."""
         return None if self.verdict is None else self.verdict.outcome
 
     @property
@@ -48,11 +48,11 @@ class ArticleHistoryEntry(NamedTuple):
 
 
 class ArticleFacts(NamedTuple):
-    """All that is stored of one version of an article.
+    """Everything stored about one version of an article.
 
-    ``links`` lead from the version to the kept one at the end of its chain, and ``histories`` belong to their ids; both
-    are empty where the id has no such version. ``passages`` are those that its parts share with other articles.
-    ``body`` is None where the store keeps no text.
+    ``links`` lead from the version to the kept one at the end of its chain; ``histories`` are the histories of their
+    ids. Both are empty if the id has no such version. ``passages`` are the passages that its parts share with other
+    articles. ``body`` is None if the store keeps no text.
     """
 
     history: History
@@ -80,7 +80,7 @@ class ArticleFacts(NamedTuple):
 def article_facts(
     store: Store, article_id: str, version: str | None = None, links_max: int = CHAIN_MAX
 ) -> ArticleFacts:
-    """Return what is stored of the named version, or of the latest, with at most ``links_max`` links of its chain.
+    """Return the facts of the named version, or of the latest, with at most ``links_max`` links of its chain.
 
     Raises the store's errors, and ``ConfigError`` for an id that is not UTF-8.
     """
@@ -99,9 +99,9 @@ def article_facts(
 
 
 def keywords_of(links: Sequence[DuplicateLink]) -> tuple[str, ...]:
-    """Return the keywords that a version shares with the article after it in its chain.
+    """Return the keywords that a version shares with the next one in its chain.
 
-    Where that is no longer stored, return the version's own keywords.
+    If that is no longer stored, return the version's own keywords.
     """
     if not links:
         return ()
@@ -109,7 +109,7 @@ def keywords_of(links: Sequence[DuplicateLink]) -> tuple[str, ...]:
 
 
 def history_entry(entry: StoredVersion | Tombstone) -> ArticleHistoryEntry:
-    """Return a version or a retraction as its history shows it."""
+    """Return a version or a retraction as an entry of a history."""
     arrival, origin = arrival_of(entry), origin_of(entry)
     version = version_name(arrival.reference)
     if isinstance(entry, Tombstone):

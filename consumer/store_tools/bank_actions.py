@@ -1,8 +1,8 @@
-"""What can be done about stored articles that repeat items which were added after they arrived.
+"""Actions on stored articles that repeat items which were added after they arrived.
 
-A flagged article that repeats an item of a bank that allows can be released. An article that repeats an item of a bank
-that denies can be reported, unless its verdict names the item. Both say the same however often they are done: a release
-is written once, and a report is made of the stored verdict and the item alone.
+A flagged article that repeats an allowed item can be released. An article that repeats a denied item can be reported,
+unless its verdict names the item. Both may be repeated with the same result: a release is written once, and a report
+depends only on the stored verdict and the item.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,8 +19,7 @@ from storage.records import ALLOW, DENY, StoredVersion
 class AllowedFlag(NamedTuple):
     """A flagged version that repeats an allowed text, and who releases it and why.
 
-    ``is_released`` says that it was released before, by the same person for the same reason: its event may not have
-    been sent.
+    ``is_released`` says that the same person released it before for the same reason. Its event may be unsent.
     """
 
     stored: StoredVersion
@@ -29,7 +28,7 @@ class AllowedFlag(NamedTuple):
 
 
 class DeniedArticle(NamedTuple):
-    """A version that repeats a denied text, the item, which its verdict does not name, and the event about both."""
+    """A version that repeats a denied item which its verdict does not name, and the event about both."""
 
     stored: StoredVersion
     event: VerdictEvent
@@ -38,9 +37,9 @@ class DeniedArticle(NamedTuple):
 
 
 def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> Iterator[AllowedFlag]:
-    """Yield the flagged versions in force that repeat an allowed text, and those that were released like this before.
+    """Yield the flagged versions in force that repeat an allowed text, including those already released in this way.
 
-    Without a reason the item is the reason.
+    The default reason names the item.
     """
     for stored, matches in found:
         allowing = next((match for match in matches if match.action == ALLOW), None)
@@ -55,9 +54,9 @@ def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> 
 
 
 def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
-    """Yield the versions in force that repeat a denied text which their verdict does not name, for each item.
+    """Yield each version in force with each denied item that it repeats and its verdict does not name.
 
-    Pending versions are left out: they have no verdict yet.
+    Pending versions are left out, because they have no verdict yet.
     """
     for stored, matches in found:
         if stored.verdict is None or stored.ends_at is not None:
@@ -70,7 +69,7 @@ def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
 
 
 def allowed_reason(bank: str, item: str) -> str:
-    """Return why an article that repeats an item of a bank that allows is released."""
+    """Return the default reason for the release of an article that repeats an allowed item."""
     return f"It repeats {item} of the bank {bank}, which allows it."
 
 

@@ -1,13 +1,12 @@
-"""Finds the stored articles that repeat items of banks: by looking up, as a check finds what an article repeats.
+"""Finds the stored articles that repeat items of banks, by looking up keys like a check.
 
-The keys of the store yield candidates, which are compared as ``KnownTexts`` compares an article that arrives: the same
-thresholds, forms and guards. So nothing is listed that a run would not report, but something may be missing:
+The keys yield candidates, which are compared like arriving articles in ``KnownTexts``: with the same thresholds, forms
+and guards. So the result lists only articles that a run would report, but it may miss some:
 
-- Similar texts are found as far as the store's keys reach. They are made for the threshold of the store; below it the
-  share that is found falls.
-- A part of a longer article is found by its anchors, and only where the store has them (``judge.parts``). An anchor
-  that stands in many articles is not posted, and a short item may share none with a long article.
-- After a migration one of several kept articles with the same text stands in for the others.
+- Similar texts are found through the store's keys, which are made for the store's threshold. Below it, fewer are found.
+- Parts of longer articles are found by their anchors, if the store has them (``judge.parts``). Anchors of many articles
+  are not posted, and a short item may share no anchor with a long article.
+- After a migration, one of several kept articles with the same text represents the others.
 
 ``bank_scan`` compares everything, and finds all of these.
 """
@@ -33,19 +32,19 @@ from storage.postings import part_keys
 from storage.records import DENY, BankMatch, Record, StoredVersion, Version
 
 MATCHES_MAX: Final = 10_000
-"""Articles that a look-up returns."""
+"""The maximum number of articles that a look-up returns."""
 ITEMS_MAX: Final = 1_000
-"""Items that are looked up together; for more a scan is quicker."""
+"""The maximum number of items in a look-up. For more items a scan is quicker."""
 CANDIDATES_MAX: Final = 1_024
-"""Articles that are read for an item as similar ones, and again as such that contain it; the likeliest come first."""
+"""The maximum number of candidates for each item: of similar articles, and of articles that contain it."""
 _ITEMS_AT_ONCE: Final = 16
 _VERSIONS_AT_ONCE: Final = 256
 _ROWS_BYTES_MAX: Final = 4 << 20
 _ONE_BITS: Final = 64
 _DEVIATIONS: Final = 3.0
-"""One-bit minima of texts of a similarity differ in so many standard deviations more than on average, at most."""
+"""How many standard deviations above the average the distance of one-bit minima may be."""
 _NO_ARTICLE: Final = "\0"
-"""What the ids of items begin with while they are looked up: no article has it."""
+"""The prefix of items' ids during a look-up. No article's id begins with it."""
 
 
 _Value = TypeVar("_Value")
@@ -59,17 +58,17 @@ class StoredMatch(NamedTuple):
 
     @property
     def similarity(self) -> float:
-        """The highest of its similarities."""
+        """The highest similarity of its matches."""
         return max(match.similarity for match in self.matches)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMatches:
-    """The kept articles in force that repeat items, the most similar first, and how complete that is.
+    """The kept articles in force that repeat items, the most similar first, and how complete the list is.
 
-    ``items`` is how many items were looked up, of those that count now; ``compared`` is how many articles were read.
-    ``truncated`` says that a limit cut the look-up short. ``parts`` says whether longer articles that contain an item
-    were looked for, ``without_text`` of how many candidates the store keeps no text that could tell.
+    ``items`` counts the items looked up, ``compared`` the articles read. ``truncated`` says that a limit cut the
+    look-up short. ``parts`` says whether it included longer articles that contain an item. ``without_text`` counts the
+    candidates without a stored text, whose parts could not be compared.
     """
 
     found: tuple[StoredMatch, ...]
@@ -81,9 +80,9 @@ class StoredMatches:
 
 
 class ComparableStore(NamedTuple):
-    """A store, its settings, and what makes records and fingerprints as it has them.
+    """A store, its settings, and the builder and engine for its records and fingerprints.
 
-    If ``engine`` computes anchors, longer articles that contain an item are looked for.
+    If ``engine`` computes anchors, look-ups include longer articles that contain an item.
     """
 
     store: Store
@@ -93,15 +92,14 @@ class ComparableStore(NamedTuple):
 
 
 def ignored() -> None:
-    """Go on."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BankLookUp:
-    """Looks items up in a store, and writes nothing.
+    """A look-up of items in a store. It writes nothing.
 
-    ``clock`` gives the time in milliseconds. ``proceed`` is called between reads; an exception from it ends the
-    look-up.
+    ``clock`` returns milliseconds since 1970. ``proceed`` is called between reads, and may raise to end the look-up.
     """
 
     opened: ComparableStore
@@ -111,8 +109,8 @@ class BankLookUp:
     def find(self, banks: Banks, matches_max: int = MATCHES_MAX) -> StoredMatches:
         """Return the kept articles of the window that are in force and repeat an item of these banks.
 
-        At most ``matches_max`` articles are returned. Raises the store's errors, and ``BankError`` for settings without
-        sketches, with which banks find nothing.
+        Returns at most ``matches_max`` articles. Raises the store's errors, and ``BankError`` for settings without
+        sketches, which banks need.
         """
         now_ms = self.clock()
         counting = banks.items_at(now_ms)
@@ -147,7 +145,7 @@ class BankLookUp:
         )
 
     def _search(self, banks: Banks, items: Sequence[BankItem]) -> Search:
-        """Return a search that reads whatever may be similar enough to any of the items."""
+        """Return a search that finds all versions that may be similar enough to any of the items."""
         least = min((item.similarity or banks.banks[item.bank].item_similarity for item in items), default=1.0)
         settings = replace(
             self.opened.settings,
@@ -183,7 +181,7 @@ class BankLookUp:
 
 
 class _CandidateVersions(NamedTuple):
-    """Versions that may repeat an item; ``parts`` says whether those that contain one were looked for."""
+    """Versions that may repeat an item. ``parts`` says whether they include versions that contain one."""
 
     stored: Sequence[StoredVersion]
     truncated: bool
@@ -191,7 +189,7 @@ class _CandidateVersions(NamedTuple):
 
 
 class _ContainingVersions(NamedTuple):
-    """References of the versions that share an anchor with any of some texts; ``truncated``: a limit left some out."""
+    """References of the versions that share an anchor with given texts. ``truncated``: a limit left some out."""
 
     references: Sequence[bytes]
     truncated: bool
@@ -200,7 +198,7 @@ class _ContainingVersions(NamedTuple):
 def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _ContainingVersions:
     """Find the versions since ``first_ms`` that share anchors with these records. Raises the store's errors.
 
-    Of each record those that share the most come first, and at most ``CANDIDATES_MAX`` are taken.
+    For each record, takes the ``CANDIDATES_MAX`` versions that share the most anchors.
     """
     chosen: dict[bytes, None] = {}
     truncated = False
@@ -221,10 +219,11 @@ def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _Cont
 
 
 class ComparedVersions(NamedTuple):
-    """What each of some stored versions repeats.
+    """Stored versions and the items that each repeats.
 
-    ``without_text`` is of how many the store keeps no text: these are compared by their records, so that parts of them
-    are not found. ``limited`` counts those that are alike more items than are compared, or repeat more than are named.
+    ``without_text`` counts versions without a stored text, which are compared by their records only, so that parts of
+    them are not found. ``limited`` counts versions that are similar to more items than are compared, or repeat more
+    than are named.
     """
 
     stored: Sequence[StoredVersion]
@@ -244,15 +243,15 @@ def compare(store: Store, known: KnownTexts, stored: Sequence[StoredVersion]) ->
         return ComparedVersions((), (), 0, 0)
     texts = store.bodies([version.record.reference for version in stored])
     shingles = [b""] * len(stored)
-    sought = known.known_shingles
-    if sought is not None:
-        there = [place for place, text in enumerate(texts) if text is not None]
-        languages = [stored[place].record.lang for place in there]
-        fingerprints = known.engine.fingerprint([texts[place] or "" for place in there], languages, sought)
-        for place, found in zip(there, fingerprints.known_shingles, strict=True):
-            shingles[place] = found
+    known_shingles = known.known_shingles
+    if known_shingles is not None:
+        with_text = [place for place, text in enumerate(texts) if text is not None]
+        languages = [stored[place].record.lang for place in with_text]
+        fingerprints = known.engine.fingerprint([texts[place] or "" for place in with_text], languages, known_shingles)
+        for place, shared in zip(with_text, fingerprints.known_shingles, strict=True):
+            shingles[place] = shared
     versions = [
-        Version(version.record, None, known_shingles=found) for version, found in zip(stored, shingles, strict=True)
+        Version(version.record, None, known_shingles=shared) for version, shared in zip(stored, shingles, strict=True)
     ]
     matches = known.matches(versions)
     return ComparedVersions(stored, matches.matches, sum(text is None for text in texts), matches.limited)
@@ -269,7 +268,7 @@ def _is_searched(banks: Banks, item: BankItem) -> bool:
 
 
 def _one_bits_distance(similarity: float) -> int:
-    """Return in how many one-bit minima texts of this similarity differ, of a thousand pairs all but one."""
+    """Return the distance of one-bit minima that 999 of 1,000 pairs with this similarity do not exceed."""
     share = (1 - similarity) / 2
     return ceil(_ONE_BITS * share + _DEVIATIONS * sqrt(_ONE_BITS * share * (1 - share)))
 

@@ -1,4 +1,4 @@
-"""Compares everything in a store with items of banks: exact, also for parts, and as slow as reading it all."""
+"""Compares all versions in a store with items of banks. It is exact, also for parts, and reads everything."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -13,15 +13,15 @@ from storage.interface import Store
 from storage.records import StoredVersion
 
 _VERSIONS_AT_ONCE = 256
-"""Versions that are compared at once, with their texts in memory."""
+"""The number of versions to compare at once, with their texts in memory."""
 
 
 @dataclass(slots=True)
 class ScanCounts:
-    """What a scan has met so far.
+    """The counts of a scan so far.
 
-    ``without_text`` counts versions whose text the store does not keep, so that parts of them are not found;
-    ``limited`` those that repeat more items than are named, or are alike more than are compared.
+    ``without_text`` counts versions without a stored text, whose parts are not found. ``limited`` counts versions that
+    repeat more items than are named, or are similar to more than are compared.
     """
 
     versions: int = 0
@@ -30,7 +30,7 @@ class ScanCounts:
     limited: int = 0
 
     def add(self, compared: ComparedVersions) -> None:
-        """Count some more."""
+        """Add the counts of a batch."""
         self.versions += len(compared.stored)
         self.repeating += sum(map(bool, compared.matches))
         self.without_text += compared.without_text
@@ -38,7 +38,7 @@ class ScanCounts:
 
 
 def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[ComparedVersions]:
-    """Yield all versions of a store with what they repeat, batch by batch, and add them to ``counts``.
+    """Yield all versions of a store with the items that they repeat, batch by batch, and update ``counts``.
 
     Versions that are stored during the scan may be missing. Raises the store's errors.
     """
@@ -49,7 +49,7 @@ def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[Com
 
 
 def member_counts(store: Store, kept: Collection[bytes]) -> Iterator[Counter[bytes]]:
-    """Yield after each batch of a scan how many flagged versions repeat each of these kept versions so far.
+    """Yield the number of flagged versions for each of these kept versions, updated after each batch of a scan.
 
     A flagged version counts for the kept one at the end of its chain. Raises the store's errors.
     """

@@ -44,9 +44,9 @@ class StoreComparison(NamedTuple):
 
 
 def compare_stores(now: Store, before: Store, examples_max: int) -> StoreComparison:
-    """Compare the verdicts in ``now`` with those in ``before``; return at most ``examples_max`` examples of each kind.
+    """Compare the verdicts in ``now`` with those in ``before``. Return at most ``examples_max`` examples of each kind.
 
-    A flag in ``before`` whose original is not in ``now`` could not be found again. It is counted separately, and not as
+    A flag in ``before`` whose original is not in ``now`` cannot be found again, so it is counted separately and not as
     a change. Raises the stores' errors.
     """
     counts: Counter[VerdictChangeKind] = Counter()

@@ -1,4 +1,4 @@
-"""Why two articles are near-duplicates, or why not: every condition with its figures, and how the texts differ."""
+"""Explains why two articles are near-duplicates or not: every condition with its figures, and the difference."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from storage.records import StoredVersion
 
 
 class ComparedArticle(NamedTuple):
-    """One of the two articles, its text None where the store keeps none. An article of a file has no history."""
+    """One of the two articles. ``body`` is None if the store keeps no text. An article from a file has no history."""
 
     stored: StoredVersion
     body: str | None
@@ -28,7 +28,7 @@ class ComparedArticle(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The facts that only one of the two articles has, and those that both have."""
+    """The facts that only one of the two articles has, and the common ones."""
 
     only_a: list[str]
     only_b: list[str]
@@ -44,7 +44,7 @@ class SlotConflict(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Everything that is shown about a pair. ``other_settings`` are given settings that differ from the store's."""
+    """Everything to show about a pair. ``other_settings`` are requested settings that differ from the store's."""
 
     a: ComparedArticle
     b: ComparedArticle
@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
 
 
 def compared_article(store: Store, url: str, article_id: str, version: str | None = None) -> ComparedArticle:
-    """Return the named version of a stored article, or the latest. Raises ``ConfigError`` where there is none."""
+    """Return the named version of a stored article, or the latest. Raises ``ConfigError`` if there is none."""
     stored, history = stored_article(store, url, article_id, version)
     return ComparedArticle(stored, store.bodies([stored.record.reference])[0], history)
 
@@ -69,7 +69,7 @@ def explained(
     lexicon: Lexicon,
     other_settings: Sequence[str] = (),
 ) -> Explanation:
-    """Compare two articles, their facts where these count, and their texts where both are there."""
+    """Compare two articles, their facts if they matter, and their texts if both are stored."""
     comparison = compare(a.stored, [b.stored], judged_by)[0]
     facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
     conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, judged_by, lexicon)
@@ -78,7 +78,7 @@ def explained(
 
 
 def plain(explanation: Explanation) -> dict[str, object]:
-    """Return everything as plain values, for JSON."""
+    """Return the explanation as plain values, for JSON."""
     a, b, comparison = explanation.a, explanation.b, explanation.comparison
     stretches = explanation.difference
     return {
@@ -111,7 +111,7 @@ def _plain_article(article: ComparedArticle) -> dict[str, object]:
 
 
 def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
-    """Return every change in full: its places and the text of each article."""
+    """Return every change in full: its positions and the text of each article."""
     return [
         {
             "at_a": stretch.at_a,
@@ -155,7 +155,7 @@ def _slot_conflicts(
 
 
 def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lexicon: Lexicon) -> Facts | None:
-    """Return the facts of both; None if a text is missing, since records hold only hashes of facts."""
+    """Return the facts of both articles; None if a text is missing, since records hold only hashes of facts."""
     if a.body is None or b.body is None:
         return None
     reference = Fingerprinter(judged_by.scheme, lexicon)
@@ -164,14 +164,14 @@ def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lex
 
 
 class SharedPart(NamedTuple):
-    """A part, and the passages that stand in both articles; None where the store does not have both texts."""
+    """A part, and the passages common to both articles; None if a text is missing."""
 
     part: Part
     passages: list[Passage] | None
 
 
 def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> list[SharedPart]:
-    """Return the passages of a text that stand in each of these articles. Raises the store's errors."""
+    """Return the passages that a text shares with each of these articles. Raises the store's errors."""
     if body is None:
         return [SharedPart(part, None) for part in parts]
     others = store.bodies([reference_in(part.id, part.version) for part in parts])
@@ -182,7 +182,7 @@ def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> li
 
 
 def passages_of(store: Store, stored: StoredVersion, verdict: Verdict | None) -> list[SharedPart]:
-    """Return the same for the parts that a stored verdict names."""
+    """Return the shared passages for the parts that a stored verdict names."""
     if verdict is None or not isinstance(verdict.parts, tuple):
         return []
     return shared_passages(store, store.bodies([stored.record.reference])[0], verdict.parts)

@@ -15,7 +15,7 @@ from storage.records import Arrival, Record, StoredVersion, Tombstone
 
 SCHEMA: Final = "dupwatch.export/1"
 _BATCH: Final = 256
-"""Versions whose texts are read at once."""
+"""The number of texts to read at once."""
 
 
 class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ def _version(stored: StoredVersion, body: str | None) -> ExportedVersion:
 
 
 def _shingle_members(record: Record) -> dict[str, Any]:
-    """Return the members that come from shingles; none of a keyed scheme, as they tell something about its secret."""
+    """Return the members that come from shingles; none for a keyed scheme, because they reveal parts of its secret."""
     if is_keyed(record.scheme):
         return {}
     members: dict[str, Any] = {

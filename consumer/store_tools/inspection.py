@@ -1,4 +1,4 @@
-"""Inspects a store: chains of duplicates, dangling flags, and whether its contents are consistent. Reads only."""
+"""Inspects a store: chains of duplicates, dangling flags, and the consistency of its contents. Reads only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,21 +19,21 @@ from storage.postings import PostingArray, all_keys, part_keys, postings_of
 from storage.records import Arrival, StoredVersion, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
-"""No burst makes this many links; a longer chain is a circle."""
+"""No burst makes this many links, so a longer chain is a circle."""
 _VERIFY_BATCH = 16
-"""Versions that are checked at once, with all their rows in memory."""
+"""The number of versions to check at once, with all their rows in memory."""
 History = Sequence[StoredVersion | Tombstone]
 
 
 class DuplicateLink(NamedTuple):
-    """A version in the chain from a duplicate to the kept version at its end; verdict None while it is pending."""
+    """A version in the chain from a duplicate to the kept one at the end. ``verdict`` is None while it is pending."""
 
     stored: StoredVersion
     verdict: Verdict | None
 
 
 def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
-    """Follow ``duplicate_of`` from a version; return the links from it to the first that names no other."""
+    """Follow ``duplicate_of`` from a version. Return the links up to the first version that names no other."""
     links: list[DuplicateLink] = []
     here: StoredVersion | None = start
     while here is not None and len(links) < links_max:
@@ -47,7 +47,7 @@ def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> lis
 
 
 def last_links(store: Store, starts: Sequence[StoredVersion]) -> list[DuplicateLink]:
-    """Return the last link of the ``chain`` of each version; all chains are read together, step by step."""
+    """Return the last link of the ``chain`` of each version. All chains are read in parallel, step by step."""
     links = [DuplicateLink(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
     unfinished = set(range(len(links)))
     for _ in range(CHAIN_MAX):
@@ -67,7 +67,7 @@ def last_links(store: Store, starts: Sequence[StoredVersion]) -> list[DuplicateL
 
 
 def _original(verdict: Verdict | None) -> bytes | None:
-    """Return the reference that a verdict names, None for one that is not a flag."""
+    """Return the reference that a flag names, None for other verdicts."""
     if verdict is None or verdict.duplicate_of is None:
         return None
     return original_of(verdict)
@@ -76,8 +76,8 @@ def _original(verdict: Verdict | None) -> bytes | None:
 def dangling_flags(store: Store, before_ms: int) -> Iterator[StoredVersion]:
     """Yield flags whose chain ends at a version that arrived before ``before_ms`` and is still pending.
 
-    This happens when a source loses a message after its article was stored and before its offset was committed: the
-    article may never be judged, and the flag names one that was perhaps never passed on.
+    This happens if a source loses a message after its article was stored and before its offset was committed. The
+    article may never be judged, and so the flag may name one that was never passed on.
     """
     judged = (stored for stored in store.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     while batch := list(islice(judged, _VERIFY_BATCH)):
@@ -88,7 +88,7 @@ def dangling_flags(store: Store, before_ms: int) -> Iterator[StoredVersion]:
 
 @dataclass(slots=True)
 class VerificationReport:
-    """What ``verify`` found: counts of what is stored, and a sentence for each problem."""
+    """The findings of ``verify``: counts, and a sentence for each problem."""
 
     versions: int = 0
     kept: int = 0
@@ -99,12 +99,12 @@ class VerificationReport:
 
 
 def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport]:
-    """Check every version, batch by batch; yield the findings so far after each batch.
+    """Check every version, batch by batch. Yield the findings so far after each batch.
 
-    A kept version must have all its postings, and no near version may be kept as well, unless one of the two is of a
-    source that is never flagged, a search was cut, or one was released after the other had been judged. The chain of a
-    duplicate must end at a kept version. A pending version is correct: its batch may be in progress, or its message was
-    never delivered again.
+    A kept version must have all its postings. Two near versions may both be kept only if the source of one is never
+    flagged, a search was cut short, or one was released after the other had been judged. The chain of a duplicate must
+    end at a kept version. Pending versions are correct: their batch may be in progress, or their message was never
+    delivered again.
     """
     findings = VerificationReport()
     everything = store.scan()
@@ -158,8 +158,8 @@ def _wrong_with_kept(store: Store, kept: Sequence[StoredVersion], settings: Judg
 
 def _holds(row: PostingArray, posting: bytes) -> bool:
     """Return whether a row has a posting. References are compared as an array first, because rows are long."""
-    wanted = np.frombuffer(posting, row.dtype)[0]
-    same_version = row[row["reference"] == wanted["reference"]]
+    expected = np.frombuffer(posting, row.dtype)[0]
+    same_version = row[row["reference"] == expected["reference"]]
     return any(stored.tobytes() == posting for stored in same_version)
 
 
@@ -174,19 +174,19 @@ def _exempt(a: StoredVersion, b: StoredVersion, settings: JudgeSettings) -> bool
     verdicts = [decode_verdict(version.verdict) for version in (a, b) if version.verdict is not None]
     if any(verdict.truncated for verdict in verdicts):
         return True
-    # An article judged before the release could not know of it; one judged later must be flagged.
+    # An article judged before a release may be kept; one judged later must be flagged.
     last_decided_at = max(verdict.decided_at for verdict in verdicts)
     return any(verdict.decided_at == last_decided_at and isinstance(verdict.released, Released) for verdict in verdicts)
 
 
 def latest(history: Sequence[StoredVersion | Tombstone]) -> StoredVersion | None:
-    """Return the version of an id that arrived last; None where it has only tombstones."""
+    """Return the version of an id that arrived last, None if it has only tombstones."""
     versions = [stored for stored in history if isinstance(stored, StoredVersion)]
     return versions[-1] if versions else None
 
 
 def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """Return the titles of flagged articles and of their originals, "" for what is no longer stored."""
+    """Return the titles of flagged articles and of their originals, "" for articles that are no longer stored."""
     references = [reference_in(flag.id, flag.version) for flag in flags]
     references += [original_of(flag) for flag in flags]
     titles = ["" if stored is None else stored.record.title for stored in store.read(references)]
@@ -194,7 +194,7 @@ def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 class StoredArticle(NamedTuple):
-    """One version of an article, and all versions and retractions of its id in order of arrival."""
+    """One version of an article, and all versions and retractions of its id by arrival."""
 
     stored: StoredVersion
     history: History
@@ -210,7 +210,7 @@ def stored_article(store: Store, url: str, article_id: str, version: str | None 
 
 
 def version_in(history: History, version: str | None) -> StoredVersion | None:
-    """Return the named version, or without a name the latest; None where the history does not have it."""
+    """Return the named version, or without a name the latest; None if the history does not have it."""
     if version is None:
         return latest(history)
     versions = (entry for entry in history if isinstance(entry, StoredVersion))
@@ -239,13 +239,13 @@ def arrival_of(entry: StoredVersion | Tombstone) -> Arrival:
 
 
 def origin_of(entry: StoredVersion | Tombstone) -> str | None:
-    """Return where a version or a retraction came from; None if that is not stored."""
+    """Return the origin of a version or a retraction, None if it is not stored."""
     origin = entry.record.origin if isinstance(entry, StoredVersion) else entry.origin
     return None if origin is None else str(origin)
 
 
 def how_it_ended(version: StoredVersion, history: History) -> str | None:
-    """Return how and when a version ceased to be in force; None if it is still in force."""
+    """Return how and when a version ended, None if it is still in force."""
     if version.ends_at is None:
         return None
     following = next((entry for entry in history if arrival_of(entry) == version.ends_at), None)
@@ -256,12 +256,12 @@ def how_it_ended(version: StoredVersion, history: History) -> str | None:
 
 
 def moment(time_ms: int, sequence: int, other_ms: int) -> str:
-    """Return a time; if it equals the other one, as in one run over a file, add the record's place in the feed."""
+    """Return a time. If it equals the other one, as in a run over a file, add the record's position in the feed."""
     return f"{rfc3339(time_ms)}{f' (record {sequence} of the feed)' if time_ms == other_ms else ''}"
 
 
 def id_hash_of(article_id: str) -> bytes:
-    """Return the hash of an id that a person gave. Raises ``ConfigError`` if the id is not UTF-8."""
+    """Return the hash of an id from user input. Raises ``ConfigError`` if the id is not UTF-8."""
     try:
         return id_hash(article_id)
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""Articles made from the pieces of others, in any number and length, for measuring a machine."""
+"""Generates articles from the pieces of others, in any number and length, to measure a machine."""
 
 import random
 import re
@@ -8,13 +8,13 @@ from typing import Final
 _PIECES: Final = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]{1,6}|[^\u2e80-\u9fff\uff00-\uffef\s]+\s*")
 """Up to six Chinese characters, or a word of other scripts with the space after it."""
 _SOURCES: Final = 8
-"""A made article has pieces of this many others: fewer have one subject, and more would make all articles alike."""
+"""The number of articles whose pieces are mixed. With fewer, an article has one subject; with more, all are alike."""
 _CHANGED: Final = 20
-"""One piece in this many is another one in a copy."""
+"""A copy replaces one in this many pieces."""
 
 
 class ArticleMaker:
-    """Makes articles of about ``chars`` characters; a share of them are copies of earlier ones with other pieces."""
+    """A generator of articles of about ``chars`` characters. A share of them are copies with some changed pieces."""
 
     def __init__(self, texts: Sequence[str], chars: int, copies: float, seed: int = 1) -> None:
         self._pieces = [pieces for text in texts if (pieces := _PIECES.findall(text))]

@@ -1,11 +1,11 @@
 """Finds the record of a released article, so that the article can return to the clean feed.
 
-A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, and the store has no copy of it.
-The stored version has its origin, so one read of one offset finds the record. If the record there is no longer the
-released version, nothing is sent.
+A flag leaves a tombstone in ``PREFIX.unique``. Undoing it needs the record itself, of which the store has no copy. The
+stored version has its origin, so reading one offset finds the record. If the record there is not the released version,
+nothing is sent.
 
-Versions that were stored by earlier versions of dupwatch have no origin, until their window has ended. For them the
-topic of flags is searched: the flag's event in ``PREFIX.duplicates`` says in its headers where the record is.
+Versions stored by earlier releases of dupwatch have no origin. For them the topic of flags is searched: the headers of
+the flag's event in ``PREFIX.duplicates`` say where the record is.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,18 @@ from storage.clock import MS_PER_S
 from storage.records import Origin, StoredVersion
 
 _EARLIER_MS: Final = 600_000
-"""A flag is sent after it was decided, but the clock that dates its topic may be behind by this much."""
+"""How far the clock that dates the topic of flags may be behind the time of a decision."""
 
 
 class ReturnObstacle(NamedTuple):
-    """Why an article cannot go back to the clean feed, in a clause; ``is_passing``: it may be possible later."""
+    """Why an article cannot return to the clean feed, as a clause. ``is_passing``: it may be possible later."""
 
     why: str
     is_passing: bool = False
 
 
 class RecordId(NamedTuple):
-    """Where a record is in Kafka."""
+    """The position of a record in Kafka."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class RecordId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordOrigins:
-    """Where the flags of some versions say that their records are; ``is_complete``: there are no other such flags."""
+    """The positions of records that the flags of some versions name. ``is_complete``: there are no further flags."""
 
     places: Mapping[bytes, Sequence[RecordId]]
     is_complete: bool
@@ -51,11 +51,11 @@ class RecordOrigins:
 
 @dataclass(frozen=True, slots=True)
 class RecordSearch:
-    """Finds the record of a version: at its origin, or in the places that its flags name.
+    """A search for the record of a version, at its origin or at the positions that its flags name.
 
     ``flags_since`` yields the records of ``flags_topic`` from a time in ms on. ``record_at`` returns a record, None if
-    it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record is a version: the same id,
-    title and text.
+    it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record has the id, title and text of
+    a version.
     """
 
     flags_topic: str
@@ -64,26 +64,26 @@ class RecordSearch:
     is_version: Callable[[RawRecord, StoredVersion], bool]
 
     def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins:
-        """Return the first place that the flags of each version name; the topic is read once for all of them.
+        """Return the first position that the flags of each version name, reading the topic once for all versions.
 
-        Versions with an origin are left out. What has no flag is looked for up to the end. Raises ``SourceError``.
+        Versions with an origin are left out. If one has no flag, the whole topic is read. Raises ``SourceError``.
         """
-        sought = [
+        without_origin = [
             stored
             for stored in versions
             if stored.verdict is not None and stored.ends_at is None and stored.record.origin is None
         ]
-        if not sought:
+        if not without_origin:
             return RecordOrigins({}, is_complete=True)
-        since_ms = min(_sent_from_ms(decode_verdict(stored.verdict or b"")) for stored in sought)
-        wanted = {_named(stored): stored.record.reference for stored in sought}
-        keys = {key for key, _ in wanted}
-        places: dict[bytes, list[RecordId]] = {reference: [] for reference in wanted.values()}
+        since_ms = min(_sent_from_ms(decode_verdict(stored.verdict or b"")) for stored in without_origin)
+        references = {_flag_name(stored): stored.record.reference for stored in without_origin}
+        keys = {key for key, _ in references}
+        places: dict[bytes, list[RecordId]] = {reference: [] for reference in references.values()}
         missing = set(places)
         for flag in self.flags_since(since_ms):
             if flag.key not in keys:
                 continue
-            reference, origin = wanted.get(_named_by(flag)), _origin(flag)
+            reference, origin = references.get(_name_of(flag)), _origin(flag)
             if reference is None or origin is None:
                 continue
             if origin not in places[reference]:
@@ -94,7 +94,7 @@ class RecordSearch:
         return RecordOrigins(places, is_complete=True)
 
     def record_of(self, flagged: FlaggedVersion, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
-        """Return the record of this version, to be sent again; ``known`` is what was found of it before."""
+        """Return the record of this version, to be sent again. ``known`` are positions found before."""
         stored = flagged.stored
         if stored.ends_at is not None:
             return ReturnObstacle("a later version or a retraction has arrived since, and the topic keeps the last one")
@@ -113,16 +113,16 @@ class RecordSearch:
         return found or ReturnObstacle(f"no flag of it in {self.flags_topic} says where its record is")
 
     def _places(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordId]:
-        """Yield where the flags of this version say that its record is: what is known first. Raises ``SourceError``."""
+        """Yield the positions that the flags of this version name, known ones first. Raises ``SourceError``."""
         stored = flagged.stored
-        key, name = stored.record.id.encode(), _named(stored)
+        key, name = stored.record.id.encode(), _flag_name(stored)
         places = None if known is None else known.places.get(stored.record.reference)
         seen = set(places or ())
         yield from places or ()
         if places is not None and known is not None and known.is_complete:
             return
         for flag in self.flags_since(_sent_from_ms(flagged.verdict)):
-            if flag.key != key or _named_by(flag) != name:
+            if flag.key != key or _name_of(flag) != name:
                 continue
             origin = _origin(flag)
             if origin is not None and origin not in seen:
@@ -130,7 +130,7 @@ class RecordSearch:
                 yield origin
 
     def _record(self, record_id: RecordId, stored: StoredVersion) -> RawRecord | ReturnObstacle:
-        """Return a record, if it is still there and is this version."""
+        """Return the record at this position, if it still exists and is this version."""
         where = f"{record_id.topic} [{record_id.partition}] offset {record_id.offset}"
         try:
             record = self.record_at(record_id)
@@ -143,13 +143,13 @@ class RecordSearch:
         return record
 
 
-def _named(stored: StoredVersion) -> tuple[bytes | None, str]:
-    """Return what a flag of this version has as its key and as the version."""
+def _flag_name(stored: StoredVersion) -> tuple[bytes | None, str]:
+    """Return the key and the version in flags of this version."""
     return stored.record.id.encode(), version_name(stored.record.reference)
 
 
-def _named_by(flag: RawRecord) -> tuple[bytes | None, str]:
-    """Return the same of a message of the topic; the version is "" where it is no flag."""
+def _name_of(flag: RawRecord) -> tuple[bytes | None, str]:
+    """Return the key and the version in a message of the topic; the version is "" if it is not a flag."""
     try:
         verdict = decode_verdict(flag.data)
     except UnreadableEvent:
@@ -167,12 +167,12 @@ def _origin(flag: RawRecord) -> RecordId | None:
 
 
 def _record_id(origin: Origin) -> RecordId | None:
-    """Return where the record of an origin is, None if it did not come from a topic."""
+    """Return the position of an origin's record, None if it did not come from a topic."""
     partition = partition_named(origin.feed)
     return None if partition is None or origin.sequence is None else RecordId(*partition, origin.sequence)
 
 
 def _sent_from_ms(verdict: Verdict) -> int:
-    """Return from when on the topic of flags may have the flag of a version with this verdict."""
+    """Return the earliest time at which the topic of flags may have the flag of a version with this verdict."""
     flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
     return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S) - _EARLIER_MS

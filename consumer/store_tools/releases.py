@@ -1,8 +1,8 @@
-"""Releases: a person decides that a flagged version does not repeat the other, and it counts as kept from then on.
+"""Releases: a person decides that a flagged version does not repeat the other, and it is kept from then on.
 
-The version's postings are written before it can be read as kept, so that later articles are flagged against it. A crash
-in between leaves postings of a duplicate, which no article matches. They are written a second time afterwards, because
-a judge that has just answered with the flag may have removed them meanwhile.
+The version's postings are written before it becomes kept, so that later articles are flagged against it. A crash in
+between leaves postings of a duplicate, which no article matches. They are written again afterwards, because a judge
+that has just answered with the flag may have removed them in the meantime.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,26 +25,24 @@ from storage.records import Release, StoredVersion, id_hash
 
 
 class NotFlagged(ConfigError):  # noqa: N818  # named for the version
-    """A version has no flag that could be undone."""
+    """A version has no flag to undo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Who releases a version, and why; both may be None. Raises ``ConfigError`` for what is too long or not UTF-8."""
+    """Who releases a version, and why. Raises ``ConfigError`` for texts that are too long or not UTF-8."""
 
     by: str | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        """Check what an event can hold."""
+        """Check that an event can hold the texts."""
         limits = (("name", self.by, RELEASED_BY_CHARS_MAX), ("reason", self.reason, REASON_CHARS_MAX))
         for what, text, chars_max in limits:
             if text is None:
                 continue
             if len(text) > chars_max:
-                raise ConfigError(
-                    f"the {what} of a release may have at most {chars_max} characters, but this one has {len(text)}"
-                )
+                raise ConfigError(f"the {what} of the release has {len(text)} characters; use at most {chars_max}")
             try:
                 text.encode()
             except UnicodeEncodeError as error:
@@ -52,7 +50,7 @@ class Attribution:
 
 
 class FlaggedVersion(NamedTuple):
-    """A version that is flagged, or released already, as it was read; ``verdict`` is its verdict, decoded."""
+    """A version that was flagged or already released when it was read, with its decoded verdict."""
 
     stored: StoredVersion
     verdict: Verdict
@@ -64,7 +62,7 @@ class FlaggedVersion(NamedTuple):
 
 
 class FlagReversal(NamedTuple):
-    """A flag to undo, who wants that, and why."""
+    """A flag to undo, who undoes it, and why."""
 
     flagged: FlaggedVersion
     attribution: Attribution
@@ -73,7 +71,7 @@ class FlagReversal(NamedTuple):
 def releasable(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
     """Read the version of an article to release: the one named in hex, or the latest.
 
-    Raises ``ConfigError`` where the version is not stored, or is not flagged.
+    Raises ``ConfigError`` if the version is not stored, or is not flagged.
     """
     if version is None:
         found = latest(store.history(id_hash(article_id)))
@@ -92,8 +90,8 @@ def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[
     Returns an error in place of a version that is not stored, or is not flagged.
     """
     references = [_reference(*name) for name in names]
-    wanted = list(dict.fromkeys(each for each in references if isinstance(each, bytes)))
-    read = dict(zip(wanted, store.read(wanted), strict=True)) if wanted else {}
+    distinct = list(dict.fromkeys(each for each in references if isinstance(each, bytes)))
+    read = dict(zip(distinct, store.read(distinct), strict=True)) if distinct else {}
     return [
         reference if isinstance(reference, ConfigError) else _read_flagged(read[reference], *name)
         for name, reference in zip(names, references, strict=True)
@@ -101,7 +99,7 @@ def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[
 
 
 def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
-    """Read a version to release. Raises ``ConfigError`` where it is not stored, or is not flagged."""
+    """Read a version to release. Raises ``ConfigError`` if it is not stored, or is not flagged."""
     stored = store.read([reference])[0]
     if stored is None:
         raise ConfigError(
@@ -111,7 +109,7 @@ def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
 
 
 def preview_release(flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
-    """Return the event that ``release`` would write now; the stored one of a version that is released already."""
+    """Return the event that ``release`` would write now, or the stored one if the version is already released."""
     stored, verdict = flagged
     if stored.verdict is not None and stored.released_from is not None:
         return VerdictEvent(stored.verdict, verdict)
@@ -119,16 +117,16 @@ def preview_release(flagged: FlaggedVersion, attribution: Attribution, clock: Ca
 
 
 def release(store: Store, flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
-    """Undo the flag of one version; return the event that is its verdict from now on. As ``release_all`` does."""
+    """Undo the flag of one version like ``release_all``. Return its new verdict."""
     return release_all(store, [FlagReversal(flagged, attribution)], clock)[0]
 
 
 def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable[[], int]) -> list[VerdictEvent]:
-    """Undo the flags of different versions; return the events that are their verdicts from now on.
+    """Undo the flags of different versions. Return their new verdicts.
 
-    For a version that is released already, the stored event is returned and the postings are written again, so that
-    this may be called again after any error. ``clock`` gives the time of a release in milliseconds. Raises the store's
-    errors; some versions may be released then. A store that can writes everything at once.
+    For a version that is already released, return the stored event and write the postings again; so this may be called
+    again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors; some
+    versions may be released then. Stores that can write everything at once do so.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
     planned_events = [preview_release(*reversal, clock) for reversal in reversals]
@@ -147,22 +145,22 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
 
 
 def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
-    """Return those of these versions that are stored and in force: no later version or retraction has arrived."""
+    """Return the versions among these that are stored and in force."""
     read = store.read(references) if references else []
     return frozenset(stored.record.reference for stored in read if stored is not None and stored.ends_at is None)
 
 
 def _released(store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]) -> list[bytes]:
-    """Write the releases of versions that are not released yet; return the events that are stored of all."""
-    undone = {
+    """Write the releases of versions that are not released yet. Return the stored events of all."""
+    releases = {
         flagged.reference: Release(flagged.reference, event.encoded, events.original_of(flagged.verdict))
         for (flagged, _), event in zip(reversals, planned_events, strict=True)
         if flagged.stored.released_from is None
     }
-    stored = dict(zip(undone, store.release(list(undone.values())), strict=True)) if undone else {}
+    stored = dict(zip(releases, store.release(list(releases.values())), strict=True)) if releases else {}
     swept = [flagged.stored.record.id for flagged, _ in reversals if stored.get(flagged.reference, b"") is None]
     if swept:
-        raise StoreError(f"{swept[0]!r} was swept away while it was released")
+        raise StoreError(f"{swept[0]!r} was deleted during its release, because its window has ended")
     return [
         stored.get(flagged.reference) or event.encoded
         for (flagged, _), event in zip(reversals, planned_events, strict=True)
@@ -171,7 +169,7 @@ def _released(store: Store, reversals: Sequence[FlagReversal], planned_events: S
 
 def _reference(article_id: str, version: str) -> bytes | ConfigError:
     return events.storable_reference(article_id, version) or ConfigError(
-        f"{version!r} is not a version: events name versions by 32 hexadecimal digits"
+        f"{version!r} is not a version: versions in events have 32 hexadecimal digits"
     )
 
 
@@ -187,10 +185,10 @@ def _read_flagged(stored: StoredVersion | None, article_id: str, version: str) -
 
 
 def _flagged(stored: StoredVersion) -> FlaggedVersion:
-    """Decode the verdict of a version. Raises ``NotFlagged`` where there is no flag to undo."""
+    """Decode the verdict of a version. Raises ``NotFlagged`` if there is no flag to undo."""
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:
-        raise NotFlagged(f"{name} is pending: it has no verdict yet that could be undone")
+        raise NotFlagged(f"{name} is pending: it has no verdict to undo yet")
     verdict = decode_verdict(stored.verdict)
     if stored.released_from is None and verdict.outcome != "duplicate":
         raise NotFlagged(f"{name} is unique: only a flag can be undone")

@@ -1,7 +1,7 @@
 """Settings that a user requests for a command on a store, which has its own.
 
-A store is bound to the settings that it was made with, and commands that inspect it judge by those. A setting is
-requested if the configuration file, the environment or an option has it.
+A store is bound to the settings that it was made with, and commands that inspect it use those. A setting is requested
+if it is in the configuration file, the environment or an option.
 """
 
 from consumer.config.config import Config
@@ -11,22 +11,22 @@ from consumer.model.errors import ConfigError, StoreMismatch
 
 
 def check_unchanged(config: Config, stored: JudgeSettings) -> None:
-    """Raise ``StoreMismatch`` where requested settings differ from the store's.
+    """Raise ``StoreMismatch`` if requested settings differ from the store's.
 
-    For commands that show what was found by the store's settings.
+    For commands that show verdicts reached with the store's settings.
     """
     differing = differences(stored.encode(), _requested(config, stored))
     if differing:
         raise StoreMismatch(
-            f"{'; '.join(differing)}. The verdicts in a store were reached with its own settings. Leave these out; to "
-            "try them, use dupwatch explain on one pair or dupwatch replay on a feed."
+            f"{'; '.join(differing)}. The verdicts in the store were reached with its own settings. Leave these out; "
+            "to try them, use dupwatch explain on one pair or dupwatch replay on a feed."
         )
 
 
 def settings_to_compare(config: Config, stored: JudgeSettings) -> JudgeSettings:
-    """Return the settings to compare a pair of stored versions by: the store's, with the requested ones in place.
+    """Return the settings for comparing stored versions: the store's, overridden by the requested ones.
 
-    Raises ``StoreMismatch`` where a requested setting would need other records than the store has.
+    Raises ``StoreMismatch`` if a requested setting would need other records.
     """
     requested = _requested(config, stored)
     kept = (requested.scheme, requested.plan, requested.lane1, requested.sketched, requested.extractor)

@@ -1,7 +1,7 @@
-"""How large a deployment must be for a feed: one set of pure functions, used by ``dupwatch size`` and by the docs.
+"""Computes the size of a deployment for a feed, with pure functions for ``dupwatch size`` and the docs.
 
-docs/operate/sizing.md compares them with measurements. Sizes of articles come from ``text_sizes``, the plan from
-``store_plan``, and the time of an article from ``speeds``.
+docs/operate/sizing.md compares the results with measurements. Sizes of articles come from ``text_sizes``, the plan from
+``store_plan``, and the time per article from ``speeds``.
 """
 
 import math
@@ -18,7 +18,7 @@ DAY_S: Final = 86_400
 GB: Final = 1_000_000_000
 CHARS: Final = 2_000
 COPIES: Final = 0.2
-"""The characters of an article, and the share of copies, where nobody says otherwise."""
+"""The default length of an article in characters, and the default share of copies."""
 PEAK: Final = 5.0
 """The busiest minute as a multiple of the average."""
 RESERVE: Final = 0.5
@@ -41,29 +41,29 @@ SERVER_DISK_GB: Final = 4_000
 BROKER_GB: Final = 8
 REGIONS_A_SERVER: Final = 200
 SET_POSTINGS_MIN: Final = 8
-"""With as many postings of one day in a row ``store pack`` pays."""
+"""The number of postings of one day in a row from which ``store pack`` pays off."""
 _VERSION_SHARES: Final[dict[Language, float]] = {"zh": 0.67, "mixed": 0.6, "en": 0.54}
 """The share of a record and its verdict that HBase's compression leaves: English keywords compress better."""
 CELL_BYTES: Final = 20
-"""Bytes of a cell on HBase's disks in addition to its value; texts are compressed already."""
+"""Bytes of a cell on HBase's disks in addition to its value. Texts are already compressed."""
 POSTING_BYTES: Final = 55
 NEAR_POSTING_BYTES: Final = 29
-"""Bytes of a posting in HBase, and with long keys while the postings of a block of an article lie near each other."""
+"""Bytes of a posting in HBase: in general, and with long keys while postings with the same block value are adjacent."""
 _NEAR_ARTICLES: Final = 64 << 16
-"""Up to this many kept articles they do: then 64 share each value of a block, and their postings a block of HBase's."""
+"""The number of kept articles up to which they are: then 64 articles share each block value and a block of HBase."""
 _LMDB_POSTING_BYTES: Final = ((0.05, 112.0), (4.0, 130.0), (math.inf, 110.0))
 """Bytes of a posting in LMDB, up to each number of postings in a row: a row with a second one keeps room for more."""
 _KEY_BYTES: Final = 2
-"""MessagePack's beginning of a key in a record."""
+"""MessagePack's header of a key in a record."""
 _LIST_KEYS: Final = (48, 40)
 """Bytes of a key in LMDB's timeline, and in its list of what expires."""
 _BATCH: Final = 256
 _GENERATIONS: Final = 1.25
-"""LMDB never changes a page in place: replaced ones wait for a transaction or two."""
+"""LMDB never changes a page in place, and reuses replaced pages only after a transaction or two."""
 
 
 class Feed(NamedTuple):
-    """What arrives, how long it is compared with, and how long it is stored; ``copies`` is the share of flags."""
+    """A feed: its articles, the window, and how long they are stored. ``copies`` is the share of flags."""
 
     articles_a_day: int
     copies: float
@@ -73,7 +73,7 @@ class Feed(NamedTuple):
 
     @property
     def in_window(self) -> int:
-        """Kept articles in the window, with which each one is compared."""
+        """The number of kept articles in the window."""
         return max(round(self.articles_a_day * (1 - self.copies) * self.window_s / DAY_S), 1)
 
     @property
@@ -83,7 +83,7 @@ class Feed(NamedTuple):
 
 
 class TableBytes(NamedTuple):
-    """The bytes of HBase's two tables that grow, before HDFS replicates them."""
+    """The sizes of HBase's two growing tables, before replication by HDFS."""
 
     postings: int
     articles: int
@@ -91,7 +91,7 @@ class TableBytes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicSize:
-    """A topic: bytes of the messages that it keeps, without replicas. ``setting`` turns it on, "" if it always is."""
+    """A topic and the size of its messages, without replicas. ``setting`` enables it; "" means always on."""
 
     name: str
     days: float
@@ -102,7 +102,7 @@ class TopicSize:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a feed needs, with articles of these sizes, this plan and this speed. A ``remote`` store is HBase's."""
+    """The needs of a feed, with articles of these sizes, this plan and this speed. A ``remote`` store is on HBase."""
 
     feed: Feed
     texts: TextSizes
@@ -114,22 +114,22 @@ class Sizing:
 
     @property
     def stored(self) -> float:
-        """Versions in the store, flagged ones included, over window and slack."""
+        """Versions in the store, including flagged ones, over window and slack."""
         return self.feed.articles_a_day * self.feed.lifetime_s / DAY_S
 
     @property
     def kept(self) -> float:
-        """Those that have postings."""
+        """Kept versions in the store, which have postings."""
         return self.stored * (1 - self.feed.copies)
 
     @property
     def record_bytes(self) -> float:
-        """A record with its keys."""
+        """Bytes of a record with its keys."""
         return stored_record_bytes(self.texts, self.plan, parts=self.parts)
 
     @property
     def verdict_bytes(self) -> float:
-        """A verdict event, which is longer for a flag."""
+        """Mean bytes of a verdict event, which is longer for a flag."""
         return _verdict_bytes(self.texts, self.feed.copies)
 
     @property
@@ -161,12 +161,12 @@ class Sizing:
 
     @property
     def consumers(self) -> int:
-        """Consumers that the peak needs, and a spare."""
+        """Consumers for the peak, and one spare."""
         return math.ceil(self.feed.peak_a_s / (self.speed.consumer_a_s * RESERVE)) + 1
 
     @property
     def partitions(self) -> int:
-        """Partitions of a topic: they cannot be removed, and adding some moves ids."""
+        """Partitions of a topic. Plan ahead: they cannot be removed, and adding some moves ids."""
         return max(PARTITIONS_MIN, self.consumers * PARTITIONS_A_CONSUMER)
 
     @property
@@ -184,12 +184,12 @@ class Sizing:
 
     @property
     def cores_at_peak(self) -> float:
-        """Processors that are busy at the peak, in all parts."""
+        """Busy processor cores at the peak, in all components."""
         return self.feed.peak_a_s * self.speed.busy_us / 1e6
 
     @property
     def store_a_s(self) -> float:
-        """Articles a second that one LMDB store takes, since one process writes at a time."""
+        """Articles a second that one LMDB store accepts, since only one process writes at a time."""
         return 1e6 / self.speed.judge_us * RESERVE
 
     @property
@@ -214,7 +214,7 @@ class Sizing:
         return self.remote and self.postings_a_row_and_day >= SET_POSTINGS_MIN
 
     def topics(self, *, verdicts: bool = False, unique: bool = False) -> tuple[TopicSize, ...]:
-        """Return the topics that grow with the feed; the last two only exist where they are configured."""
+        """Return the topics that grow with the feed. The last two exist only if they are configured."""
         a_day, texts, days = self.feed.articles_a_day, self.texts, self.feed.lifetime_s / DAY_S
         flags, kept = a_day * self.feed.copies, a_day * (1 - self.feed.copies)
         all_verdicts = flags * texts.flag_bytes + kept * texts.verdict_bytes
@@ -237,7 +237,7 @@ class Sizing:
 
     @property
     def _lmdb_bytes(self) -> float:
-        """Pages in use, and those that the last transactions replaced and that cannot be used again yet."""
+        """Pages in use, and pages that recent transactions replaced and that cannot be reused yet."""
         entries = [entry_page_bytes(self.record_bytes), entry_page_bytes(self.verdict_bytes)]
         lists = [entry_page_bytes(1, key_bytes) for key_bytes in _LIST_KEYS]
         leaves = [self.stored * each for each in (*entries, *lists, *([entries[1]] if self.keep_bodies else []))]
@@ -248,7 +248,7 @@ class Sizing:
 
 
 def _changed_bytes(size_bytes: float, touches: float) -> float:
-    """Return the size of the pages that a batch changes in a database of this size, at random places."""
+    """Return the size of the pages that a batch changes at random places of a database of this size."""
     pages = max(size_bytes / PAGE_BYTES, 1)
     return pages * -math.expm1(-touches / pages) * PAGE_BYTES
 
@@ -256,7 +256,7 @@ def _changed_bytes(size_bytes: float, touches: float) -> float:
 def table_bytes(
     stored: float, texts: TextSizes, plan: StorePlan, copies: float = 0.0, *, keep_bodies: bool, parts: bool
 ) -> TableBytes:
-    """Return the bytes of HBase's tables with this many versions, of which the share ``copies`` has no postings."""
+    """Return the sizes of HBase's tables with this many versions. The share ``copies`` of them has no postings."""
     body = texts.packed_bytes + CELL_BYTES if keep_bodies else 0
     version = stored_record_bytes(texts, plan, parts=parts) + _verdict_bytes(texts, copies)
     kept = stored * (1 - copies)
@@ -266,7 +266,7 @@ def table_bytes(
 
 
 def stored_record_bytes(texts: TextSizes, plan: StorePlan, *, parts: bool) -> float:
-    """Return the bytes of a record with its keys, and with anchors and a sample where parts are looked for."""
+    """Return the bytes of a record with its keys, and if ``parts`` with its anchors and a sample."""
     keys = plan.postings - (ANCHORS_POSTED if parts else 0)
     assumed_parts = PART_RECORD_BYTES if parts and not texts.sample else 0
     return texts.record_bytes + keys * (plan.plan.key_bytes + _KEY_BYTES) + assumed_parts

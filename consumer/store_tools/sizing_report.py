@@ -1,4 +1,4 @@
-"""What ``dupwatch size`` says: a line for each figure, with its source. Pure functions."""
+"""The report of ``dupwatch size``: a line for each figure, with its source. Pure functions."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ _GB_SHOWN_FROM: Final = 100
 
 
 class SizingFigure(NamedTuple):
-    """A figure: a key and a value for programs, a name and a text for people, and where it comes from."""
+    """A figure: a key and a value for programs, a name and a text for people, and its source."""
 
     key: str
     value: float | str
@@ -37,7 +37,7 @@ class FigureGroup(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """Where the figures of a sizing come from: options, texts and speed; ``notes`` says what was measured, and when."""
+    """The sources of a sizing's figures. ``notes`` says what was measured, and when."""
 
     window: str
     copies: str
@@ -49,7 +49,7 @@ class Sources(NamedTuple):
 
 
 def groups(found: Sizing, sources: Sources, topics: tuple[TopicSize, ...]) -> Iterator[FigureGroup]:
-    """Yield everything that was found out about a feed."""
+    """Yield all figures, by group."""
     yield FigureGroup("Feed", tuple(_feed(found, sources)))
     yield FigureGroup("Articles", tuple(_articles(found, sources)))
     yield FigureGroup("Plan", tuple(_plan(found)))
@@ -155,29 +155,29 @@ def _topics(found: Sizing, topics: tuple[TopicSize, ...]) -> Iterator[SizingFigu
 
 
 def assumptions(found: Sizing, sources: Sources) -> Iterator[str]:
-    """Yield what the figures rest on, a sentence each."""
+    """Yield the assumptions behind the figures, a sentence each."""
     yield from sources.notes
-    yield "Messages are JSON, uncompressed; topics have 3 replicas. Dead letters take up to 1 GiB a partition besides."
+    yield "Messages are uncompressed JSON; topics have 3 replicas. Dead letters add up to 1 GiB per partition."
     yield f"Measured for the docs: {MEASURED_ON} (docs/operate/sizing.md)."
-    yield f"Half of a consumer's throughput is planned; servers are busy up to {100 * sizing.BUSY_MAX:.0f} %."
+    yield f"Consumers run at half their throughput, and servers are up to {100 * sizing.BUSY_MAX:.0f} % busy."
     if found.remote:
         yield (
             f"A region server has {sizing.SERVER_CORES} cores, {sizing.SERVER_GB} GB and"
             f" {sizing.SERVER_DISK_GB // 1_000} TB of disk, filled up to {100 * sizing.DISK_MAX:.0f} %."
         )
     else:
-        yield "The page cache holds all postings, so that look-ups wait for no disk."
+        yield "The page cache holds all postings, so look-ups never wait for a disk."
 
 
 def span(seconds: int) -> str:
-    """Return a span of time in days, or in hours if it is not whole days."""
+    """Return a period in days, or in hours if it is not whole days."""
     if seconds % _DAY_S == 0:
         return counted(seconds // _DAY_S, "day")
     return f"{seconds / _HOUR_S:,.1f} hours"
 
 
 def gigabytes(size_bytes: float) -> str:
-    """Return bytes in GB, or in MB if they are few."""
+    """Return a size in GB, or in MB if it is small."""
     if size_bytes < GB:
         return f"{size_bytes / 1e6:,.0f} MB"
     return f"{size_bytes / GB:,.{0 if size_bytes >= _GB_SHOWN_FROM * GB else 1}f} GB"

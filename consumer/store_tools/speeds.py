@@ -1,4 +1,4 @@
-"""How long an article takes: what was measured for the documentation, for whoever has not measured the own machine."""
+"""The time per article, as measured for the documentation. Used unless the user's own machine was measured."""
 
 from typing import Final, NamedTuple
 
@@ -7,15 +7,15 @@ from consumer.store_tools.text_sizes import Language
 MEASURED_ON: Final = "two cores of a virtual machine, 2026-11-21 to 28"
 _START_US: Final = 20.0
 _CHAR_US: Final[dict[Language, float]] = {"zh": 0.09, "mixed": 0.06, "en": 0.035}
-"""Time of a fingerprint: of any text, and of each character, with the compiled engine."""
+"""Time of a fingerprint with the compiled engine: a fixed part, and a part for each character."""
 _LMDB_JUDGE_US: Final = 475.0
 
 
 class Speed(NamedTuple):
-    """Time of an article in µs: fingerprint and judging in a consumer, processor time of gateway and region server.
+    """The time per article in µs: fingerprint and judging in a consumer, processor time of gateway and region server.
 
-    Of judging, the consumer waits for ``waiting_us`` without using a processor. ``articles_a_s`` is the throughput of a
-    whole run, None where that was not measured.
+    ``waiting_us`` is the part of judging in which the consumer waits without using a processor. ``articles_a_s`` is the
+    throughput of a whole run, None if it was not measured.
     """
 
     fingerprint_us: float
@@ -27,7 +27,7 @@ class Speed(NamedTuple):
 
     @property
     def busy_us(self) -> float:
-        """Processor time in all parts."""
+        """Processor time in all components."""
         return self.fingerprint_us + self.judge_us - self.waiting_us + self.gateway_us + self.server_us
 
     @property
@@ -44,7 +44,7 @@ _HBASE: Final = {
 
 
 def documented_speed(chars: float, language: Language, plan: str, *, remote: bool) -> Speed:
-    """Return the speed that was measured for docs/contributing/benchmarks.md, with texts of this length."""
+    """Return the speed measured for docs/contributing/benchmarks.md, for texts of this length."""
     fingerprint_us = _START_US + chars * _CHAR_US[language]
     if not remote:
         return Speed(fingerprint_us, _LMDB_JUDGE_US)

@@ -1,4 +1,4 @@
-"""The plan of a store for a number of articles in the window, and how many articles are in the window of a store."""
+"""Chooses the plan of a store for a number of articles, and counts or estimates the articles in its window."""
 
 from array import array
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from storage.records import CapacityPlan, StoredVersion
 
 ARTICLES_MAX: Final = 10**12
 _ROWS: Final = {16: 256}
-"""How many rows are read, by the bits of a key: wide rows differ more than their number shows, so a few are enough."""
+"""How many rows to read, by the bits of a key. Wide rows need only a few."""
 _ROWS_OF_LONG_KEYS: Final = 2_048
 _POSTINGS_MIN: Final = 16
-"""With fewer postings in the sample only an upper bound is given."""
+"""With fewer postings in the sample, only an upper bound is given."""
 _WORDS: Final = 64
 _TWO_ERRORS: Final = 2.0
-"""The estimate lies within two standard errors in 19 of 20 samples."""
+"""The estimate is within two standard errors in 19 of 20 samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorePlan:
     """A plan for a window of ``window_s`` seconds with this many ``articles``, and why it was chosen.
 
-    ``kept`` are the articles in the store, over window and slack. Each has ``rows`` that it reads, ``postings`` that it
-    writes if it is kept, and ``cost``, what it finds in its rows on average. ``configured`` is the plan that consumers
-    with this configuration have.
+    ``kept`` is the number of articles in the store, over window and slack. An article reads ``rows``, and writes
+    ``postings`` if it is kept; ``cost`` is the average cost of its look-up. ``configured`` is the plan that consumers
+    with this configuration use.
     """
 
     articles: int
@@ -47,14 +47,14 @@ class StorePlan:
 
     @property
     def planned(self) -> CapacityPlan:
-        """What the store is to be made for."""
+        """The capacity to create the store for."""
         return CapacityPlan(self.articles, self.plan.name)
 
 
 def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -> StorePlan:
-    """Choose the plan of a store; a plan that the configuration names is taken as it is.
+    """Choose the plan of a store. A plan in the configuration takes precedence.
 
-    Raises ``ValueError`` for a plan that does not exist, or does not find pairs within ``judge.max_distance``.
+    Raises ``ValueError`` for a plan that does not exist, or cannot find all pairs within ``judge.max_distance``.
     """
     judge = config.judge
     bands = scheme.sketch.bands if judge.lane1 else 0
@@ -77,7 +77,7 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
 
 
 def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
-    """Return a plan that the configuration names, with what would be chosen without it."""
+    """Return the configured plan, and mention the plan that would be chosen without it."""
     if plan.name == choice.plan.name:
         return choice
     return PlanChoice(plan, f"judge.plan names it; the articles suggest {choice.plan.name}: {choice.reason}")
@@ -86,8 +86,8 @@ def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
 class WindowSize(NamedTuple):
     """The number of kept articles in a window, and its relative error in both directions.
 
-    With ``error`` 0 they are counted. With ``error`` None so few postings were found that ``articles`` is an upper
-    bound. ``at_least`` is whether rows were wider than the store's cap, so that there are more articles than that.
+    ``error`` is 0 if they were counted. It is None if so few postings were found that ``articles`` is an upper bound.
+    ``at_least`` says that rows were wider than the store's cap, so there are more articles.
     """
 
     articles: int
@@ -103,8 +103,8 @@ class WindowSize(NamedTuple):
 def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int) -> WindowSize:
     """Estimate how many articles of the window before the newest posting in the sample are found in the store.
 
-    Every kept article has one posting in each lane-0 key space, so the mean width of rows of random keys, times the
-    number of keys, is the number of articles. Reading the store whole would take hours.
+    Every kept article has one posting in each lane-0 key space, so the number of articles is the mean width of random
+    rows times the number of keys. Reading the whole store would take hours.
     """
     rows = store.look_up(_random_keys(plan, seed))
     times = [row.postings["time_ms"].astype(np.int64) for row in rows]
@@ -116,7 +116,7 @@ def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int)
 def counted_window(store: StoreUpkeep, window_ms: int, read_max: int) -> WindowSize | None:
     """Count the kept articles in force that arrived within the window before the newest version of the store.
 
-    Reads every version and retraction; returns None where there are more than ``read_max``. Raises the store's errors.
+    Reads every version and retraction. Returns None if there are more than ``read_max``. Raises the store's errors.
     """
     newest_ms = 0
     kept_ms = array("q")
@@ -144,7 +144,7 @@ def described_size(size: WindowSize) -> str:
 def _estimate(widths: npt.NDArray[np.int64], plan: BlockPlan, *, at_least: bool) -> WindowSize:
     keys, found = 1 << plan.key_bits, int(widths.sum())
     if found < _POSTINGS_MIN:
-        # The most that is likely, of a number that varies by its square root.
+        # A likely upper bound of a number that varies by its square root.
         most = found + _TWO_ERRORS * (found + 1) ** 0.5 + 1
         return WindowSize(_rounded(most / len(widths) * keys), None, at_least)
     mean = float(widths.mean())
@@ -158,10 +158,10 @@ def _random_keys(plan: BlockPlan, seed: int) -> list[bytes]:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 1 << _WORDS, (rows // plan.probes(0), words), np.uint64, endpoint=False)
     keys = plan.keys(codes).reshape(-1, plan.key_bytes)
-    # Keys of a look-up differ; that two of these are equal is rare.
+    # Keys of a look-up must differ. Two of these are rarely equal.
     return list(dict.fromkeys(key.tobytes() for key in keys))
 
 
 def _rounded(articles: float) -> int:
-    """Round to three digits: the others are chance."""
+    """Round to three digits, because the others are chance."""
     return int(float(f"{articles:.2e}"))

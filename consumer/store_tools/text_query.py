@@ -1,4 +1,4 @@
-"""Asks a store what texts would repeat if they arrived now. Stores nothing."""
+"""Queries: what texts would repeat if they arrived now. Stores nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from storage.interface import Store
 from storage.records import Record, Version
 
 Query = Callable[[Sequence[Version]], list[QueryResult]]
-"""Returns what each version would repeat; raises the store's errors."""
+"""Returns what each version would repeat. Raises the store's errors."""
 
 
 Matcher = Callable[[Sequence[Version]], Sequence[Version]]
-"""Returns the versions with the known texts that they repeat in their records."""
+"""Returns the versions with the known texts that they repeat added to their records."""
 
 
 class QueriedStore(NamedTuple):
-    """A store with what compares texts with it; ``queries`` asks it, given what finds known texts."""
+    """A store that texts are compared with. ``queries`` returns a query, given a matcher of known texts."""
 
     compared: ComparableStore
     queries: Callable[[Matcher], Query]
 
 
 class QueriedText(NamedTuple):
-    """A text as it would be stored, what it would repeat, and the passages that its parts share with other articles."""
+    """A text as it would be stored, the result of its query, and the passages that it shares with other articles."""
 
     record: Record
     found: QueryResult
@@ -38,7 +38,7 @@ class QueriedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What texts are compared with. ``clock`` gives the time in milliseconds."""
+    """A query of texts on a store. ``clock`` returns milliseconds since 1970."""
 
     store: Store
     engine: Engine
@@ -47,7 +47,7 @@ class TextQuery:
     clock: Callable[[], int]
 
     def about(self, articles: Sequence[Article]) -> list[QueriedText]:
-        """Return what each article would repeat; they are looked up together. Raises the store's errors."""
+        """Return what each article would repeat, in one look-up. Raises the store's errors."""
         versions = unstored_versions(self.engine, self.builder, articles, self.clock())
         return [
             QueriedText(version.record, found, shared_passages(self.store, version.body, found.parts))
@@ -58,7 +58,7 @@ class TextQuery:
 def unstored_versions(
     engine: Engine, builder: VersionBuilder, articles: Sequence[Article], arrived_ms: int
 ) -> list[Version]:
-    """Return the versions that articles would be if they arrived now, one after the other."""
+    """Return the versions that articles would become if they arrived now, in their order."""
     fingerprints = engine.fingerprint(
         [article.body or "" for article in articles], [article.lang for article in articles]
     )

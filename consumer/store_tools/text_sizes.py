@@ -1,11 +1,11 @@
-"""How many bytes an article takes, in UTF-8, in a store and in a topic. Pure functions.
+"""Computes the size of an article in UTF-8, in a store and in a topic. Pure functions.
 
-Bytes, characters and languages are three things. A Chinese character takes three bytes of UTF-8, an English one takes
-one; Snappy halves long texts and leaves short ones as they are; and a record holds the 32 weightiest keywords, of which
-a short text has fewer. A store's record also has the fields of the article and the keys of its postings.
+Sizes depend on the language: a Chinese character takes three bytes of UTF-8, an English one takes one. Snappy halves
+long texts but hardly compresses short ones. A record holds the 32 heaviest keywords, and short texts have fewer. It
+also has the fields of the article and the keys of its postings.
 
-The figures were taken from feeds of real and of generated texts (``python -m benchmarks.store_sizes``). A sample of
-one's own feed replaces all of them.
+The figures were measured on feeds of real and generated texts (``python -m benchmarks.store_sizes``). A sample of the
+user's own feed replaces all of them.
 """
 
 import math
@@ -24,7 +24,7 @@ from storage.records import Record, encode_record
 Language = Literal["zh", "en", "mixed"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 PART_RECORD_BYTES: Final = 800
-"""What a record grows by with ``judge.parts``: anchors and a sample, for texts of 1,000 characters and more."""
+"""The additional size of a record with ``judge.parts``: anchors and a sample, for texts from 1,000 characters on."""
 _ENGLISH_MAX: Final = 1.4
 _MIXED_MAX: Final = 2.5
 """Bytes of a character up to which articles count as English, or as mixed."""
@@ -35,28 +35,28 @@ _FLAG_BYTES: Final = 700
 _FIELD_BYTES: Final = 110
 """Id, title, URL and source of an article; 80 to 140 in feeds of news, 10 to 20 in feeds of posts."""
 _ENVELOPE_BYTES: Final = 210
-"""What JSON takes besides the text: names, quotes and the fields."""
+"""The size of a message's JSON without the text: names, quotes and other fields."""
 _SPREAD: Final = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
-"""Lengths of a feed's articles as multiples of the mean: whether a text takes one page or two depends on its own."""
+"""Lengths of a feed's articles as multiples of the mean. Whether a text takes one page or two depends on its length."""
 PAGE_BYTES: Final = 4_096
 """A page of LMDB."""
 _PAGE_HEADER_BYTES: Final = 16
 _ENTRY_BYTES: Final = 10
-"""What LMDB adds to a key and its value in a page."""
+"""The overhead of LMDB for a key and its value in a page."""
 _PAGE_NUMBER_BYTES: Final = 8
 _IN_PAGE_MAX: Final = 2_030
 """Larger entries have pages of their own."""
 _FILLED: Final = 0.66
-"""How many of the entries that fit into a page are in it, after insertions in random order."""
+"""The share of a page that is filled after insertions in random order."""
 _BRANCHES: Final = 1.015
-"""Pages that lead to those with entries."""
+"""The factor for branch pages, which lead to pages with entries."""
 _REFERENCE_BYTES: Final = 32
 
 
 class _Script(NamedTuple):
-    """What a language costs: bytes and keywords of a character, bytes of a keyword in a record.
+    """The sizes of a language: bytes and keywords per character, bytes per keyword in a record.
 
-    ``packed`` has the share of the bytes that is left after Snappy, by the characters of a text.
+    ``packed`` has the compression ratio of Snappy by the length of a text in characters.
     """
 
     char_bytes: float
@@ -75,11 +75,11 @@ _SCRIPTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TextSizes:
-    """The mean bytes of an article.
+    """The mean sizes of an article.
 
-    ``text_bytes`` is its body in UTF-8, ``packed_bytes`` the same as stores keep it, ``page_bytes`` what that takes in
-    pages of LMDB. ``record_bytes`` is the record without the keys of its postings. ``sample`` is how many articles were
-    measured, 0 where the figures are assumed ones for a language.
+    ``text_bytes`` is its body in UTF-8, ``packed_bytes`` the body in a store, ``page_bytes`` its size in pages of LMDB.
+    ``record_bytes`` is the record without the keys of its postings. ``sample`` is the number of measured articles, 0 if
+    the figures are assumed for a language.
     """
 
     chars: float
@@ -100,12 +100,12 @@ class TextSizes:
 
     @property
     def language(self) -> Language:
-        """The language that has such characters."""
+        """The language with characters of this size."""
         return "en" if self.char_bytes < _ENGLISH_MAX else "mixed" if self.char_bytes < _MIXED_MAX else "zh"
 
 
 def assumed_sizes(chars: int, language: Language) -> TextSizes:
-    """Return the sizes of articles of about this length; "mixed" is half Chinese and half English."""
+    """Return the assumed sizes of articles of about this length; "mixed" is half Chinese and half English."""
     if language == "mixed":
         halves = [assumed_sizes(chars, each) for each in ("zh", "en")]
         return _mean(halves)
@@ -127,7 +127,7 @@ def assumed_sizes(chars: int, language: Language) -> TextSizes:
 
 
 class SampledArticle(NamedTuple):
-    """A version as a store holds it, for measuring: its record, verdict and body."""
+    """A stored version to measure: its record, verdict and body."""
 
     record: Record
     verdict: bytes
@@ -136,7 +136,7 @@ class SampledArticle(NamedTuple):
 
 
 def measured_sizes(articles: Iterable[SampledArticle], message_bytes: float) -> TextSizes:
-    """Return the sizes of articles that were judged; ``message_bytes`` is the mean of their records in the feed.
+    """Return the sizes of judged articles. ``message_bytes`` is the mean size of their records in the feed.
 
     Raises ``ValueError`` if there are none.
     """
@@ -155,7 +155,7 @@ def measured_sizes(articles: Iterable[SampledArticle], message_bytes: float) -> 
 
 
 def entry_page_bytes(value_bytes: float, key_bytes: int = _REFERENCE_BYTES) -> float:
-    """Return what an entry takes in the pages of an LMDB database whose keys arrive in random order."""
+    """Return the size of an entry in the pages of an LMDB database whose keys arrive in random order."""
     entry = _ENTRY_BYTES + key_bytes + value_bytes
     if entry <= _IN_PAGE_MAX:
         return _shared_page_bytes(entry)
@@ -192,7 +192,7 @@ def _mean(sizes: Sequence[TextSizes]) -> TextSizes:
 
 
 def _packed_share(script: _Script, chars: float) -> float:
-    """Return the share of a text's bytes that Snappy leaves, between the lengths that were measured by logarithm."""
+    """Return the compression ratio of Snappy, interpolated by the logarithm of the length."""
     lengths = [length for length, _ in script.packed]
     if chars <= lengths[0]:
         return script.packed[0][1]

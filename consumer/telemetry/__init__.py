@@ -1,1 +1,1 @@
-"""Listens to a run: metrics, health, logs and traces. ``pages`` serves metrics and health."""
+"""Observes a run: metrics, health, logs and traces. ``health_pages`` serves metrics and health."""

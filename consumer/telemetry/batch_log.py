@@ -1,4 +1,4 @@
-"""Logs dead letters, summed up every few seconds, and every flag at level debug."""
+"""Logs a summary of dead letters every few seconds, and every flag at level debug."""
 
 import logging
 import time
@@ -14,11 +14,11 @@ from consumer.pipeline.batches import BatchCommitted
 log = logging.getLogger("dupwatch")
 
 EVERY_S: Final = 10.0
-"""The shortest time between two lines on dead letters, so that a feed of bad records does not fill the log."""
+"""The minimum time between two lines about dead letters, so that a feed of bad records does not fill the log."""
 
 
 class BatchLog:
-    """Logs what an operator may want to find later about batches: ids, never texts."""
+    """A log of batches for operators, with ids and without texts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class BatchLog:
         self._unlogged: Counter[str] = Counter()
 
     def listen(self, hooks: Hooks) -> None:
-        """Log what is committed from now on."""
+        """Log batches committed from now on."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
@@ -46,7 +46,7 @@ class BatchLog:
         self._logged_s = now_s
         reasons = ", ".join(f"{count} {reason}" for reason, count in self._unlogged.most_common())
         log.warning(
-            "Records that cannot be judged became dead letters: %s",
+            "Records could not be judged and became dead letters: %s",
             reasons,
             extra={
                 "dead_letters": self._unlogged.total(),

@@ -1,4 +1,4 @@
-"""The latest flags of a consumer for programs, ``/flags.json``, and where people find them, ``/`` and ``/flags``."""
+"""The latest flags of a consumer for programs, ``/flags.json``, and the hints for people, ``/`` and ``/flags``."""
 
 from functools import partial
 from http import HTTPStatus
@@ -33,9 +33,9 @@ class FlagArticleJson(msgspec.Struct, frozen=True):
 
 
 class FlagJson(msgspec.Struct, frozen=True):
-    """A flag as JSON: the fields of the verdict as in its event, and both articles as the store has them.
+    """A flag as JSON: the fields of the verdict as in its event, and both stored articles.
 
-    ``href`` is its page in the console, null where none is configured.
+    ``href`` is its page in the console, null if no console is configured.
     """
 
     id: str
@@ -58,7 +58,7 @@ class FlagJson(msgspec.Struct, frozen=True):
 
 
 class ReturnedJson(msgspec.Struct, frozen=True):
-    """A text that came back: the id of the latest article with it, when it came first and last, and how often."""
+    """A text that came back: the id of the latest article with it, its first and last arrival, and how often."""
 
     id: str
     first: str
@@ -67,7 +67,7 @@ class ReturnedJson(msgspec.Struct, frozen=True):
 
 
 class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
-    """``/flags.json``, newest first."""
+    """The content of ``/flags.json``, newest first."""
 
     schema: str = SCHEMA
     began_at: str
@@ -79,9 +79,9 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, ServedPage]:
-    """Return the pages by path; ``/flags.json`` only if any flags are held.
+    """Return the pages by path, with ``/flags.json`` only if flags are kept in memory.
 
-    ``console_url`` is the address of the console, None where none is configured.
+    ``console_url`` is the address of the console, None if none is configured.
     """
     has_json = latest.flags_max > 0
     where = ServedPage(
@@ -95,9 +95,9 @@ def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, Served
 
 def _where_text(console_url: str | None, *, has_json: bool) -> str:
     if console_url is None:
-        console = "People look at flags in the moderators' console (dupwatch console); http.console_url links to it."
+        console = "Review flags in the moderators' console (dupwatch console); set http.console_url to link to it."
     else:
-        console = f"People look at flags in the moderators' console, {console_url}/"
+        console = f"Review flags in the moderators' console: {console_url}/"
     latest = "\nThe latest flags of this consumer: /flags.json, or dupwatch top in a terminal." if has_json else ""
     return f"{console}{latest}\n"
 
@@ -144,7 +144,7 @@ def _flag(flag: Flag, console_url: str | None) -> FlagJson:
 
 
 def _href(console_url: str, verdict: Verdict) -> str:
-    """Return the address under which the console finds a flag."""
+    """Return the address of a flag in the console."""
     return f"{console_url}/flags?{urlencode({'id': verdict.id, 'version': verdict.version or ''})}"
 
 

@@ -1,4 +1,4 @@
-"""Whether a run is alive, and whether it is ready to judge; ends one that was asked to stop and does not."""
+"""The liveness and readiness of a run. Also ends a run that was asked to stop and does not."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ EXIT_CODE: Final = 1
 
 
 class HangingThread(NamedTuple):
-    """A thread that has made no progress for too long: its name, for how many seconds, and its stack as text."""
+    """A thread that has made no progress for too long: its name, the seconds without progress, and its stack."""
 
     thread: str
     silent_s: float
@@ -35,35 +35,35 @@ class HangingThread(NamedTuple):
 
 
 class HangLog:
-    """Logs the stack of each thread that hangs, once until it makes progress again: probes come every few seconds."""
+    """A log of hanging threads with their stacks, once per hang, although probes come every few seconds."""
 
     def __init__(self, hanging: Callable[[], Sequence[HangingThread]]) -> None:
         self._hanging = hanging
-        self._told: frozenset[str] = frozenset()
+        self._logged: frozenset[str] = frozenset()
 
     def hanging(self) -> Sequence[HangingThread]:
-        """Return the threads that hang now, and log those that did not hang at the last call."""
-        found = self._hanging()
-        for late in found:
-            if late.thread not in self._told:
+        """Return the hanging threads, and log those that did not hang at the last call."""
+        hanging = self._hanging()
+        for late in hanging:
+            if late.thread not in self._logged:
                 log.error(
                     "The %s thread has made no progress for %.0f s. Its stack:\n%s",
                     late.thread,
                     late.silent_s,
                     late.stack,
                 )
-        self._told = frozenset(late.thread for late in found)
-        return found
+        self._logged = frozenset(late.thread for late in hanging)
+        return hanging
 
 
 class Health:
-    """The state of one run, reported by its threads and read by others; every method may be called from any thread.
+    """The state of one run, reported by its threads. Every method may be called from any thread.
 
-    ``grouped``: the source shares its partitions with a group. Then the thread of its client has to turn once it has
-    begun to, and the run is not ready before its first assignment, which may be of no partition. The main thread has to
-    turn while the run starts. Every thread has to turn while it works on records, and rests while it waits for more,
-    however long that takes. ``judge`` names the thread that judges, for which workers work. ``clock`` gives monotonic
-    seconds.
+    A thread *turns* when it makes progress, and *rests* while it waits for records, however long that takes. Every
+    thread has to turn while it works on records, and the main thread while the run starts. With ``grouped``, the source
+    shares its partitions with a group: the client's thread has to turn after its first turn, and the run is not ready
+    before its first assignment, which may be of no partition. ``judge`` names the thread that judges, for which workers
+    work. ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Health:
         self._judge = judge
         self._clock = clock
         self._lock = threading.Lock()
-        # The thread of the client counts from its first turn: until then the main thread waits for stores and brokers.
+        # The client's thread counts from its first turn. Until then the main thread waits for stores and brokers.
         self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
@@ -87,7 +87,7 @@ class Health:
         self._held: dict[str, str] = {}
 
     def hanging_threads(self) -> list[HangingThread]:
-        """Return the threads that seem to hang; none if the run is alive."""
+        """Return the threads that seem to hang, none if the run is alive."""
         now_s = self._clock()
         with self._lock:
             silent = {thread: now_s - turned_s for thread, turned_s in self._turned_s.items()}
@@ -99,9 +99,9 @@ class Health:
         ]
 
     def why_not_ready(self) -> list[str]:
-        """Return why the run is not ready to judge; nothing if it is."""
+        """Return the reasons why the run is not ready to judge, none if it is."""
         with self._lock:
-            # Several reporters may give one reason.
+            # Several reporters may give the same reason.
             outages = {part: "; ".join(dict.fromkeys(whys.values())) for part, whys in self._outages.items() if whys}
             reasons = [f"{part}: {why}" for part, why in sorted(outages.items())]
             if self._assigned is None:
@@ -111,12 +111,12 @@ class Health:
         return reasons
 
     def held_partitions(self) -> dict[str, str]:
-        """Return the held partitions and the reasons. They do not make a run unready: it reads the others."""
+        """Return the held partitions and the reasons. The run stays ready, because it reads the others."""
         with self._lock:
             return dict(self._held)
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow what is reported from now on."""
+        """Follow the threads, partitions and outages reported from now on."""
         hooks.on(ThreadTurned, lambda turned: self._turned(turned.thread))
         hooks.on(ThreadRested, self._rested)
         hooks.on(WorkerTurned, self._worker_turned)
@@ -131,7 +131,7 @@ class Health:
             self._stopping = True
 
     def _turned(self, thread: str) -> None:
-        """Note that a thread begins to work, or has made progress."""
+        """Note that a thread has begun to work, or made progress."""
         with self._lock:
             self._turned_s[thread] = self._clock()
             self._threads[thread] = threading.get_ident()
@@ -141,7 +141,7 @@ class Health:
             self._turned_s.pop(rested.thread, None)
 
     def _worker_turned(self, _: WorkerTurned) -> None:
-        """Workers work for the thread that judges: while it waits for them, it makes progress when they do."""
+        """Count progress of workers as progress of the judging thread, which waits for them."""
         with self._lock:
             if self._judge in self._turned_s:
                 self._turned_s[self._judge] = self._clock()
@@ -180,7 +180,7 @@ def _stack(thread: int | None) -> str:
 def enforce(stopping: StopSignal, ending: Callable[[], None], limit_s: float) -> None:
     """Call ``ending`` when the run is asked to stop, and end the process if it still runs ``limit_s`` later.
 
-    Ending it at any moment is safe: what was not committed is read again. Runs on a daemon thread.
+    Ending it at any moment is safe, because uncommitted records are read again. Runs on a daemon thread.
     """
 
     def watch() -> None:

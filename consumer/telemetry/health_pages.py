@@ -44,7 +44,7 @@ def _ready(health: Health, request: PageRequest) -> PageResponse:
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
     body: dict[str, object] = {"ready": not reasons}
     if request.trusted:
-        # Held partitions are not a reason to be unready: another consumer would hold them too.
+        # Held partitions do not make a consumer unready, because another one would hold them, too.
         body |= {"reasons": reasons, "held": health.held_partitions()}
     return PageResponse(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
 

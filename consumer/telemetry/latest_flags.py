@@ -1,7 +1,7 @@
-"""The latest flags of a run, with both articles as the store has them, and the texts that came back most often.
+"""The latest flags of a run with both stored articles, and the texts that came back most often.
 
-A run only notes its verdicts. The store is read when somebody asks, by a separate thread, at most five times a second:
-a request waits a moment for it, the run never does. Every store may be used by several threads.
+The run only notes its verdicts. A separate thread reads the store on request, at most five times a second. A request
+waits a moment for it; the run never does. Every store may be used by several threads.
 """
 
 import logging
@@ -26,12 +26,12 @@ log = logging.getLogger("dupwatch")
 WAIT_S: Final = 1.0
 """How long a request waits for the store."""
 _FRESH_S: Final = 1.0
-"""How long an answer of the store is used, unless a new flag comes."""
+"""How long results of the store are reused, unless a new flag comes."""
 _PAUSE_S: Final = 0.2
 _CLOSE_S: Final = 2.0
 RETURNING_SHOWN: Final = 5
 _RETURNING_MAX: Final = 1_000
-"""Of more texts, those that came most often are kept."""
+"""The number of texts to keep, those that came most often."""
 
 
 class FlagArticle(NamedTuple):
@@ -46,7 +46,7 @@ class FlagArticle(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A flag, and both articles as the store has them; None if it has none, or was not read yet."""
+    """A flag and both stored articles; None if they are not stored or not read yet."""
 
     reference: bytes
     verdict: Verdict
@@ -56,7 +56,7 @@ class Flag(NamedTuple):
 
 
 class ReturnedText(NamedTuple):
-    """A text that came back: the latest article with it, when it came first and last, and at least how often."""
+    """A text that came back: the latest article with it, its first and last arrival, and at least how often it came."""
 
     id: str
     first: str
@@ -65,7 +65,7 @@ class ReturnedText(NamedTuple):
 
 
 class LatestSnapshot(NamedTuple):
-    """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles.
+    """The latest flags, newest first. ``seen`` counts all flags; ``trouble`` says why articles may be missing.
 
     ``returning`` are the texts that came back most often, flagged or not.
     """
@@ -78,20 +78,20 @@ class LatestSnapshot(NamedTuple):
 
 
 class ReturningTexts:
-    """Holds the texts that came back, in bounded memory; not thread-safe.
+    """The texts that came back, in bounded memory. Not thread-safe.
 
-    Texts are told apart by when they came first and by their fingerprint: an event has no digest of its text.
+    Texts are distinguished by their first arrival and their fingerprint, because events have no digest of the text.
     """
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, str | None], ReturnedText] = {}
 
     def note(self, verdicts: Iterable[Verdict]) -> None:
-        """Note those of the verdicts that say that their text was seen before."""
+        """Note the verdicts whose text was seen before."""
         for verdict in verdicts:
             seen = verdict.seen_before
             if isinstance(seen, SeenBefore):
-                # With this article the text came once more.
+                # One more, for this article.
                 returned = ReturnedText(verdict.id, seen.first, verdict.arrived_at, seen.times + 1)
                 key = seen.first, verdict.fingerprint
                 known = self._texts.get(key)
@@ -101,12 +101,12 @@ class ReturningTexts:
             self._texts = dict(nlargest(_RETURNING_MAX, self._texts.items(), key=lambda item: item[1].times))
 
     def most(self) -> tuple[ReturnedText, ...]:
-        """Return those that came most often, the most frequent first."""
+        """Return the texts that came most often, the most frequent first."""
         return tuple(nlargest(RETURNING_SHOWN, self._texts.values(), key=attrgetter("times")))
 
 
 class LatestFlags:
-    """Holds the latest ``flags_max`` flags of a run; may be asked from any thread.
+    """The latest ``flags_max`` flags of a run, for any thread.
 
     ``failed`` is called each time the store cannot be read.
     """
@@ -119,10 +119,10 @@ class LatestFlags:
         self._flags: dict[bytes, Verdict] = {}
         self._seen = 0
         self._returning = ReturningTexts()
-        # Only the reading thread writes this, whole.
+        # Only the reading thread replaces this.
         self._stored: Mapping[bytes, StoredVersion] = {}
         self._trouble: str | None = "The store has not been read yet."
-        self._asked = 0
+        self._requests = 0
         self._answered = 0
         self._answered_s = -_FRESH_S
         self._seen_when_read = 0
@@ -130,7 +130,7 @@ class LatestFlags:
         self._thread: threading.Thread | None = None
 
     def listen(self, hooks: Hooks) -> None:
-        """Note the flags that are committed from now on."""
+        """Note flags committed from now on."""
         hooks.on(BatchCommitted, self._note)
 
     def _note(self, batch: BatchCommitted) -> None:
@@ -140,14 +140,14 @@ class LatestFlags:
             self._returning.note(batch.verdicts)
             for flag in flags[-self.flags_max :]:
                 reference = reference_in(flag.id, flag.version)
-                # A flag that is judged again becomes the newest.
+                # A flag whose article is judged again becomes the newest.
                 self._flags.pop(reference, None)
                 self._flags[reference] = flag
             while len(self._flags) > self.flags_max:
                 del self._flags[next(iter(self._flags))]
 
     def read_from(self, store: Store) -> None:
-        """Start to look up articles in this store; called once."""
+        """Start looking up articles in this store. Called once."""
         self._thread = threading.Thread(target=self._run, args=(store,), name="flags", daemon=True)
         self._thread.start()
 
@@ -160,15 +160,15 @@ class LatestFlags:
             self._thread.join(_CLOSE_S)
 
     def latest(self, wait_s: float = WAIT_S) -> LatestSnapshot:
-        """Return the current flags, with articles read within the last second, or within ``wait_s`` from now."""
+        """Return the current flags. Wait up to ``wait_s`` for their articles, unless these were just read."""
         with self._changed:
             if self._thread is not None and not self._is_fresh():
-                asked = self._asked = self._asked + 1
+                request = self._requests = self._requests + 1
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._closing or self._answered >= asked, wait_s)
+                self._changed.wait_for(lambda: self._closing or self._answered >= request, wait_s)
             flags = list(reversed(self._flags.items()))
             trouble = self._trouble
-            if trouble is None and self._asked > self._answered:
+            if trouble is None and self._requests > self._answered:
                 trouble = "The store has not answered yet."
             return LatestSnapshot(
                 tuple(self._flag(reference, verdict) for reference, verdict in flags),
@@ -199,26 +199,26 @@ class LatestFlags:
         return FlagArticle(stored.record, rfc3339(stored.record.time_ms), ended_at)
 
     def _run(self, store: Store) -> None:
-        while self._wait_for_question():
+        while self._wait_for_request():
             with self._changed:
-                # What is asked or flagged after this may be missing from the answer.
-                asked, seen = self._asked, self._seen
+                # Later requests and flags may be missing from the result.
+                requests, seen = self._requests, self._seen
             trouble = self._read(store)
             with self._changed:
                 self._trouble = trouble
-                self._answered, self._seen_when_read = asked, seen
+                self._answered, self._seen_when_read = requests, seen
                 self._answered_s = time.monotonic()
                 self._changed.notify_all()
 
-    def _wait_for_question(self) -> bool:
+    def _wait_for_request(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._closing or self._asked > self._answered)
+            self._changed.wait_for(lambda: self._closing or self._requests > self._answered)
             pause_s = self._answered_s + _PAUSE_S - time.monotonic()
             self._changed.wait_for(lambda: self._closing, max(pause_s, 0))
             return not self._closing
 
     def _read(self, store: Store) -> str | None:
-        """Read the articles that the flags name; return what went wrong, None if nothing did."""
+        """Read the articles that the flags name. Return what went wrong, or None."""
         with self._changed:
             references = sorted({*self._flags, *map(original_of, self._flags.values())})
         try:
@@ -228,7 +228,7 @@ class LatestFlags:
             self._failed()
             return "The store could not be read."
         except Exception:
-            # The thread has to survive: the next attempt may succeed.
+            # The thread must survive, because the next attempt may succeed.
             log.exception("The articles of the latest flags could not be read")
             self._failed()
             return "The store could not be read; the log says why."

@@ -1,8 +1,8 @@
 """Logs on standard error: lines of JSON for programs, or text for people.
 
-The standard library's logging carries them, including the lines of librdkafka. Names of fields come from the code,
-values from anywhere: a value may be the id of an article. So values are cut, and cannot end their line, control a
-terminal or become a field. Bodies are never logged.
+They use the standard library's logging, including the lines of librdkafka. Names of fields come from the code, but
+values, such as the id of an article, may come from outside. So values are cut, and cannot end their line, control a
+terminal or add a field. Bodies are never logged.
 """
 
 import logging
@@ -35,13 +35,13 @@ _LINE_CHARS_MAX: Final = 500
 _CONTINUED: Final = "\n         | "
 _COLOURS: Final = {"DEBUG": "2", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes of every record of the standard library; all others are fields given with ``extra``."""
+"""The attributes of every record of the standard library. All others are fields given with ``extra``."""
 
 Plain = str | int | float | bool | list["Plain"] | None
 
 
 def set_up(form: Format = "auto", level: Level | None = None, *, is_service: bool = False) -> None:
-    """Set up logging. Without a level, a service logs at info, a command at warning; a service writes nothing else."""
+    """Set up logging. The default level is info for a service, which writes nothing else, and warning for a command."""
     is_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = _StandardError(
         JsonFormatter() if is_json else TextFormatter(), for_people=not is_json or (form == "auto" and not is_service)
@@ -52,18 +52,18 @@ def set_up(form: Format = "auto", level: Level | None = None, *, is_service: boo
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger(PROGRAM).setLevel((level or ("info" if is_service else "warning")).upper())
-    # An uncaught error would otherwise print lines of another format, with any secrets that it quotes.
+    # Otherwise an uncaught error would print lines in another format, with any secrets that it quotes.
     threading.excepthook = _thread_failed
 
 
 def tells_people() -> bool:
-    """Return whether standard error may also have sentences and tables for people, and not only lines of a log."""
+    """Return whether standard error may have text for people, such as tables, in addition to log lines."""
     ours = [handler for handler in logging.getLogger().handlers if isinstance(handler, _StandardError)]
     return all(handler.for_people for handler in ours)
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line: ``time``, ``level``, ``logger``, ``thread``, ``message``, its own fields, ``exception``."""
+    """Formats a record as one line: ``time``, ``level``, ``logger``, ``thread``, ``message``, fields, ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without a line end."""
@@ -87,7 +87,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A record as text for people; further lines of a message are indented and begin with a bar."""
+    """Formats a record as text for people. Further lines of a message are indented and begin with a bar."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, or the lines."""
@@ -110,7 +110,7 @@ def fields_of(record: logging.LogRecord) -> Iterator[tuple[str, Plain]]:
 
 
 class _StandardError(logging.Handler):
-    """Writes to the current standard error, each record with one call, so that threads do not mix their lines."""
+    """A handler for the current standard error. It writes each record with one call, so that lines do not mix."""
 
     def __init__(self, formatter: logging.Formatter, *, for_people: bool) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class _StandardError(logging.Handler):
         self.setFormatter(formatter)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record. If that fails, the run continues without it."""
+        """Write a record. If that fails, drop the record."""
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{self.format(record)}\n")
             sys.stderr.flush()
@@ -142,7 +142,7 @@ def _plain(value: object) -> Plain:
 
 def _stack(error: BaseException) -> str:
     trace = traceback.TracebackException.from_exception(error, limit=-_FRAMES_MAX, compact=True)
-    # Redacted as a whole: a secret may have several lines.
+    # Redact the whole text, because a secret may have several lines.
     lines = [escaped(line, _LINE_CHARS_MAX) for line in redacted("".join(trace.format())).splitlines()]
     text = "\n".join(lines)
     # The end names the error.

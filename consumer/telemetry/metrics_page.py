@@ -16,22 +16,22 @@ _INTRO: Final = f"""# Metrics
 A run over topics serves these metrics to Prometheus at `/metrics`, on the address in `http.listen`, with
 `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds` and others of the main process. Every
 series whose label values are listed here exists from the start, at 0; timestamps are 0 before the first event.
-Histograms show their lowest and highest bound. `dupwatch serve` shows all but those of topics, threads and the console,
-at its own address; `dupwatch console` those of store, outages, clock and certificates, its own, and those of topics
-if it reads any.
+Histograms are listed with their lowest and highest bound. `dupwatch serve` has all metrics except those of topics,
+threads and the console, at its own address. `dupwatch console` has its own, those of store, outages, clock and
+certificates, and those of topics if it reads any.
 
-- **Stages**: `look_up` finds near articles; `settle` is the rest of judging, including all writes; both are sums over
-  the threads that judge. `back_pressure` is the Kafka client waiting because the records it has fetched are not judged
-  yet. Time spent waiting for an unreachable store is in none of them.
-- **Workers**: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy one is. With
-  `workers`, `poll` and `decode` run in parallel with judging.
+- **Stages**: `look_up` finds near articles; `settle` is the rest of judging, including all writes. Both are sums over
+  the threads that judge. `back_pressure` is the Kafka client waiting because fetched records are not judged yet. No
+  stage includes the time spent waiting for an unreachable store.
+- **Workers**: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` shows how busy they are.
+  With `workers`, `poll` and `decode` run in parallel with judging.
 - **Sources**: the first {SOURCES_MAX} source names (`http.sources_max`) get series of their own, including those in
   `[rules]`. Later ones are counted as `{OTHER}`, articles without a source as `{NONE}`. Names are cut to {CHARS_MAX}
   characters, without invisible characters.
 - **Floods**: an original starts a flood with its {FLOOD_COPIES_MIN}th copy. Each process remembers
-  {KNOWN_ORIGINALS_MAX:,} originals and forgets the ones without a copy for the longest time.
-- **Drift**: when the feed changes, or how its texts are extracted, the distributions of keywords and similarities
-  change: compare today's with last week's (`offset 1w`).
+  {KNOWN_ORIGINALS_MAX:,} originals, and forgets those that have had no copy for the longest time.
+- **Drift**: if the feed or the extraction of its texts changes, the distributions of keywords and similarities change.
+  Compare today's with last week's (`offset 1w`).
 - **A hanging loop**:
   `dupwatch_busy == 1 and on(job, instance) time() - dupwatch_loop_heartbeat_timestamp_seconds{{thread="main"}} > 60`.
   A run that waits for its store or for a broker still turns.

@@ -1,4 +1,4 @@
-"""Names of sources as labels: articles may contain anything, but labels have to be short, readable and few."""
+"""Turns names of sources into labels: articles may contain anything, but labels must be short, readable and few."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ _READ_CHARS_MAX: Final = 4 * CHARS_MAX
 
 
 class SourceNames:
-    """Gives the first ``names_max`` sources labels of their own, beginning with those ``known`` from the start.
+    """The labels of sources. The first ``names_max`` sources get their own, beginning with the ``known`` ones.
 
-    Invisible characters are left out, runs of white space become one space, and long names are cut: sources that differ
+    Invisible characters are left out, runs of white space become one space, and long names are cut. Sources that differ
     only in that share a label.
     """
 
@@ -43,7 +43,7 @@ class SourceNames:
             if len(self._own) >= self._names_max:
                 return OTHER
             self._own.add(name)
-            # Only one spelling of each is remembered, so that many spellings cannot fill the memory.
+            # Remember only one spelling of each, so that many spellings cannot fill the memory.
             self._labels[source] = name
         return name
 

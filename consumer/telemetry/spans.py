@@ -1,7 +1,7 @@
-"""A span for each batch and for each request to the service, by OpenTelemetry's semantic conventions.
+"""A span for each batch and for each request to the service, following OpenTelemetry's semantic conventions.
 
-These are the conventions for messaging (1.27 and later, in development) and for HTTP servers. Imported only if tracing
-is enabled: no other module knows OpenTelemetry.
+These are the conventions for messaging (1.27 and later, in development) and for HTTP servers. This module is imported
+only if tracing is enabled. No other module uses OpenTelemetry.
 """
 
 import logging
@@ -40,7 +40,7 @@ from consumer.web.requests import RequestEnded
 log = logging.getLogger("dupwatch")
 
 PARTITIONS_MAX: Final = 64
-"""The largest number of partitions of a batch that its span names."""
+"""The maximum number of partitions that the span of a batch names."""
 DECODE: Final = "decode"
 _WITHIN_BATCH: Final = frozenset({"emit", "commit"})
 _SUMMED: Final = frozenset({"fingerprint", "look_up", "settle"})
@@ -49,16 +49,16 @@ _PATH: Final = "v1/traces"
 _LINKS_VARIABLE: Final = "OTEL_SPAN_LINK_COUNT_LIMIT"
 _UNNAMED: Final = "unknown_service"
 _AHEAD_MAX: Final = 1_000
-"""More than the largest number of decoded batches that can wait to be judged."""
+"""More than the number of decoded batches that can wait to be judged."""
 _ERRORS_FROM: Final = 500
 _NS_PER_S: Final = 1_000_000_000
 
 
 class BatchSpans:
-    """Makes a span for each batch that is judged, with its outcomes and links to the traces of its articles.
+    """The spans of judged batches, with outcomes and links to the traces of the articles.
 
-    Stages that are done in one piece are child spans, the others attributes. Batches are decoded in the order in which
-    they are judged, perhaps by another thread and ahead of time: the span of a batch begins with its decoding.
+    Contiguous stages are child spans, the others are attributes. Batches are decoded in the order in which they are
+    judged, perhaps ahead of time by another thread. The span of a batch begins with its decoding.
     """
 
     def __init__(self, tracer: Tracer, feed: TracedFeed, links_max: int) -> None:
@@ -71,7 +71,7 @@ class BatchSpans:
         self._child: Span | None = None
 
     def listen(self, hooks: Hooks) -> None:
-        """Make spans of what is reported from now on."""
+        """Make spans of batches from now on."""
         hooks.on(BatchStarted, self._begun)
         hooks.on(StageStarted, self._stage_began)
         hooks.on(StageEnded, self._stage_ended)
@@ -97,7 +97,7 @@ class BatchSpans:
             child.end(decoded[1])
 
     def _stage_began(self, began: StageStarted) -> None:
-        """Begin a child span. Waiting for records belongs to no batch, decoding to one that has not begun."""
+        """Begin a child span. Waiting for records belongs to no batch, and decoding to a batch that begins later."""
         if began.stage == DECODE:
             self._decoding_ns = time.time_ns()
         elif self._span is not None and began.stage in _WITHIN_BATCH:
@@ -131,7 +131,7 @@ class BatchSpans:
 
     def _abandoned(self, _: BatchAbandoned) -> None:
         if self._span is None:
-            # It was given up before it had begun.
+            # The batch was given up before it began.
             if self._decoded:
                 self._decoded.popleft()
             return
@@ -151,14 +151,14 @@ class BatchSpans:
 
 
 class RequestSpans:
-    """Makes a span of each request once it has ended, in the trace that its client has sent."""
+    """The spans of requests, made when a request has ended, in the trace that its client sent."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._propagator = TraceContextTextMapPropagator()
 
     def listen(self, hooks: Hooks) -> None:
-        """Make spans of what is reported from now on."""
+        """Make spans of requests from now on."""
         hooks.on(RequestEnded, self._ended)
 
     def _ended(self, ended: RequestEnded) -> None:
@@ -182,7 +182,7 @@ class RequestSpans:
 
 
 class Tracing:
-    """Makes and sends spans, on its own threads: a run never waits for a collector.
+    """The tracing of a run. Spans are sent by separate threads, so a run never waits for a collector.
 
     ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set
     sampling, resource, headers, certificates, limits and timeouts.
@@ -199,7 +199,7 @@ class Tracing:
         self.requests = RequestSpans(tracer)
 
     def close(self, wait_s: float) -> None:
-        """Send the remaining spans for at most ``wait_s``; spans not accepted by then are lost."""
+        """Send the remaining spans for at most ``wait_s``. Spans not accepted by then are lost."""
         self.spans.ended()
         closing = threading.Thread(target=self._provider.shutdown, name="tracing-close", daemon=True)
         closing.start()
@@ -209,7 +209,7 @@ class Tracing:
 
 
 def tracing_to(endpoint: str | None, feed: TracedFeed, version: str, links_max: int) -> Tracing:
-    """Return tracing to a collector by OTLP over HTTP; without an endpoint, the ``OTEL_`` variables name it."""
+    """Return tracing to a collector by OTLP over HTTP. The default endpoint is in the ``OTEL_`` variables."""
     exporter = OTLPSpanExporter(endpoint=None if endpoint is None else f"{endpoint.rstrip('/')}/{_PATH}")
     # The exporter and the processor would log every attempt; _LoggingExporter logs each change once.
     silenced = logging.getLogger("opentelemetry")
@@ -219,14 +219,14 @@ def tracing_to(endpoint: str | None, feed: TracedFeed, version: str, links_max: 
 
 
 class _LoggingExporter(SpanExporter):
-    """Logs when a collector stops accepting spans, and when it accepts them again."""
+    """An exporter that logs when a collector stops accepting spans, and when it accepts them again."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
         self._failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans. An error is a failed export, never an error of the run."""
+        """Send spans. Errors count as failed exports and never affect the run."""
         try:
             result = self._exporter.export(spans)
             why = "it rejected them"
@@ -250,14 +250,14 @@ class _LoggingExporter(SpanExporter):
 
 
 def _resource(version: str) -> Resource:
-    """Return the resource of the spans: named by the variables, otherwise dupwatch."""
+    """Return the resource of the spans, with the name in the variables, or else "dupwatch"."""
     named = Resource.create({SERVICE_VERSION: version})
     unnamed = str(named.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED)
     return named.merge(Resource({SERVICE_NAME: "dupwatch"})) if unnamed else named
 
 
 def _links(found: Sequence[TraceContext]) -> list[Link]:
-    # Articles of one system mostly have the same state, and parsing it takes longer than everything else here.
+    # Articles from one system usually have the same state, and parsing it takes longer than everything else here.
     states = {text: TraceState.from_header([text]) if text else None for text in {context.state for context in found}}
     return [
         Link(
@@ -274,7 +274,7 @@ def _links(found: Sequence[TraceContext]) -> list[Link]:
 
 
 def _described(records: Sequence[RawRecord], feed: TracedFeed) -> dict[str, AttributeValue]:
-    """Return what is known about a batch before it is judged; of its articles only their offsets."""
+    """Return the attributes of a batch before it is judged. For its articles, only offsets are included."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:
         if record.partition is not None:

@@ -1,4 +1,4 @@
-"""Asks the store all the time whether it answers, so that an outage shows before an article arrives."""
+"""Probes the store continuously, so that an outage is noticed before an article arrives."""
 
 import logging
 import threading
@@ -13,15 +13,15 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 PAUSE_S: Final = 3.0
-"""The pause between two questions."""
+"""The pause between two probes."""
 ANSWER_S: Final = 4.0
-"""How long an answer may take: together with the pause, an outage is reported within ten seconds."""
+"""How long an answer may take. With the pause, an outage is reported within ten seconds."""
 
 
 class StoreProbe:
-    """Asks from its own thread, through its own connection, while the context is open.
+    """A context manager that probes the store from a thread and a connection of its own.
 
-    ``opened`` opens the store again each time, with a deadline of ``ANSWER_S``. Reports each answer, and each failure.
+    ``opened`` opens the store with a deadline of ``ANSWER_S``. The probe reports each answer and each failure.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class StoreProbe:
         self._opened = opened
         self._hooks = hooks
         self._pause_s = pause_s
-        self._left = threading.Event()
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store-probe", daemon=True)
 
     def __enter__(self) -> Self:
@@ -41,27 +41,27 @@ class StoreProbe:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._left.set()
+        self._closed.set()
         self._thread.join(ANSWER_S)
 
     def _run(self) -> None:
-        while not self._left.is_set():
+        while not self._closed.is_set():
             try:
-                self._ask()
+                self._probe()
             except StoreError as error:
-                self._tell(str(error))
+                self._report(str(error))
             except Exception as error:
                 log.exception("The store probe failed")
-                self._tell(f"the probe failed: {error!r}")
-            self._left.wait(self._pause_s)
+                self._report(f"the probe failed: {error!r}")
+            self._closed.wait(self._pause_s)
 
-    def _tell(self, why: str | None) -> None:
+    def _report(self, why: str | None) -> None:
         self._hooks.report(Outage("store", "probe", why))
 
-    def _ask(self) -> None:
-        """Ask the store until it fails to answer."""
+    def _probe(self) -> None:
+        """Probe the store until it fails to answer."""
         with self._opened() as store:
-            while not self._left.is_set():
+            while not self._closed.is_set():
                 store.settings()
-                self._tell(None)
-                self._left.wait(self._pause_s)
+                self._report(None)
+                self._closed.wait(self._pause_s)

@@ -1,7 +1,6 @@
-"""The trace that a message belongs to: W3C Trace Context, level 1 (https://www.w3.org/TR/trace-context/).
+"""Reads the trace context of messages: W3C Trace Context, level 1 (https://www.w3.org/TR/trace-context/).
 
-Parsed here instead of by OpenTelemetry's propagator, which takes about ten times as long per message; a batch has
-hundreds of them.
+OpenTelemetry's propagator takes about ten times as long per message, and a batch has hundreds of them.
 """
 
 import re
@@ -17,11 +16,11 @@ _NEVER: Final = b"ff"
 _FIRST: Final = b"00"
 _SAMPLED: Final = 1
 _STATE_BYTES_MAX: Final = 512
-"""Section 3.3.1.5: at least this much has to be kept; a longer value is dropped, as that section allows."""
+"""Section 3.3.1.5: at least this much must be kept. Longer values are dropped, as that section allows."""
 
 
 class TracedFeed(NamedTuple):
-    """Where the records of batches come from, as spans name it. ``group`` is None for a source without groups."""
+    """The source of records, as named in spans. ``group`` is None for a source without groups."""
 
     system: str
     group: str | None = None
@@ -44,7 +43,7 @@ class TraceContext(NamedTuple):
 def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[TraceContext], int]:
     """Return the distinct contexts of these records, at most ``contexts_max``, and how many more there are.
 
-    Only of traces that are recorded: a link to another one would lead nowhere.
+    Only contexts of recorded traces count, because links to others would lead nowhere.
     """
     headers = (record.headers for record in records)
     values = dict.fromkeys(found for pairs in headers if (found := _values(pairs)) is not None)
@@ -54,7 +53,7 @@ def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[Trac
 
 
 def parse(parent: bytes, state: bytes) -> TraceContext | None:
-    """Parse both headers; None if they have no context. Later versions are parsed as far as this one knows them."""
+    """Parse both headers. Return None if they have no context. Unknown parts of later versions are ignored."""
     found = _FORM.fullmatch(parent.strip())
     if found is None or found[1] == _NEVER or (found[1] == _FIRST and found[5] is not None):
         return None
@@ -66,7 +65,7 @@ def parse(parent: bytes, state: bytes) -> TraceContext | None:
 
 
 def _values(headers: Sequence[Header]) -> tuple[bytes, bytes] | None:
-    """Return both headers of a message, None if it has no traceparent, or more than one (section 3.2)."""
+    """Return both headers of a message, None unless it has exactly one traceparent (section 3.2)."""
     parents = [value for name, value in headers if name == TRACEPARENT and value is not None]
     if len(parents) != 1:
         return None

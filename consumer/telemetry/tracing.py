@@ -1,4 +1,4 @@
-"""Tracing, if it is enabled: only then is OpenTelemetry loaded, which takes a third of a second."""
+"""Tracing, if enabled. Only then is OpenTelemetry loaded, which takes a third of a second."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _PACKAGE = "opentelemetry"
 
 @contextmanager
 def traced(section: TracingSection, feed: TracedFeed, hooks: Hooks) -> Iterator[None]:
-    """Make spans of what is reported inside, if tracing is enabled; the last ones are sent at the end.
+    """If tracing is enabled, make spans of the batches and requests inside, and send the last ones at the end.
 
     Raises ``ConfigError`` if the packages are not installed.
     """

@@ -1,1 +1,1 @@
-"""What servers share: access, tokens, certificates, limits, problems; uvicorn's server, and that of plain consumers."""
+"""The shared web layer: access, tokens, certificates, limits, problems, and the servers of consoles and consumers."""

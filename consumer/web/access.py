@@ -1,4 +1,4 @@
-"""Who may see what a server shows: that depends on its address, on credentials and on host names."""
+"""Access to pages: it depends on the server's address, on credentials and on host names."""
 
 import binascii
 import hashlib
@@ -23,35 +23,36 @@ _URL_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 class ListenAddress(NamedTuple):
-    """Where a server listens; port 0 is any free port."""
+    """The address on which a server listens. Port 0 means any free port."""
 
     host: str
     port: int
 
     def url(self, *, is_secure: bool) -> str:
-        """Return the URL of what is served there."""
+        """Return the URL of the server."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if is_secure else 'http'}://{host}:{self.port}"
 
 
 class Account(NamedTuple):
-    """User name and password that give access to everything."""
+    """The user name and password that give access to everything."""
 
     user: str
     password: str
 
 
 class BadHost(Exception):  # noqa: N818  # named for the host
-    """A request does not name one host. It is to be answered with 400 (RFC 9112, 3.2)."""
+    """A request does not name exactly one host. The answer must be 400 (RFC 9112, 3.2)."""
 
 
 class Access:
-    """What a request needs to be answered.
+    """The access rules of a server.
 
-    Without an ``account`` it needs no credentials, but articles are shown only under an IP address, ``localhost`` or
-    one of ``names``. Otherwise a page of another site, open in the same browser, could point its own host name here and
-    read this one (DNS rebinding). A server on a loopback address applies that to every page; elsewhere metrics and
-    health answer to any name, because scrapers and probes use the names of services (decision 0040).
+    Without an ``account``, requests need no credentials, but the server shows articles only under an IP address,
+    ``localhost`` or one of ``names``. Otherwise a page of another site, open in the same browser, could point its own
+    host name here and read this server (DNS rebinding). A server on a loopback address applies that to every page.
+    Other servers answer metrics and health under any name, because scrapers and probes use the names of services
+    (decision 0040).
     """
 
     def __init__(self, account: Account | None = None, names: Collection[str] = ()) -> None:
@@ -59,42 +60,42 @@ class Access:
         self._names = frozenset(name.casefold() for name in names)
 
     @property
-    def asks(self) -> bool:
+    def needs_credentials(self) -> bool:
         """Whether credentials are required."""
         return self._expected is not None
 
-    def lets_in(self, authorization: str | None) -> bool:
-        """Return whether the ``Authorization`` header is right; takes the same time whatever is wrong with it."""
+    def accepts(self, authorization: str | None) -> bool:
+        """Return whether the ``Authorization`` header is right, in a time that does not depend on the error."""
         if self._expected is None:
             return True
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)
 
-    def answers(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
-        """Return whether a page may be shown to a client that names this host: see ``host_named``.
+    def allows_page(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
+        """Return whether a page may be shown under this host name, as returned by ``host_named``.
 
-        ``is_local``: the server listens on a loopback address.
+        ``is_local`` says that the server listens on a loopback address.
         """
         if has_articles:
-            return self.knows(host)
-        # Every browser names one; HTTP/1.0 probes may not.
-        return not is_local or host is None or self.knows(host)
+            return self.allows_host(host)
+        # Every browser sends a host; HTTP/1.0 probes may not.
+        return not is_local or host is None or self.allows_host(host)
 
-    def knows(self, host: str | None) -> bool:
-        """Return whether articles may be shown to a client that names this host: see ``host_named``."""
-        if self.asks:
+    def allows_host(self, host: str | None) -> bool:
+        """Return whether articles may be shown under this host name, as returned by ``host_named``."""
+        if self.needs_credentials:
             return True
         return host is not None and (host == _LOCAL_NAME or host in self._names or _is_address(host))
 
 
-def host_named(sent: Sequence[str], target: str) -> str | None:
-    """Return the host in these ``Host`` headers without its port, in small letters; None where they name none.
+def host_named(headers: Sequence[str], target: str) -> str | None:
+    """Return the host in these ``Host`` headers without its port, in lower case; None if there is none.
 
-    The host in a target such as ``http://HOST/path`` counts instead. Raises ``BadHost``.
+    The host in a target such as ``http://HOST/path`` takes precedence. Raises ``BadHost``.
     """
-    if len(sent) > 1:
+    if len(headers) > 1:
         raise BadHost("The request has several Host headers. Send one.")
-    # A client that has no host to name sends an empty header, or, in HTTP/1.0, none.
-    text = sent[0].strip(" \t") if sent else ""
+    # A client without a host sends an empty header, or in HTTP/1.0 no header.
+    text = headers[0].strip(" \t") if headers else ""
     host = _host_in(text) if text else None
     url = _URL_PATTERN.match(target)
     return host if url is None else _host_in(url[1])
@@ -111,7 +112,7 @@ def parse_address(text: str) -> ListenAddress:
 
 def check_exposure(address: ListenAddress, access: Access, *, is_open: bool) -> None:
     """Raise ``ConfigError`` if other machines could read the pages and the configuration does not allow it."""
-    if is_open or access.asks or is_loopback(address):
+    if is_open or access.needs_credentials or is_loopback(address):
         return
     raise ConfigError(
         f"http.listen = {address.host}:{address.port} lets other machines read articles and metrics without a "
@@ -137,13 +138,13 @@ def is_loopback(address: ListenAddress) -> bool:
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except OSError:
-        # It cannot be listened on either; the attempt reports that.
+        # Listening on it fails, too, and reports the error.
         return True
     return all(ipaddress.ip_address(info[4][0]).is_loopback for info in found)
 
 
 def _digest(credentials: bytes) -> bytes:
-    """Return a digest: comparing texts would reveal the length of the password."""
+    """Return a digest. Comparing the texts would reveal the length of the password."""
     return hashlib.sha256(credentials).digest()
 
 

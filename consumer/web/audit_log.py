@@ -1,4 +1,4 @@
-"""The audit log: a line for each change of state that somebody asked for, in a file to which many may append."""
+"""The audit log: a line for each requested change of state, in a file to which several processes may append."""
 
 import errno
 import fcntl
@@ -19,42 +19,42 @@ from storage.files import FileWriting, lock_file, open_made, sync_folder
 
 SCHEMA: Final = "dupwatch.audit/1"
 ID_CHARS_MAX: Final = 512
-"""No id of an article is longer."""
+"""The maximum length of an article's id."""
 TEXT_CHARS_MAX: Final = 128
-"""Longest text of every other field. What is longer is cut, and ends with an ellipsis."""
+"""The maximum length of every other field. Longer texts are cut and end with an ellipsis."""
 LINE_BYTES_MAX: Final = 16 * 1024
-"""No line is longer, whatever is in its fields: a character takes twelve bytes at most."""
+"""An upper bound for the length of a line. A character takes at most twelve bytes."""
 LOCK_S: Final = 5.0
-"""How long to wait for another process that appends; it needs less than a millisecond."""
+"""How long to wait for another process that is appending, which takes less than a millisecond."""
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
 
 class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Who changed what, when and from where. None where there is no such thing, on the command line for example."""
+    """Who changed what, when and from where. Fields that do not apply, as on the command line, are None."""
 
     at_ms: int
-    """When the change was made, in milliseconds since 1970."""
+    """The time of the change, in milliseconds since 1970."""
     token: str | None = None
     """The name of the token, never its secret."""
     owner: str
-    """Whose token it is, or who ran the command."""
+    """The owner of the token, or the user who ran the command."""
     address: str | None = None
-    """Where the request came from."""
+    """The address that the request came from."""
     action: str
-    """What was asked for: tokens.add, articles.release."""
+    """The requested action, for example tokens.add or articles.release."""
     id: str
-    """What it was asked for: an article's id, or a token's name."""
+    """The target of the action: an article's id, or a token's name."""
     result: str
-    """What came of it."""
+    """The result of the action."""
     request_id: str | None = None
-    """The id of the request, which its answer and the log have too."""
+    """The id of the request, as in its answer and in the log."""
 
 
 def line_of(change: ChangeRecord) -> bytes:
     r"""Return the line of a change, with its line end; at most ``LINE_BYTES_MAX`` bytes.
 
-    Control and format characters are written as ``\uXXXX``, so that no reader sees a line end or an escape sequence in
-    it. What is not UTF-8 is written with Python's escapes.
+    Control and format characters are written as ``\uXXXX``, so that values contain no line ends or escape sequences.
+    Characters that are not valid Unicode are written with Python's escapes.
     """
     fields = {name: _bounded(name, value) for name, value in msgspec.structs.asdict(change).items() if name != "at_ms"}
     line = {"schema": SCHEMA, "at": rfc3339(change.at_ms)} | fields
@@ -69,24 +69,24 @@ def _bounded(name: str, value: str | None) -> str | None:
 
 
 class ChangesRecorded(NamedTuple):
-    """So many lines are in the audit log, and on the disk if it is durable."""
+    """Lines were written to the audit log, and to the disk if it is durable."""
 
     lines: int
 
 
 class ChangesUnrecorded(NamedTuple):
-    """So many lines could not be written."""
+    """Lines could not be written to the audit log."""
 
     lines: int
     why: str
 
 
 class AuditLog:
-    """Appends changes to a file, which is created if there is none; for any number of threads.
+    """A log file, created if missing, to which any number of threads append changes.
 
-    Before each append it looks whether the file still has its name. So a file that was renamed, as logrotate does, gets
-    no further line. ``report`` gets the occurrences of this module, from the thread that appends. Raises ``SinkError``
-    if the file cannot be opened.
+    Each append first checks that the file still has its name, so a file that logrotate has renamed gets no further
+    lines. ``report`` gets the occurrences of this module, from the thread that appends. Raises ``SinkError`` if the
+    file cannot be opened.
     """
 
     def __init__(self, path: Path, writing: FileWriting, report: Callable[[object], None]) -> None:
@@ -100,18 +100,18 @@ class AuditLog:
             raise self._unwritable(error) from error
 
     def append(self, changes: Sequence[ChangeRecord]) -> None:
-        """Append a line for each change: all of them, or none. Raises ``SinkError``.
+        """Append a line for each change, all or none. Raises ``SinkError``.
 
-        When it returns, the lines are in the file; if it is durable, they outlast a power loss. So append after a
-        change and before it is acknowledged: who gets no answer repeats the request. Then a change may have two lines,
-        and no acknowledged one has none.
+        When it returns, the lines are in the file; if it is durable, they survive a power loss. Append after a change
+        and before acknowledging it, because clients without an answer repeat their requests. A change may then have two
+        lines, but every acknowledged change has one.
         """
         data = b"".join(map(line_of, changes))
         try:
             with self._lock:
                 with self._current() as descriptor:
                     _append(descriptor, data)
-                # The lock of the file is given back before: others append while this waits for the disk.
+                # Outside the file lock, so that other processes can append while this one waits for the disk.
                 if self._writing.durable:
                     os.fsync(self._descriptor)
         except OSError as error:
@@ -131,7 +131,7 @@ class AuditLog:
 
     @contextmanager
     def _current(self) -> Iterator[int]:
-        """Lock the file that has the name now, for this process alone, and yield its descriptor."""
+        """Lock the file that currently has the name, and yield its descriptor."""
         while True:
             if self._descriptor < 0:
                 self._descriptor = self._opened()
@@ -171,17 +171,17 @@ def _check_kind(descriptor: int) -> None:
 
 
 def _append(descriptor: int, data: bytes) -> None:
-    """Append lines with one write; where the disk is full, cut off what got in."""
+    """Append lines with one write. If the disk is full, truncate a partial write."""
     size_bytes = os.fstat(descriptor).st_size
     if size_bytes and os.pread(descriptor, 1, size_bytes - 1) != b"\n":
-        # A process was killed within its line, and must not cost us ours.
+        # Another process was killed while it wrote a line. Keep ours separate.
         data = b"\n" + data
     left = memoryview(data)
     try:
         while left:
             left = left[os.write(descriptor, left) :]
     except OSError:
-        # Refused where the file may only grow (chattr +a); the next line begins after a line end then.
+        # Fails on append-only files (chattr +a). The next append then begins with a line end.
         with suppress(OSError):
             os.ftruncate(descriptor, size_bytes)
         raise

@@ -1,12 +1,11 @@
-"""The certificate that a server shows, loaded again when its files change; and until when certificates are valid.
+"""The certificate of a server, reloaded when its files change, and the validity of certificates.
 
-Loading into a context that is in use would race with handshakes, and would leave a certificate without its key behind
-if the new files do not fit each other. So each pair gets a context of its own. The server keeps its first one, whose
-callback hands a connection to that of the newest pair; OpenSSL calls it in every handshake, whether the client names a
-server or not.
+Loading into a context that is in use would race with handshakes, and would leave a certificate without its key if the
+new files do not match. So each pair of files gets a context of its own. The server keeps its first context, whose
+callback hands each connection to the newest one. OpenSSL calls it in every handshake, with or without a server name.
 
 Python's ssl shows the dates of authorities only, and a certificate parser is a large dependency for two dates. So this
-module reads the few DER elements before them (ITU-T X.690) of a Certificate (RFC 5280, section 4.1).
+module reads the few DER elements (ITU-T X.690) that precede them in a Certificate (RFC 5280, section 4.1).
 """
 
 import logging
@@ -42,9 +41,9 @@ class Validity(NamedTuple):
 
 
 class CertificateFiles(NamedTuple):
-    """PEM files of a certificate with its chain, and of its key; without ``key`` it is in the same file.
+    """The PEM files of a certificate with its chain, and of its key. Without ``key``, both are in one file.
 
-    ``section`` of the configuration has them as ``tls_certificate`` and ``tls_key``.
+    They are ``tls_certificate`` and ``tls_key`` in ``section`` of the configuration.
     """
 
     section: str
@@ -53,19 +52,19 @@ class CertificateFiles(NamedTuple):
 
 
 class CertificateLoaded(NamedTuple):
-    """A certificate is shown from now on; the first of its chain to expire does so at ``ends``."""
+    """The server now uses a new certificate. ``ends`` is when the first certificate of its chain expires."""
 
     ends: datetime
 
 
 class CertificateReloadFailed(NamedTuple):
-    """The files cannot be used, so the certificate before is shown still; reported at every attempt."""
+    """The files cannot be used, so the server keeps its old certificate. Reported at every attempt."""
 
     why: str
 
 
 class _LoadedCertificate(NamedTuple):
-    """A context with a certificate, until when it is valid, and what the files were when they were read."""
+    """A context with a certificate, when it expires, and the signature of the files that were read."""
 
     context: ssl.SSLContext
     ends: datetime
@@ -73,10 +72,10 @@ class _LoadedCertificate(NamedTuple):
 
 
 class ServedCertificate:
-    """The certificate that a server shows; ``context`` is what the server serves with, in any number of threads.
+    """The certificate of a server, which serves with ``context`` in any number of threads.
 
-    One thread has to ``look`` at the files, about every second; handshakes wait for no file system. If the files cannot
-    be used, for example because only one of the two is new yet, the certificate before is shown until they can.
+    One thread has to ``look`` at the files about every second, so that handshakes never wait for the file system. While
+    the files cannot be used, for example because only one of them is new, the server keeps its old certificate.
     ``report`` gets the occurrences of this module. Raises ``ConfigError`` if the files cannot be used at the start.
     """
 
@@ -90,14 +89,14 @@ class ServedCertificate:
         self._report(CertificateLoaded(self._loaded.ends))
 
     def followed(self) -> PeriodicCheck:
-        """Return what looks at the files in a thread of its own while it is entered."""
+        """Return a context manager that checks the files in a thread of its own."""
         return PeriodicCheck("certificate", self.look)
 
     def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._loaded.context
 
     def look(self) -> None:
-        """Look at the files, and load them if they have changed, or could not be used the last time."""
+        """Check the files, and load them if they have changed, or could not be used the last time."""
         try:
             if self._why is None and self._loaded.signature == _signature(self._files):
                 return
@@ -116,14 +115,14 @@ class ServedCertificate:
     def _keep(self, why: str) -> None:
         self._report(CertificateReloadFailed(why))
         if why != self._why:
-            log.warning("%s. The certificate before is shown, which is valid until %s", why, self._loaded.ends)
+            log.warning("%s. The server keeps its old certificate, valid until %s", why, self._loaded.ends)
         self._why = why
 
 
 def configured_certificate(
     section: str, certificate: str | None, key: str | None, report: Callable[[object], None]
 ) -> ServedCertificate | None:
-    """Return the certificate that a section of the configuration names, None where it names none.
+    """Return the certificate that a section of the configuration names, or None.
 
     Raises ``ConfigError`` if the files cannot be used.
     """
@@ -138,7 +137,7 @@ def validities(pem: bytes) -> list[Validity]:
 def _load(files: CertificateFiles) -> _LoadedCertificate:
     """Load a certificate and its key. Raises ``ConfigError``."""
     try:
-        # Before they are read: what changes meanwhile is read again.
+        # Before reading, so that a change during reading leads to another load.
         signature = _signature(files)
         context = _context(files)
         ends = min(validity.ends for validity in validities(Path(files.certificate).read_bytes()))
@@ -150,7 +149,7 @@ def _load(files: CertificateFiles) -> _LoadedCertificate:
 def _context(files: CertificateFiles) -> ssl.SSLContext:
     def no_passphrase() -> str:
         raise ConfigError(
-            f"{files.section}.tls_key: the key has a passphrase, which a service cannot ask for; use a key without one"
+            f"{files.section}.tls_key: the key has a passphrase, which a service cannot enter; use a key without one"
         )
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -162,7 +161,7 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
 
 
 def _signature(files: CertificateFiles) -> tuple[Signature, ...]:
-    """Return what changes with the files, through any links that lead to them."""
+    """Return the signatures of the files, following links."""
     paths = [path for path in (files.certificate, files.key) if path is not None]
     return tuple(signature_of(os.stat(path)) for path in paths)  # noqa: PTH116  # as given
 

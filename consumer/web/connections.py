@@ -1,14 +1,14 @@
-"""Limits connections: how many are open, how large the head of a request is, and how long it may take to arrive.
+"""Limits on connections: how many are open, how large the head of a request is, and how long it may take to arrive.
 
-uvicorn limits none of that: it closes idle connections only once they had a request, and what it refuses gets plain
-text. A client that opens connections and sends nothing must not keep out others, so for a new one the connection is
-closed that has been without a request for longest.
+uvicorn limits none of that: it closes idle connections only after their first request, and refuses requests with plain
+text. A client that opens connections and sends nothing must not keep out others. So a new connection replaces the one
+that has been without a request for longest.
 
-Nor does it limit answers that nobody reads, which stay in memory: they have a time and a number of bytes here, and the
-next request of their connection waits until they are read.
+uvicorn does not limit unread answers, which stay in memory. Here they have a limit on time and on bytes, and the next
+request of their connection waits until they are read.
 
-Nor does it limit requests that are sent before the answer to the current one (pipelined). Each costs the sender some
-bytes, and this process a thousand times as much work. One may wait; a connection with more is closed after the current
+Nor does it limit pipelined requests, which are sent before the current one is answered. Each costs the sender a few
+bytes and this process a thousand times as much work. One may wait; a connection with more is closed after the current
 answer.
 """
 
@@ -31,20 +31,20 @@ _ENCODING: Final = b"transfer-encoding"
 _CHUNKED_SINCE: Final = b"1.1"
 _PARTS: Final = (h11.Request, h11.Data, h11.EndOfMessage)
 WAITING_BYTES_MAX: Final = 64 * 1024
-"""Bytes of the request that may wait behind the current one of a connection."""
+"""The maximum size of the request that may wait behind the current one of a connection."""
 _ARRIVING: Final = frozenset({h11.IDLE, h11.SEND_BODY})
-"""The states of a client in which the current request has not arrived as a whole."""
+"""The states of a client whose current request has not arrived completely."""
 _TOO_LARGE: Final = 431
 
 
 class RequestParser(h11.Connection):
-    """The parser of one connection: h11's, without requests whose framing two servers could understand differently.
+    """h11's parser of one connection, which also refuses requests with ambiguous framing.
 
-    ``head_bytes_max`` limits a head that has not arrived yet.
+    ``head_bytes_max`` limits a head that is still arriving.
 
-    A request with both ``Content-Length`` and ``Transfer-Encoding`` may hide another one behind a proxy that goes by
-    the former, and so may one with the latter in HTTP/1.0 (RFC 9112, 6.1). h11 goes by ``Transfer-Encoding`` and keeps
-    the connection.
+    A request with both ``Content-Length`` and ``Transfer-Encoding`` may hide another one from a proxy that uses the
+    former, and so may one with the latter in HTTP/1.0 (RFC 9112, 6.1). h11 uses ``Transfer-Encoding`` and keeps the
+    connection.
     """
 
     def __init__(self, head_bytes_max: int) -> None:
@@ -52,7 +52,7 @@ class RequestParser(h11.Connection):
 
     @override
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return the next event. Raises ``h11.RemoteProtocolError``; the connection has to be closed then."""
+        """Return the next event. After a ``h11.RemoteProtocolError`` the connection must be closed."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             _check_framing(event)
@@ -60,9 +60,9 @@ class RequestParser(h11.Connection):
 
 
 def several_requests(data: bytes) -> bool:
-    """Return whether these bytes go on behind their first request. A malformed request counts as one."""
+    """Return whether these bytes continue after their first request. A malformed request counts as one."""
     if not data:
-        # To h11 no bytes are the end of the connection.
+        # h11 would take empty input as the end of the connection.
         return False
     parser = RequestParser(len(data))
     parser.receive_data(data)
@@ -85,7 +85,7 @@ def _check_framing(request: h11.Request) -> None:
 
 
 class ConnectionLimits(NamedTuple):
-    """How many may be open, how long a head may take, and how long and how large answers may be that are not read."""
+    """Limits on open connections, on the time for a head, and on the time and the size of unread answers."""
 
     connections_max: int
     receive_s: float
@@ -94,9 +94,9 @@ class ConnectionLimits(NamedTuple):
 
 
 class Connections:
-    """The open connections, and their limits. Used by one event loop.
+    """The open connections and their limits. Used by one event loop.
 
-    Limits that are met, and how many connections are open, go to ``report``.
+    ``report`` gets exceeded limits and the number of open connections.
     """
 
     def __init__(self, limits: ConnectionLimits, report: Callable[[object], None]) -> None:
@@ -107,7 +107,7 @@ class Connections:
         self._report = report
         # Connections with unread answers, oldest first.
         self._unread: dict[Connection, None] = {}
-        # In the order in which their last request ended, or they were opened, since dictionaries keep it.
+        # Ordered by when their last request ended, or else when they were opened.
         self._open: dict[Connection, None] = {}
 
     def protocol(self, *arguments: Any, **options: Any) -> "Connection":  # noqa: ANN401  # as uvicorn gives them
@@ -115,10 +115,10 @@ class Connections:
         return Connection(self, *arguments, **options)
 
     def enter(self, connection: "Connection") -> None:
-        """Note a new connection; close another one where there are too many."""
+        """Add a new connection, and close another one if there are too many."""
         if len(self._open) >= self._most:
-            self.met("connections_max")
-            # Where all others wait for a verdict, the new one gives way.
+            self.count_limit("connections_max")
+            # If all others wait for a verdict, close the new one.
             given_up = next((each for each in self._open if not each.is_needed), connection)
             given_up.abort()
             if given_up is connection:
@@ -126,40 +126,40 @@ class Connections:
         self._open[connection] = None
         self._report(ConnectionsChanged(len(self._open)))
 
-    def moved_on(self, connection: "Connection") -> None:
-        """Note that a connection is of use: others are closed before it."""
+    def note_use(self, connection: "Connection") -> None:
+        """Note that a connection was used. Others are closed before it."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
 
     def note_unread(self, connection: "Connection") -> None:
-        """Note that a client does not read as fast as it is answered; close others that read no faster, if need be."""
+        """Note that a client reads too slowly. Close slower connections if unread answers exceed the limit."""
         self._unread[connection] = None
         while sum(each.unread_bytes for each in self._unread) > self._unread_bytes_max:
             slowest = next(iter(self._unread))
             if slowest is connection:
-                # An answer may be larger than all may be together.
+                # A single answer may exceed the limit.
                 return
-            self.met("unread_bytes_max")
+            self.count_limit("unread_bytes_max")
             slowest.abort()
 
     def note_read(self, connection: "Connection") -> None:
-        """Note that a client has read its answers, or most of them."""
+        """Note that a client has read most of its answers."""
         self._unread.pop(connection, None)
 
     def leave(self, connection: "Connection") -> None:
-        """Note that a connection is closed."""
+        """Remove a closed connection."""
         self._unread.pop(connection, None)
         if self._open.pop(connection, 0) is None:
             self._report(ConnectionsChanged(len(self._open)))
 
-    def met(self, name: LimitName) -> None:
-        """Count a limit that was met."""
+    def count_limit(self, name: LimitName) -> None:
+        """Report that a limit was exceeded."""
         self._report(LimitMet(name))
 
 
 class Connection(H11Protocol):
-    """One connection: what uvicorn does with it, and the limits."""
+    """A connection of uvicorn with our limits."""
 
     def __init__(self, connections: Connections, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as above
         super().__init__(*arguments, **options)
@@ -167,17 +167,17 @@ class Connection(H11Protocol):
         self._connections = connections
         self._head_due: asyncio.TimerHandle | None = None
         self._reading_due: asyncio.TimerHandle | None = None
-        # Closed after the current answer: whatever arrives until then is discarded.
+        # The connection closes after the current answer. Until then input is discarded.
         self._is_last = False
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes that were answered and that neither the client nor the kernel has taken."""
+        """The bytes of answers that are still in this process."""
         return self.transport.get_write_buffer_size()
 
     @property
     def is_needed(self) -> bool:
-        """Whether its request is being worked on."""
+        """Whether a request of this connection is being worked on."""
         return self._has_request and self.scope["state"].get("connection_is_needed", False)
 
     @property
@@ -191,7 +191,7 @@ class Connection(H11Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        # In pieces, so that no more than two of them are in memory before too many requests wait.
+        # In pieces, so that at most two are in memory when the limit on waiting requests takes effect.
         for start in range(0, len(data), WAITING_BYTES_MAX):
             if not self._is_last:
                 super().data_received(data[start : start + WAITING_BYTES_MAX])
@@ -199,13 +199,13 @@ class Connection(H11Protocol):
 
     @override
     def _should_upgrade(self) -> bool:
-        # There is nothing to upgrade to, and uvicorn would warn of each request that it lacks a package.
+        # No upgrades are supported, and uvicorn would warn for each request that a package is missing.
         return False
 
     @override
     def handle_events(self) -> None:
         if self.flow.write_paused and not self._has_request:
-            # The answer to the next request would have to stay in memory, too.
+            # The answer to the next request would stay in memory, too.
             self.flow.pause_reading()
         else:
             super().handle_events()
@@ -213,7 +213,7 @@ class Connection(H11Protocol):
 
     @override
     def on_response_complete(self) -> None:
-        self._connections.moved_on(self)
+        self._connections.note_use(self)
         self._expect_reading()
         super().on_response_complete()
 
@@ -241,23 +241,23 @@ class Connection(H11Protocol):
 
     @override
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or has too large a head; called while that error is handled."""
+        """Answer input that is not HTTP or has too large a head. Called while the error is handled."""
         error = sys.exception()
         if getattr(error, "error_status_hint", 0) == _TOO_LARGE:
-            self._connections.met("head_bytes_max")
+            self._connections.count_limit("head_bytes_max")
             self._refuse(head_too_large())
         else:
-            # h11 quotes the line, which may have a secret in it.
+            # h11 quotes the line, which may contain a secret.
             why = str(error or msg).partition(": bytearray")[0].rstrip(".:")
             self._refuse(ProblemError(MALFORMED, f"The request cannot be read: {why}."))
 
     def begin(self, transport: asyncio.Transport) -> None:
-        """Take requests from now on."""
+        """Start accepting requests."""
         super().connection_made(transport)
         self._expect_head()
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         self._connections.leave(self)
         self.transport.abort()
 
@@ -269,7 +269,7 @@ class Connection(H11Protocol):
             return
         waiting, _ = self.conn.trailing_data
         if len(waiting) > WAITING_BYTES_MAX or several_requests(waiting):
-            self._connections.met("waiting_max")
+            self._connections.count_limit("waiting_max")
             self._is_last = True
             self.cycle.keep_alive = False
             self.cycle.default_headers = [*self.cycle.default_headers, CLOSE_HEADER]
@@ -277,7 +277,7 @@ class Connection(H11Protocol):
             self.flow.resume_reading()
 
     def _expect_head(self) -> None:
-        """Give the client its time for the head of a request, from the first byte; a new connection at once."""
+        """Start the timer for the head of a request: at the first byte, or when the connection is opened."""
         if self._has_request or self.transport.is_closing():
             self._stop_waiting()
         elif self._head_due is None:
@@ -289,20 +289,20 @@ class Connection(H11Protocol):
             self._head_due = None
 
     def _expect_reading(self) -> None:
-        """Give the client its time to read what it was answered last, whether the connection goes on or not."""
+        """Start the timer for reading the last answer, whether the connection continues or not."""
         if self._reading_due is not None:
             self._reading_due.cancel()
         self._reading_due = self.loop.call_later(self._connections.send_s, self._check_reading)
 
     def _check_reading(self) -> None:
         if self.unread_bytes:
-            # To close it would wait for the client.
-            self._connections.met("send_s")
+            # Abort, because a close would wait for the client.
+            self._connections.count_limit("send_s")
             self.abort()
 
     def _too_slow(self) -> None:
         seconds = self._connections.receive_s
-        self._connections.met("receive_s")
+        self._connections.count_limit("receive_s")
         self._refuse(
             ProblemError(
                 TOO_SLOW,

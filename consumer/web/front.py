@@ -1,4 +1,4 @@
-"""What every request passes first and last: its id, its size, its host name, its line in the log, and how it counts."""
+"""The outer layer of every request: its id, the checks of its size and host name, its log line, and its metrics."""
 
 import logging
 import re
@@ -22,9 +22,9 @@ log = logging.getLogger("dupwatch")
 
 CLIENT_LEFT: Final = 499
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics", ICON_PATH})
-"""Routes that are asked for all the time; their lines are of the level debug."""
+"""Routes that are polled. Their log lines have the level debug."""
 LOGGED: Final = ("token", "refused", "person")
-"""Members of a request's state that are logged if they are there: who asks, and why that was refused."""
+"""Members of a request's state that are logged if set: the caller, and why a request was refused."""
 _ID_HEADER: Final = "x-request-id"
 _ID_CHARS_MAX: Final = 128
 _SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
@@ -34,14 +34,14 @@ ProblemAnswer = Callable[[Request, ProblemError], Response]
 
 
 class AnswerCutOff(Exception):  # noqa: N818  # named for the answer
-    """An answer ends before it is whole, so that its connection is closed. Why was logged where it is known."""
+    """An answer ends early, so its connection must be closed. The raiser has logged why."""
 
 
 class Front:
     """An ASGI application around another one, which answers the requests of ``interface``.
 
-    ``headers`` are sent with every answer. The route of a request is ``route`` of its state, or what the router found;
-    ``limit`` of its state is the name of the limit that its answer names.
+    ``headers`` are sent with every answer. The route of a request is ``route`` in its state, or else the router's.
+    ``limit`` in its state is the limit that its answer names.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Front:
         """Answer a request."""
         began_ns, began_s = time.time_ns(), time.perf_counter()
         request, status = Request(scope), CLIENT_LEFT
-        named = request.state.request_id = request_id(request.headers.get(_ID_HEADER))
+        id_ = request.state.request_id = request_id(request.headers.get(_ID_HEADER))
 
         async def observed(message: Message) -> None:
             nonlocal status
@@ -72,7 +72,7 @@ class Front:
                 status = message["status"]
                 if (limit := scope["state"].get("limit")) is not None:
                     self._hooks.report(LimitMet(limit))
-                MutableHeaders(scope=message).update({_ID_HEADER: named, **self._headers})
+                MutableHeaders(scope=message).update({_ID_HEADER: id_, **self._headers})
             await send(message)
 
         self._hooks.report(RequestStarted())
@@ -81,28 +81,28 @@ class Front:
             answer = self._app if problem is None else self._problem_answer(request, problem)
             await answer(scope, receive, observed)
         except ClientDisconnect:
-            # There is nobody to answer.
+            # The client is gone.
             status = CLIENT_LEFT
         except AnswerCutOff:
-            # The server closes the connection of an answer that lacks its end.
+            # The server closes the connection of an incomplete answer.
             pass
         except Exception:
-            log.exception("A request failed", extra={"request_id": named})
+            log.exception("A request failed", extra={"request_id": id_})
             if status == CLIENT_LEFT:
                 await self._problem_answer(request, defect())(scope, receive, observed)
         finally:
             self._end(request, status, began_ns, time.perf_counter() - began_s)
 
     def _problem(self, request: Request) -> ProblemError | None:
-        """Return why a request is refused before it is routed; None if it is not."""
+        """Return why a request is refused before routing, or None."""
         if head_bytes(request.scope) > HEAD_BYTES_MAX:
             return head_too_large()
         try:
             host = host_named(request.headers.getlist("host"), request.scope["raw_path"].decode("ascii"))
         except BadHost as error:
             return ProblemError(MALFORMED, str(error))
-        # Every browser names one; HTTP/1.0 probes may not.
-        if host is not None and not self._access.knows(host):
+        # Every browser sends a host; HTTP/1.0 probes may not.
+        if host is not None and not self._access.allows_host(host):
             return ProblemError(
                 UNKNOWN_HOST,
                 "This host name is not served. Use an IP address, localhost or a name in "
@@ -111,25 +111,25 @@ class Front:
         return None
 
     def _end(self, request: Request, status: int, began_ns: int, seconds: float) -> None:
-        """Report the end of a request, and log it. Ids in its path are in neither."""
+        """Report and log the end of a request, without the ids in its path."""
         state = request.scope["state"]
         path = state.get("route") or getattr(request.scope.get("route"), "path", None)
         route, method = self._interface.route_label(path), self._interface.method_label(request.method)
-        named, trace_parent = state["request_id"], request.headers.get("traceparent")
-        self._hooks.report(RequestEnded(route, method, status, began_ns, seconds, named, trace_parent))
+        id_, trace_parent = state["request_id"], request.headers.get("traceparent")
+        self._hooks.report(RequestEnded(route, method, status, began_ns, seconds, id_, trace_parent))
         level = logging.DEBUG if route in QUIET else logging.INFO
-        fields = {"request_id": named, "milliseconds": round(seconds * 1_000, 1)}
+        fields = {"request_id": id_, "milliseconds": round(seconds * 1_000, 1)}
         fields |= {name: state[name] for name in LOGGED if state.get(name)}
         log.log(level, "%s %s %d", method, route, status, extra=fields)
 
 
 def request_id(sent: str | None) -> str:
-    """Return what the client sent if it is visible ASCII, not too long and no secret, otherwise a new id."""
+    """Return the id that the client sent if it is visible ASCII, short and not a secret; otherwise a new id."""
     if sent is not None and _SANE_ID.fullmatch(sent) and without_credentials(sent) == sent:
         return sent
     return uuid.uuid4().hex
 
 
 def head_bytes(scope: Scope) -> int:
-    """Return the bytes of a head. h11 refuses one that is too large only as long as it has not arrived as a whole."""
+    """Return the size of a head. h11 limits heads only while they are still arriving."""
     return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])

@@ -1,4 +1,4 @@
-"""What a running server asks: whose secret is this? It follows the token file without a restart."""
+"""The tokens that a running server knows. It follows changes of the token file without a restart."""
 
 import logging
 import time
@@ -14,8 +14,7 @@ from consumer.web.token_file import Signature, Tokens, load, signature_of
 log = logging.getLogger("dupwatch")
 
 TRUST_S: Final = 60.0
-"""How long what was read counts after the last look that found the file usable: enough to mend it. Then all are
-refused."""
+"""How long the tokens stay valid after the file was last usable, so that it can be repaired. Then all are refused."""
 
 
 class TokensLoaded(NamedTuple):
@@ -31,27 +30,27 @@ class TokensUnreadable(NamedTuple):
 
 
 class SecretRefused(NamedTuple):
-    """A request was not let in."""
+    """The secret of a request was refused."""
 
     refusal: TokenRefusal
 
 
 class _TokenTable(NamedTuple):
-    """What was read: tokens by the hash of their secret, and what the file was then."""
+    """The tokens by the hash of their secret, and the signature of the file that was read."""
 
     tokens: Mapping[str, Token]
     signature: Signature
 
 
 class KnownTokens:
-    """The tokens of a file, for any number of threads; one of them has to ``look`` at the file, about every second.
+    """The tokens of a file, for any number of threads. One of them has to ``look`` at the file about every second.
 
-    Who asks ``caller`` waits for nothing: the file may be on a file system that hangs. Where no look has succeeded for
-    ``TRUST_S``, all are refused, whether the file cannot be used, or the look does not end.
+    ``caller`` never blocks, even if the file system hangs. If no look has succeeded for ``TRUST_S``, because the file
+    cannot be used or the look does not return, all secrets are refused.
 
-    A secret is found by its hash in a dictionary. How long that takes may depend on the hash, which tells nothing about
+    A secret is looked up by its hash in a dictionary. The time may depend on the hash, but that reveals nothing about
     secrets: nobody can choose a secret so that its hash resembles another. ``report`` gets the occurrences of this
-    module, from any thread. ``clock_s`` is monotonic, ``now`` the time of day.
+    module, from any thread. ``clock_s`` is monotonic; ``now`` is the time of day.
 
     Raises ``ConfigError`` if the file cannot be used at the start.
     """
@@ -76,14 +75,14 @@ class KnownTokens:
             raise ConfigError(_unreadable(path, error)) from error
 
     def caller(self, secret: str) -> Caller | TokenRefusal:
-        """Return who sends this secret, or why it is refused."""
-        found = self._found(secret)
-        if isinstance(found, TokenRefusal):
-            self._report(SecretRefused(found))
-        return found
+        """Return the caller with this secret, or why it is refused."""
+        caller = self._find(secret)
+        if isinstance(caller, TokenRefusal):
+            self._report(SecretRefused(caller))
+        return caller
 
     def look(self) -> None:
-        """Look at the file, and read it if it has changed or could not be used the last time."""
+        """Check the file, and read it if it has changed or could not be used the last time."""
         began_s = self._clock_s()
         try:
             if self._is_failing or self._read.signature != signature_of(self._path.stat()):
@@ -102,10 +101,10 @@ class KnownTokens:
     def _is_trusted(self) -> bool:
         return self._clock_s() - self._seen_s < TRUST_S
 
-    def _found(self, secret: str) -> Caller | TokenRefusal:
+    def _find(self, secret: str) -> Caller | TokenRefusal:
         if not self._is_trusted:
             return TokenRefusal("unchecked")
-        # What cannot be a secret is not hashed, however long it is.
+        # Only well-formed secrets are hashed, because others may be very long.
         token = self._read.tokens.get(digest_of(secret)) if SECRET.fullmatch(secret) else None
         if token is None:
             return TokenRefusal("unknown")
@@ -117,10 +116,10 @@ class KnownTokens:
         return _TokenTable({token.sha256: token for token in tokens}, signature)
 
     def _keep(self, why: str) -> None:
-        """Keep what is known, for a while."""
+        """Keep the known tokens for a while."""
         self._report(TokensUnreadable(why))
         if not self._is_failing:
-            log.warning("%s. What was read before counts for %g s at most; then all requests are refused", why, TRUST_S)
+            log.warning("%s. Known tokens stay valid for at most %g s; then all requests are refused", why, TRUST_S)
         elif not self._is_trusted and not self._is_announced:
             self._is_announced = True
             log.error("%s. All requests are refused until it can be read", why)

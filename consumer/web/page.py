@@ -1,6 +1,6 @@
-"""The pages of a consumer: functions from a ``PageRequest`` to a ``PageResponse``, and the site that finds them.
+"""The pages of a consumer: functions from a ``PageRequest`` to a ``PageResponse``, and the site that serves them.
 
-The site checks who asks, too. Nothing here knows about connections.
+The site also checks credentials and host names. Nothing here knows about connections.
 """
 
 import logging
@@ -21,7 +21,7 @@ _QUERY_FIELDS_MAX: Final = 10
 
 
 class PageRequest(NamedTuple):
-    """A request for a page. ``trusted`` is False if credentials are required and were not given."""
+    """A request for a page. ``trusted`` is False if the required credentials are missing."""
 
     path: str
     query: Mapping[str, str]
@@ -30,7 +30,7 @@ class PageRequest(NamedTuple):
 
 
 class PageResponse(NamedTuple):
-    """The answer of a page. ``headers`` override those that every answer has."""
+    """The answer of a page. ``headers`` override the default headers."""
 
     status: HTTPStatus
     content_type: str
@@ -40,7 +40,7 @@ class PageResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
-    """A function that answers, and who may ask: ``is_open`` needs no credentials, ``has_articles`` a known host name.
+    """A page and its access rules. ``is_open`` pages need no credentials; ``has_articles`` needs a known host name.
 
     Each ``kind`` of page has its own limit on concurrent requests.
     """
@@ -67,10 +67,10 @@ UNKNOWN_NAME: Final = PageResponse(
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The pages by path, and who may see them; ``is_local`` if only this machine can connect.
+    """The pages by path, and their access rules. ``is_local`` says that only this machine can connect.
 
-    A path that ends in ``/`` stands for all pages below it, except ``/`` itself. ``failed`` is called for every request
-    that a page could not answer, and for wrong credentials.
+    A path that ends in ``/``, other than ``/`` itself, stands for all pages below it. ``failed`` is called for every
+    request that a page could not answer, and for wrong credentials.
     """
 
     pages: Mapping[str, ServedPage]
@@ -79,7 +79,7 @@ class Site:
     is_local: bool
 
     def page_at(self, target: str) -> ServedPage | None:
-        """Return the page for the target of a request, which may end with a query; None if there is none."""
+        """Return the page for the target of a request, or None. The target may end with a query."""
         path = target.partition("?")[0]
         return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
 
@@ -91,9 +91,9 @@ class Site:
         except BadHost as error:
             return PageResponse(HTTPStatus.BAD_REQUEST, PLAIN, f"{error}\n".encode())
         authorization = headers.get("Authorization")
-        trusted = self.access.lets_in(authorization)
+        trusted = self.access.accepts(authorization)
         if authorization and not trusted:
-            # Browsers ask without credentials first, so only wrong ones are logged.
+            # Browsers first send no credentials, so only wrong ones are logged.
             log.warning("health pages: wrong credentials from %s", client)
             self.failed()
         if not trusted and (page is None or not page.is_open):
@@ -101,7 +101,7 @@ class Site:
         if page is None:
             known = "".join(f"{path}\n" for path in sorted(self.pages) if path == "/" or not path.endswith("/"))
             return PageResponse(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
-        if not self.access.answers(host, has_articles=page.has_articles, is_local=self.is_local):
+        if not self.access.allows_page(host, has_articles=page.has_articles, is_local=self.is_local):
             return UNKNOWN_NAME
         try:
             return page.answer(PageRequest(path, _fields(query), headers, trusted))

@@ -1,11 +1,10 @@
-"""Limits the connections to the pages: how many at once, and for how long.
+"""Limits on connections to the pages of a consumer: how many at once, and for how long.
 
-While a connection arrives, that is shakes hands and sends its request, nobody knows which page it wants. So if too many
-arrive, the oldest connection of the client that has the most is cut. A complete probe has arrived within milliseconds;
-a client that trickles its request stays until it is cut. Slow clients may share the address of the probes, behind a
-proxy for example, and reconnect faster than a handshake is read. So no connection is cut before a grace is over; until
-then the next one waits in the queue of the kernel, in order of arrival. Answers have a limit for each kind of page, so
-that one kind cannot take the places of another.
+While a connection does its handshake and sends its request, its page is unknown. So if too many connections arrive, the
+oldest one of the client with the most is cut. A complete probe arrives within milliseconds; a client that trickles its
+request stays until it is cut. Slow clients may share the address of the probes, for example behind a proxy, and
+reconnect faster than a handshake is read. So no connection is cut within its grace period; until then the next one
+waits in the queue of the kernel. Answers have a limit for each kind of page, so that one kind cannot crowd out another.
 """
 
 import socket
@@ -23,7 +22,7 @@ from consumer.web.requests import HEAD_BYTES_MAX
 
 @dataclass(eq=False, slots=True)
 class PageConnection:
-    """One connection, and the limit under which it counts."""
+    """One connection, and the limit that counts it."""
 
     socket: socket.socket
     client: str
@@ -31,7 +30,7 @@ class PageConnection:
     was_cut: bool = False
 
     def move_to(self, limit: "PageLimit", *, cuts: bool) -> bool:
-        """Leave the current limit for another, and return whether it was admitted: see ``PageLimit.admit``."""
+        """Move from the current limit to another. Return whether it was admitted: see ``PageLimit.admit``."""
         self.leave()
         if self.was_cut or not limit.admit(self, cuts=cuts):
             return False
@@ -39,22 +38,22 @@ class PageConnection:
         return True
 
     def leave(self) -> None:
-        """Count no longer under the current limit."""
+        """Leave the current limit."""
         if self.limit is not None:
             self.limit.release(self)
             self.limit = None
 
     def cut(self) -> None:
-        """End the connection under the thread that waits on it."""
+        """Close the connection while its thread waits on it."""
         self.was_cut = True
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
 class PageLimit:
-    """Admits at most ``most`` connections at once, each for at most ``seconds``; ``cut`` is called for each cut one.
+    """A limit of ``most`` connections at once, each for at most ``seconds``. ``cut`` is called for each cut one.
 
-    No connection is cut for another within its first ``grace_s``.
+    No connection is cut in favour of another within its first ``grace_s``.
     """
 
     def __init__(
@@ -79,9 +78,9 @@ class PageLimit:
         return len(self._inside)
 
     def admit(self, connection: PageConnection, *, cuts: bool) -> bool:
-        """Admit a connection. At the limit another one is cut for it, or it is refused (not ``cuts``).
+        """Admit a connection. At the limit, cut another one if ``cuts``, and refuse this one otherwise.
 
-        Waits until the grace of the connection to be cut is over, or another one leaves.
+        Waits until the grace period of the other connection is over, or any connection leaves.
         """
         victim = None
         with self._changed:
@@ -101,13 +100,13 @@ class PageLimit:
         return True
 
     def release(self, connection: PageConnection) -> None:
-        """Note that it left; one that was cut has left already."""
+        """Remove a connection. A cut one is removed already."""
         with self._changed:
             self._inside.pop(connection, None)
             self._changed.notify()
 
     def cut_late(self) -> None:
-        """Cut the connections whose time is up."""
+        """Cut the connections that have exceeded their time."""
         now_s = self._clock()
         with self._changed:
             late = [inside for inside, entered_s in self._inside.items() if now_s - entered_s > self._seconds]

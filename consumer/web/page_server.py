@@ -1,7 +1,7 @@
-"""Serves the pages of a run over HTTP or HTTPS, with the standard library: connections, threads and limits.
+"""The HTTP or HTTPS server for the pages of a run, built on the standard library.
 
-A few pages that are requested every few seconds need no framework, and every dependency of a service has to be kept
-patched. ``prometheus_client.start_http_server`` is built on the same classes, but serves only one page.
+A few pages that are requested every few seconds need no framework, and every dependency must be kept patched.
+``prometheus_client.start_http_server`` is built on the same classes, but serves only one page.
 """
 
 import logging
@@ -24,22 +24,22 @@ from consumer.web.page_connections import PageConnection, PageLimit, RequestHead
 log = logging.getLogger("dupwatch")
 
 ARRIVING_MAX: Final = 128
-"""Connections that have not sent their whole request; beyond this the client with the most loses its oldest."""
+"""The maximum number of connections with incomplete requests. Beyond it the client with the most loses its oldest."""
 GRACE_S: Final = 0.25
 """How long a connection may take to send its request before another may replace it."""
 REQUESTS_MAX: Final[Mapping[PageKind, int]] = {"probe": 8, "metrics": 4, "page": 16}
-"""Requests of each kind answered at once. Further pages are refused; further probes and scrapes cut the slowest one."""
+"""Requests of each kind answered at once. Further pages are refused; further probes and scrapes cut the oldest one."""
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
-"""How long the handshake and the request of a client may take together."""
+"""How long the handshake and the request may take together."""
 ANSWER_S: Final = 10.0
-"""How long an answer may take, including the time the client takes to read it."""
+"""How long an answer may take, including the time until the client has read it."""
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
 _BACKLOG: Final = 512
-"""Connections that the kernel queues while others are accepted. One that finds the queue full retries a second later.
+"""Connections that the kernel queues while others are accepted. A client that finds it full retries a second later.
 
-The last in the queue waits one grace for every ``ARRIVING_MAX`` connections before it: about a second.
+The last one waits a grace period for every ``ARRIVING_MAX`` connections before it: about a second.
 """
 _LOG_CUT_S: Final = 10.0
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -54,10 +54,10 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class PageServer:
-    """Serves pages from its own threads until it is closed; a run never waits for it.
+    """A server of pages with its own threads. A run never waits for it.
 
-    ``pages`` are by path, as ``Site`` has them. ``failed`` is called for every request that could not be answered; it
-    is logged, too. Raises ``ConfigError`` if it cannot listen on the address.
+    ``pages`` are by path, as in ``Site``. ``failed`` is called for every request that could not be answered; such
+    requests are logged, too. Raises ``ConfigError`` if it cannot listen on the address.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class PageServer:
         return self.address.url(is_secure=self._server.tls is not None)
 
     def close(self) -> None:
-        """Stop listening. Current requests end by themselves, or with the process. Closing again does nothing."""
+        """Stop listening. Current requests may still finish. Closing again does nothing."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join(_CLOSE_S)
@@ -128,7 +128,7 @@ class _Server(socketserver.ThreadingTCPServer):
         super().__init__(address, _Handler)  # type: ignore[arg-type]  # ``finish_request`` makes it
 
     def service_actions(self) -> None:
-        """Called after each request, and several times a second."""
+        """Cut late connections. Called after each request, and several times a second."""
         for limit in (self.arriving, *self.answering.values()):
             limit.cut_late()
         if self._cut and time.monotonic() >= self._log_cut_s:
@@ -141,7 +141,7 @@ class _Server(socketserver.ThreadingTCPServer):
         try:
             super().process_request(request, client_address)
         except RuntimeError:
-            # No thread was started, so no thread would give its place back.
+            # No thread was started that would remove the connection.
             self._forget(request)
             raise
 
@@ -156,7 +156,7 @@ class _Server(socketserver.ThreadingTCPServer):
         if self.tls is None:
             _Handler(request, client_address, self, connection)
             return
-        # Not where connections are accepted: a silent one would hold up all others there.
+        # Here and not where connections are accepted, because a silent client would block all others there.
         request.settimeout(ANSWER_S)
         # A copy of the descriptor: the server closes the original.
         with self.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
@@ -165,7 +165,7 @@ class _Server(socketserver.ThreadingTCPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
         connection = self._connections.get(request)
         if connection is not None and connection.was_cut:
-            # It was counted when it was cut, and many cuts share one log line.
+            # Cut connections are counted already, and share one log line.
             return
         log.warning("A request to the health pages from %s was not answered: %r", client_address[0], sys.exception())
         self.site.failed()

@@ -1,4 +1,4 @@
-"""Answers for orchestrators and Prometheus, from memory: they need no thread that pages or judging could hold."""
+"""Answers for orchestrators and Prometheus, from memory: they never wait for threads of pages or of judging."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Readiness(msgspec.Struct, frozen=True):
 
 
 class Scrapes:
-    """Answers with metrics, one scrape at a time: several at once would only wait for each other."""
+    """The answers to scrapes, one at a time, because several at once would only slow each other down."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -35,6 +35,6 @@ class Scrapes:
 
 
 def readiness_answer(reasons: Sequence[str], limits: Sequence[str] = ()) -> Response:
-    """Return the answer to ``/readyz``: not ready with any ``reasons``; ``limits`` are named and change nothing."""
+    """Return the answer to ``/readyz``: not ready if there are ``reasons``. ``limits`` are only listed."""
     body = msgspec.json.encode(Readiness(not reasons, (*reasons, *limits)))
     return Response(body, 503 if reasons else 200, media_type=JSON)

@@ -1,6 +1,6 @@
-"""The one format of errors: problem details (RFC 9457), ``application/problem+json``.
+"""The format of errors: problem details (RFC 9457), ``application/problem+json``.
 
-``docs/use/http_api.md`` lists the types. Clients tell problems apart by ``type`` and ``limit``; sentences may change.
+``docs/use/http_api.md`` lists the types. Clients distinguish problems by ``type`` and ``limit``; messages may change.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ TYPE_PREFIX: Final = "urn:dupwatch:problem:"
 
 
 class ProblemKind(NamedTuple):
-    """A type of problem: the end of its URN, its status and its title."""
+    """A type of problem: the last part of its URN, its status and its title."""
 
     name: str
     status: int
@@ -34,14 +34,14 @@ STORE: Final = ProblemKind("store", 503, "The store does not answer")
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A limit that was met: its name and its value."""
+    """An exceeded limit: its name and its value."""
 
     name: LimitName
     value: float
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why an article cannot be checked: one of the reasons of dead letters, and a sentence."""
+    """Why an article cannot be checked or judged: one of the reasons of dead letters, and a sentence."""
 
     type: str
     title: str
@@ -51,14 +51,14 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ArticleFault(msgspec.Struct, frozen=True):
-    """The fault of one article of a request, counted from 0."""
+    """The fault of one article of a request. ``place`` counts from 0."""
 
     place: int
     problem: Fault
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A problem as clients get it; ``detail`` says what to do."""
+    """A problem as clients get it. ``detail`` says what to do."""
 
     type: str
     title: str
@@ -71,7 +71,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemError(Exception):
-    """Ends a request with a problem. ``headers`` are sent with it."""
+    """An error that ends a request with a problem. ``headers`` are sent with it."""
 
     def __init__(
         self,
@@ -92,12 +92,12 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
     def problem(self, request_id: str) -> Problem:
-        """Return what the client gets."""
+        """Return the problem as the client gets it."""
         return Problem(
             type=type_of(self.kind),
             title=self.kind.title,
             status=self.kind.status,
-            # It may quote what the client sent.
+            # The detail may quote what the client sent.
             detail=without_credentials(self.detail),
             request_id=request_id,
             limit=self.limit,
@@ -112,13 +112,13 @@ def type_of(kind: ProblemKind) -> str:
 
 
 def retry_later(kind: ProblemKind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
-    """Return a problem that is gone if the request is repeated after some seconds."""
+    """Return a problem that should be gone if the request is repeated after some seconds."""
     return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
 
 
 def defect() -> ProblemError:
-    """Return the problem of an error that nobody expected."""
-    return ProblemError(DEFECT, "The service failed; its log says more under this request_id.")
+    """Return the problem of an unexpected error."""
+    return ProblemError(DEFECT, "The service failed. Its log has the error under this request_id.")
 
 
 def head_too_large() -> ProblemError:

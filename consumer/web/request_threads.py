@@ -1,4 +1,4 @@
-"""Runs what blocks, judging and the store, in a bounded number of threads, so that the event loop never waits."""
+"""Bounded threads for blocking work, such as judging and the store, so that the event loop never waits."""
 
 import asyncio
 import threading
@@ -9,15 +9,15 @@ from typing import Final, TypeVar
 from consumer.web.problems import BUSY, STORE, Limit, retry_later
 
 RETRY_S: Final = 1
-"""When a client should try again."""
+"""When a client should retry."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Workers:
-    """At most ``requests_max`` calls are worked on or wait for one of the ``threads``.
+    """A thread pool that accepts at most ``requests_max`` calls at once, running or waiting for a thread.
 
-    A call that has not ended after ``answer_s`` is given up; its thread and its place are free once it ends.
+    A call that takes longer than ``answer_s`` is given up; it keeps its thread and its place until it ends.
     """
 
     def __init__(self, threads: int, requests_max: int, answer_s: float) -> None:
@@ -30,7 +30,7 @@ class Workers:
     async def call(self, work: Callable[[], _Answer]) -> _Answer:
         """Run ``work`` in a thread, and return its result or raise its error.
 
-        Raises ``ProblemError`` where there is no place, or no result in time.
+        Raises ``ProblemError`` if the pool is full, or the result does not come in time.
         """
         with self._lock:
             if self._taken >= self._most:
@@ -47,7 +47,7 @@ class Workers:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._answer_s)
         except TimeoutError as error:
             if future.done() and not future.cancelled():
-                # It is the error of the work itself.
+                # The work itself raised this error.
                 raise
             raise retry_later(
                 STORE,
@@ -58,7 +58,7 @@ class Workers:
             ) from error
 
     def close(self) -> None:
-        """Take on nothing more, and wait for what is being worked on."""
+        """Stop accepting calls, and wait for running ones."""
         self._pool.shutdown(cancel_futures=True)
 
     def _leave(self, _: "Future[_Answer]") -> None:

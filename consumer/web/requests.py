@@ -1,17 +1,17 @@
-"""The requests that servers answer, and what servers report of them and of connections.
+"""The requests that servers answer, and the occurrences that they report.
 
-Metrics, spans and logs need no web framework, so this module imports none.
+Metrics, spans and logs must not need a web framework, so this module imports none.
 """
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 HEAD_BYTES_MAX: Final = 32 * 1024
-"""The largest head of a request, so that many of them do not fill the memory."""
+"""The maximum size of the head of a request, so that many of them do not fill the memory."""
 ICON_PATH: Final = "/icon.svg"
-"""The icon that browsers show beside the title of the console's pages."""
+"""The icon that browsers show next to the title of the console's pages."""
 OTHER: Final = "other"
-"""Counts requests with a path or a method that a server does not have."""
+"""The label of requests with a path or a method that the server does not have."""
 
 LimitName = Literal[
     "answer_s",
@@ -46,9 +46,9 @@ CheckOutcome = Literal["unique", "duplicate", "error"]
 
 
 class HttpInterface(NamedTuple):
-    """The templates of the paths that a server answers, and for each method the name by which it is counted.
+    """The path templates of a server, and the label of each method.
 
-    ``section`` of the configuration has the settings of the server.
+    ``section`` is the section of the configuration with the server's settings.
     """
 
     section: str
@@ -66,7 +66,7 @@ class HttpInterface(NamedTuple):
         return (*dict.fromkeys(self.methods.values()), OTHER)
 
     def route_label(self, path: str | None) -> str:
-        """Return the label of a request for this path, None where no route has it."""
+        """Return the label of a request for this path; None means that no route matched."""
         return path if path in self.paths else OTHER
 
     def method_label(self, method: str) -> str:
@@ -192,10 +192,10 @@ class RequestStarted(NamedTuple):
 
 
 class RequestEnded(NamedTuple):
-    """A request was answered, or its client left.
+    """A request was answered, or its client disconnected.
 
-    ``route`` and ``method`` are labels of the server's interface. ``began_ns`` is in nanoseconds since 1970,
-    ``trace_parent`` what the client sent as ``traceparent``.
+    ``route`` and ``method`` are labels of the server's interface. ``began_ns`` is in nanoseconds since 1970.
+    ``trace_parent`` is the client's header ``traceparent``.
     """
 
     route: str
@@ -208,23 +208,23 @@ class RequestEnded(NamedTuple):
 
 
 class ConnectionsChanged(NamedTuple):
-    """A connection was opened or closed; so many are open now."""
+    """A connection was opened or closed. ``open`` is the number of open ones."""
 
     open: int
 
 
 class LimitMet(NamedTuple):
-    """A request, an article or a connection met a limit."""
+    """A request, an article or a connection exceeded a limit."""
 
     limit: LimitName
 
 
 class TextsChecked(NamedTuple):
-    """So many texts of a check have this outcome."""
+    """This number of texts in a check have this outcome."""
 
     outcome: CheckOutcome
     texts: int
 
 
 class RequestFailed(NamedTuple):
-    """A request for a page could not be answered, or only in part, and not because of the client."""
+    """A request for a page was not answered, or only in part, and the client is not to blame."""

@@ -23,24 +23,24 @@ from consumer.web.requests import HEAD_BYTES_MAX
 log = logging.getLogger("dupwatch")
 
 _GOODBYE_S: Final = 1.0
-"""How long a client may take to confirm that a connection ends; until then it counts."""
+"""How long a client may take to confirm the end of a connection, which counts until then."""
 
-_LOOK_S: Final = 0.05
-"""How often it is looked whether a client has read."""
+_POLL_S: Final = 0.05
+"""How often to check whether a client has read its answer."""
 IDLE_S: Final = 30
 """How long a connection stays open between two requests."""
 _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted."""
 OTHER_FILES: Final = 256
-"""Descriptors for all but connections of clients: the store, the sink, logs and libraries."""
+"""Descriptors for everything except client connections: the store, the sink, logs and libraries."""
 
 
 class SecureConnection(Connection):
-    """A connection over TLS; the handshake may take as long as the head of a request.
+    """A connection over TLS. The handshake may take as long as the head of a request.
 
-    asyncio can shake hands by itself before it tells anybody of a connection. Clients that never finish would then be
-    counted by nobody and could use up all descriptors. So a connection counts from its first moment, and can be closed
-    in favour of a newer one while it shakes hands.
+    asyncio can do the handshake before it reports a connection. Clients that never finish would then not be counted,
+    and could use up all descriptors. So a connection counts from the beginning, and can be closed in favour of a newer
+    one during the handshake.
     """
 
     def __init__(self, connections: Connections, tls: ssl.SSLContext, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as uvicorn gives them
@@ -53,7 +53,7 @@ class SecureConnection(Connection):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.transport = self._raw = transport
-        # uvicorn ends it with the others when it is stopped.
+        # So that uvicorn closes it when it stops.
         self.connections.add(self)
         self._connections.enter(self)
         self._handshake = self.loop.create_task(self._shake_hands(transport))
@@ -63,7 +63,7 @@ class SecureConnection(Connection):
         if self._is_secured:
             super().data_received(data)
         else:
-            # It came with the end of the handshake.
+            # This data came with the end of the handshake.
             self._early += data
 
     @override
@@ -75,10 +75,10 @@ class SecureConnection(Connection):
 
     @override
     def on_response_complete(self) -> None:
-        # asyncio tells of what is not encrypted yet, and may have encrypted all of it.
+        # asyncio pauses only for data that is not encrypted yet, but all of it may be encrypted.
         if self.unread_bytes > HIGH_WATER_LIMIT:
             self.pause_writing()
-            self._look_at_reader()
+            self._resume_when_read()
         super().on_response_complete()
 
     @property
@@ -87,9 +87,9 @@ class SecureConnection(Connection):
         encrypted = 0 if self._raw is None else self._raw.get_write_buffer_size()
         return encrypted + self.transport.get_write_buffer_size()
 
-    def _look_at_reader(self) -> None:
+    def _resume_when_read(self) -> None:
         if self.unread_bytes > HIGH_WATER_LIMIT:
-            self.loop.call_later(_LOOK_S, self._look_at_reader)
+            self.loop.call_later(_POLL_S, self._resume_when_read)
         else:
             self.resume_writing()
 
@@ -105,9 +105,9 @@ class SecureConnection(Connection):
                     raw, self, self._tls, server_side=True, ssl_shutdown_timeout=_GOODBYE_S
                 )
         except TimeoutError:
-            self._connections.met("receive_s")
+            self._connections.count_limit("receive_s")
         except OSError as error:
-            # Whoever sends no TLS, or does not trust the certificate. There is nobody to answer.
+            # The client sent no TLS, or does not trust the certificate. It cannot be answered.
             log.debug("A TLS handshake failed: %s", error)
         finally:
             if secured is None or secured.is_closing():
@@ -120,9 +120,9 @@ class SecureConnection(Connection):
 
 
 def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.listen") -> socket.socket:
-    """Listen on an address, which ``setting`` names.
+    """Listen on the address in ``setting``.
 
-    Raises ``ConfigError`` where it cannot, or where others could connect without a token.
+    Raises ``ConfigError`` if that fails, or if other machines could connect without a token.
     """
     address = parse_address(listen)
     if not needs_token and not is_loopback(address):
@@ -138,19 +138,19 @@ def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.
             f"cannot listen on {address.host}:{address.port}: {error.strerror or error}; set another address in "
             f"{setting}"
         ) from error
-    # Accepted connections inherit it. asyncio sets it only on sockets that name their protocol, which these do not:
-    # the body of an answer would wait 40 ms until the client has acknowledged the head.
+    # Accepted connections inherit it. Without it, the body of an answer waits 40 ms until the client has acknowledged
+    # the head. asyncio sets it only on sockets that name their protocol, which these do not.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def url_of(listening: socket.socket, *, is_secure: bool) -> str:
-    """Return the URL of what is served on a socket."""
+    """Return the URL of the server on this socket."""
     return ListenAddress(*listening.getsockname()[:2]).url(is_secure=is_secure)
 
 
 def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
-    """Raise this process's limit of open files where it is too low. Raises ``ConfigError`` where it must not be."""
+    """Increase this process's limit of open files if it is too low. Raises ``ConfigError`` if that is not allowed."""
     needed = connections_max + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
@@ -164,9 +164,10 @@ def allow_connections(connections_max: int, setting: str = "service.connections_
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to the command; over TLS if it has a context.
+    """A uvicorn server that leaves signals to the command, and serves over TLS if it has a context.
 
-    ``drain_s`` is the time that requests have to end. Limits of connections that are met go to ``report``.
+    ``drain_s`` is the time that requests get to finish when the server stops. ``report`` gets exceeded limits of
+    connections.
     """
 
     def __init__(
@@ -178,13 +179,13 @@ class Server(uvicorn.Server):
         tls: ssl.SSLContext | None,
     ) -> None:
         connections = Connections(limits, report)
-        # uvicorn calls it as it calls the class of a protocol.
+        # uvicorn only calls it, so a function will do in place of a class.
         protocol = cast("type", connections.protocol if tls is None else partial(SecureConnection, connections, tls))
         super().__init__(
             uvicorn.Config(
                 app,
                 http=protocol,
-                # Where uvloop is installed uvicorn would take that, on which handshakes were not tried.
+                # uvicorn would use uvloop if it is installed. Handshakes are not tested with it.
                 loop="asyncio",
                 ws="none",
                 lifespan="off",
@@ -204,5 +205,5 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Stop accepting connections, and end once current requests are answered. Any thread may call it."""
+        """Stop accepting connections, and stop once current requests are answered. Any thread may call it."""
         self.should_exit = True

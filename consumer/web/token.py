@@ -1,8 +1,8 @@
-"""What a token is: who has it, what it allows, and until when. Pure values; nothing here reads a file or a clock.
+"""Tokens: their owners, roles and validity. Pure values, without files or clocks.
 
 A secret is ``dupwatch_`` and 256 random bits in hexadecimal. The prefix lets scanners find a secret that was published
-by mistake. Only its SHA-256 is kept. Slow hashes (bcrypt, Argon2) protect passwords, which can be guessed; nobody can
-try 2**256 secrets, and a slow hash would be paid for in every request.
+by mistake. Only its SHA-256 is stored. Slow hashes (bcrypt, Argon2) protect passwords, which can be guessed. Nobody can
+try 2**256 secrets, and a slow hash would delay every request.
 """
 
 import re
@@ -25,7 +25,7 @@ _SECRET_BYTES: Final = 32
 
 
 class Role(StrEnum):
-    """What a token allows. No role contains another: a token that does two things has two roles."""
+    """A permission of a token. No role includes another, so a token for two purposes has two roles."""
 
     READER = "reader"
     """Check texts, and read articles, banks, statistics and metrics."""
@@ -38,7 +38,7 @@ class Role(StrEnum):
 
 
 class Caller(NamedTuple):
-    """Who is let in: the name of the token, which may be shown anywhere, its owner, and its roles."""
+    """An authenticated caller: the name of the token, which is not secret, its owner, and its roles."""
 
     name: str
     owner: str
@@ -49,9 +49,9 @@ RefusalReason = Literal["unknown", "expired", "revoked", "unchecked"]
 
 
 class TokenRefusal(NamedTuple):
-    """Why a secret is refused, and the name of its token if it has one.
+    """Why a secret is refused, and the name of its token if it is known.
 
-    ``unchecked``: the token file has been unreadable for so long that what is remembered of it no longer counts.
+    ``unchecked``: the token file has been unreadable for so long that the known tokens are no longer trusted.
     """
 
     reason: RefusalReason
@@ -59,7 +59,7 @@ class TokenRefusal(NamedTuple):
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A token as it is kept, without its secret. It is valid from ``created_at`` until just before ``expires_at``.
+    """A token as it is stored, without its secret. It is valid until just before ``expires_at``.
 
     Raises ``ValueError`` for values that contradict each other.
     """
@@ -82,7 +82,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def caller(self) -> Caller:
-        """Who has this token."""
+        """The caller with this token."""
         return Caller(self.name, self.owner, frozenset(self.roles))
 
     def state(self, now: datetime) -> Literal["valid", "expired", "revoked"]:
@@ -93,7 +93,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def new_secret() -> str:
-    """Return a secret that nobody has seen."""
+    """Return a new random secret."""
     return TOKEN_PREFIX + secrets.token_hex(_SECRET_BYTES)
 
 
@@ -103,5 +103,5 @@ def digest_of(secret: str) -> str:
 
 
 def current_time() -> datetime:
-    """Return the time of day in whole seconds, as tokens have it."""
+    """Return the current time in whole seconds, as in tokens."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -1,8 +1,7 @@
-"""The token file: JSON with a version, which is replaced as a whole and read only if nobody else may write to it.
+"""The token file: versioned JSON, which is replaced as a whole, and read only if no other user may write to it.
 
-It is changed by one process at a time, and for readers all at once. Whoever changes the file holds the ``flock`` of its
-folder meanwhile, since the file itself is replaced. A process that is killed leaves the old file or the new one, and
-the lock goes with it.
+One process at a time changes the file, atomically for readers. It holds the ``flock`` of the folder while it does so,
+since the file itself is replaced. A killed process leaves the old file or the new one, and its lock is released.
 """
 
 import errno
@@ -33,21 +32,21 @@ from storage.files import FILE_MODE, FileWriting, locked_folder, replace_file
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""More than ``TOKENS_MAX`` of the longest tokens need."""
+"""More than ``TOKENS_MAX`` of the longest tokens take."""
 _OTHERS: Final = stat.S_IWGRP | stat.S_IRWXO
 _ROOT: Final = 0
 
 Tokens = tuple[Token, ...]
 LIFETIME: Final = timedelta(days=90)
-"""How long a token is valid unless something else is asked for."""
+"""The default validity of a token."""
 LIFETIME_MAX: Final = timedelta(days=366)
 LOCK_S: Final = 10.0
-"""How long to wait for another process that changes the file; it needs milliseconds."""
+"""How long to wait for another process that is changing the file, which takes milliseconds."""
 _WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
 
 
 class Signature(NamedTuple):
-    """What changes with a file: if it is the same, so is the content."""
+    """The metadata of a file that changes with its content."""
 
     device: int
     inode: int
@@ -57,7 +56,7 @@ class Signature(NamedTuple):
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What every version of the file has."""
+    """The members that every version of the file has."""
 
     schema: str
 
@@ -80,11 +79,11 @@ def read_tokens(path: Path) -> Tokens:
 
 
 def load(path: Path) -> tuple[Tokens, Signature]:
-    """Return the tokens in a file, and the signature of what was read; a link is followed.
+    """Return the tokens in a file, and the signature of the file that was read. Links are followed.
 
-    Raises ``OSError`` where the system does not let it be read, ``ConfigError`` where the content cannot be used.
+    Raises ``OSError`` if the file cannot be read, and ``ConfigError`` if its content cannot be used.
     """
-    # A named pipe would wait for its writer.
+    # Non-blocking, because opening a named pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor has no path
         status = os.fstat(descriptor)
@@ -116,14 +115,14 @@ def parse(path: Path, data: bytes) -> Tokens:
 
 
 def encoded(tokens: Tokens) -> bytes:
-    """Return the content of a file with these tokens, for programs and for people."""
+    """Return the content of a file with these tokens, as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(_Content(SCHEMA, tokens)), indent=1) + b"\n"
 
 
 def _check_kind(path: Path, status: os.stat_result) -> None:
-    """Refuse what is not a file, and a file that another user could have written, or that everybody can read.
+    """Refuse anything but a regular file that no other user could have written and only the group may read.
 
-    A group may read it, since Kubernetes shows a Secret to a group.
+    The group may read it, because Kubernetes mounts Secrets that way.
     """
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -151,7 +150,7 @@ def _check_together(path: Path, tokens: Tokens) -> None:
 
 
 class NewToken(NamedTuple):
-    """What a token is to be."""
+    """The properties of a token to add."""
 
     name: str
     owner: str
@@ -159,15 +158,15 @@ class NewToken(NamedTuple):
     lifetime: timedelta = LIFETIME
 
 
-def add_token(path: Path, wanted: NewToken, now: datetime, show: Callable[[str], None]) -> Token:
-    """Add a token, to a new file if there is none, ``show`` its secret, and return it.
+def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], None]) -> Token:
+    """Add a token, ``show`` its secret, and return it. A missing file is created.
 
-    It is shown before the file is changed: if that fails, no token is left behind whose secret nobody has. Raises
-    ``ConfigError`` for invalid values and for a name that was ever used, ``SinkError`` where the file cannot be
+    The secret is shown before the file is changed. If showing fails, no token without a known secret is left behind.
+    Raises ``ConfigError`` for invalid values and for a name that was ever used, and ``SinkError`` if the file cannot be
     changed.
     """
     secret = new_secret()
-    token = _token(wanted, digest_of(secret), now)
+    token = _token(new, digest_of(secret), now)
 
     def change(tokens: Tokens) -> Tokens:
         more = with_token(tokens, token)
@@ -179,9 +178,9 @@ def add_token(path: Path, wanted: NewToken, now: datetime, show: Callable[[str],
 
 
 def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
-    """Revoke a token; return it as it is now, and whether this call revoked it.
+    """Revoke a token. Return the revoked token, and whether this call revoked it.
 
-    Raises ``ConfigError`` if there is no token of that name, ``SinkError`` where the file cannot be changed.
+    Raises ``ConfigError`` if there is no token of that name, and ``SinkError`` if the file cannot be changed.
     """
     before: list[Token] = []
 
@@ -194,12 +193,12 @@ def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
 
 
 def with_token(tokens: Tokens, token: Token) -> Tokens:
-    """Return the tokens with one more. Raises ``ConfigError`` if its name is taken, or there is no place."""
+    """Return the tokens with one more. Raises ``ConfigError`` if its name is taken, or the file is full."""
     if any(other.name == token.name for other in tokens):
-        # Even a revoked one keeps its name: the audit log has it.
+        # Even a revoked token keeps its name, because the audit log contains it.
         raise ConfigError(f"there is, or was, a token named {token.name}; choose another name")
     if len(tokens) >= TOKENS_MAX:
-        raise ConfigError(f"the file has {TOKENS_MAX:,} tokens, which is the most; begin a new one")
+        raise ConfigError(f"the file already has {TOKENS_MAX:,} tokens, the maximum; use a new file")
     return (*tokens, token)
 
 
@@ -219,24 +218,24 @@ def _named(tokens: Tokens, name: str) -> Token:
     raise ConfigError(f"{what}; dupwatch tokens list shows the names")
 
 
-def _token(wanted: NewToken, digest: str, now: datetime) -> Token:
-    if not re.match(NAME_PATTERN, wanted.name):
-        raise ConfigError(f"{wanted.name!r} cannot name a token; use {NAME_RULE}")
-    if not wanted.owner.isprintable() or not 0 < len(wanted.owner) <= OWNER_CHARS_MAX:
+def _token(new: NewToken, digest: str, now: datetime) -> Token:
+    if not re.match(NAME_PATTERN, new.name):
+        raise ConfigError(f"{new.name!r} cannot name a token; use {NAME_RULE}")
+    if not new.owner.isprintable() or not 0 < len(new.owner) <= OWNER_CHARS_MAX:
         raise ConfigError(f"the owner must be 1 to {OWNER_CHARS_MAX} printable characters")
-    if not timedelta(0) < wanted.lifetime <= LIFETIME_MAX:
+    if not timedelta(0) < new.lifetime <= LIFETIME_MAX:
         raise ConfigError(f"a token is valid for at most {LIFETIME_MAX.days} days; add another one before it expires")
-    roles = tuple(role for role in Role if role in wanted.roles)
+    roles = tuple(role for role in Role if role in new.roles)
     if not roles:
         raise ConfigError(f"a token needs a role: {', '.join(Role)}")
-    expires = now + wanted.lifetime
-    return Token(name=wanted.name, owner=wanted.owner, roles=roles, sha256=digest, created_at=now, expires_at=expires)
+    expires = now + new.lifetime
+    return Token(name=new.name, owner=new.owner, roles=roles, sha256=digest, created_at=now, expires_at=expires)
 
 
 def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool) -> Tokens:
-    """Replace the content of a file, and return it. Nothing is written if nothing has changed."""
+    """Replace the content of a file and return it. Nothing is written if it is unchanged."""
     try:
-        # The file, not a link to it, is replaced.
+        # Replace the file itself, not a link to it.
         target = path.resolve()
         with locked_folder(target.parent, LOCK_S):
             before = _loaded(target, makes_file=makes_file)

@@ -129,7 +129,7 @@ def test_other_settings_are_refused(
     ended = dupwatch(*arguments, "--set", setting)
     assert (ended.code, ended.out) == (4, b"")
     assert difference in ended.err
-    assert "The verdicts in a store were reached with its own settings" in ended.err
+    assert "The verdicts in the store were reached with its own settings" in ended.err
 
 
 def test_settings_of_the_store_are_taken(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:

@@ -1,1 +1,1 @@
-"""HTML and web pages: parsed, repaired, and read as a reader would, whole or the article alone."""
+"""HTML and web pages: parsing, repair, and extraction of the whole visible text or of the article alone."""

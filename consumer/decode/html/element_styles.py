@@ -1,4 +1,4 @@
-"""Finds what styles do to the elements of a page: the cascade of simple rules and of the elements' own styles."""
+"""Computes how styles hide or show the elements of a page: a cascade of simple rules and ``style`` attributes."""
 
 import re
 from collections import defaultdict
@@ -22,11 +22,11 @@ from consumer.decode.html.style_sheets import StyleBlock, StyleRule, blocks_of_s
 COMPARISONS_MAX: Final = 200_000
 """The maximum number of comparisons of names with rules; equal names are compared once."""
 ENDED_WITHIN: Final = frozenset[HidingProperty](["visibility", "font-size"])
-"""Ways of hiding that an inner element can undo for itself."""
+"""Ways of hiding that an inner element can undo."""
 _STYLE_CHARS_MAX: Final = 1_000
 """A longer ``style`` attribute is ignored."""
 _CLASSES_MAX: Final = 40
-"""Rules do not hide elements with more classes."""
+"""Elements with more classes are never hidden by rules."""
 _WORDS: Final[Mapping[HidingProperty, str]] = {
     "display": "display",
     "visibility": "visibility",
@@ -34,20 +34,20 @@ _WORDS: Final[Mapping[HidingProperty, str]] = {
     "font-size": "font",
     "place": "left|top|right|bottom|height|width|clip|overflow|position|transform|indent",
 }
-"""Patterns of words, one of which is in every declaration that concerns a way."""
+"""A pattern for each way of hiding. Every declaration that affects it contains one of these words."""
 _Names = tuple[str, str | None, str | None]
 """Tag, id and class."""
 
 
 class HidingStyle(NamedTuple):
-    """A way in which an element is hidden, and the number of the block that says so; None for its own style."""
+    """A way in which an element is hidden, and the number of the block that hides it; None for its own style."""
 
     way: HidingProperty
     block: int | None
 
 
 class ElementStyle(NamedTuple):
-    """What styles do to an element: how they hide it, in which ways they show it, whether it stays on the screen."""
+    """The effect of styles on an element: how they hide it, how they show it, and whether its position is fixed."""
 
     hidden: tuple[HidingStyle, ...] = ()
     shown: frozenset[HidingProperty] = frozenset()
@@ -57,18 +57,18 @@ class ElementStyle(NamedTuple):
 _NOTHING: Final = ElementStyle()
 
 
-def looks_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
-    """Return what styles do to the elements of a page, without those to which they do nothing.
+def styles_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
+    """Return the elements of a page that styles affect, with the effect of the styles.
 
-    What shows an element is complete if something hides it, or what is around it.
+    ``shown`` is complete only for elements that are hidden, or that are within hidden ones.
     """
-    styles = {element: style for element in tree.iter() if (style := element.get("style"))}
-    own = {element: effects_of(without_opaque(style)) for element, style in styles.items() if _is_read(style)}
-    looks = {element: look for element, effects in own.items() if (look := _look({}, effects)) != _NOTHING}
+    attributes = {element: text for element in tree.iter() if (text := element.get("style"))}
+    own = {element: effects_of(without_opaque(text)) for element, text in attributes.items() if _is_read(text)}
+    styles = {element: style for element, effects in own.items() if (style := _style({}, effects)) != _NOTHING}
     blocks = blocks_of_sheets(tree)
     may_match = [block for block in blocks if may_hide(block.declarations)]
     if not may_match:
-        return looks
+        return styles
     names = _names_of(tree.iter())
     rules = rules_of(may_match, _words_of(names), hides_or_fixes)
     hiding = _matches((rule for rule in rules if rule.simple), names)
@@ -78,12 +78,12 @@ def looks_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
     decided = {each: _cascade(found) for each, found in showing.items()}
     fixed = {each for each, found in hiding.items() if any(rule.effects.fixed for rule in found)}
     for element, each in concerned.items():
-        look = _look(decided.get(each, {}), own.get(element, NO_EFFECTS))
+        style = _style(decided.get(each, {}), own.get(element, NO_EFFECTS))
         if each in fixed:
-            look = look._replace(fixed=True)
-        if look != _NOTHING:
-            looks[element] = look
-    return looks
+            style = style._replace(fixed=True)
+        if style != _NOTHING:
+            styles[element] = style
+    return styles
 
 
 def _is_read(style: str) -> bool:
@@ -95,7 +95,7 @@ def _names_of(elements: Iterable[etree._Element]) -> dict[etree._Element, _Names
 
 
 def _words_of(names: Mapping[etree._Element, _Names]) -> frozenset[str]:
-    """Return the single tags, ids and classes in small letters."""
+    """Return all tags, ids and classes in lower case."""
     found: set[str] = set()
     for tag, id_, class_ in set(names.values()):
         found.update(name.lower() for name in (tag, id_ or "", *(class_ or "").split()))
@@ -110,14 +110,14 @@ def _ways(rules: Iterable[StyleRule]) -> frozenset[HidingProperty]:
 def _concerned(
     names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[StyleRule, ...]]
 ) -> dict[etree._Element, _Names]:
-    """Return the elements that rules hide, and those that may end for themselves what is done to these."""
+    """Return the elements that rules hide, and the elements within them that may undo it."""
     ended_within = {each for each, rules in hiding.items() if not ENDED_WITHIN.isdisjoint(_ways(rules))}
     found: dict[etree._Element, _Names] = {}
     within: set[etree._Element] = set()
     for element, each in names.items():
         if each in hiding:
             found[element] = each
-        # Elements within another one are there already.
+        # Elements within such an element are included already.
         if each in ended_within and element not in within:
             within.update(element.iter())
     return found | {element: names[element] for element in within}
@@ -133,10 +133,10 @@ def _rules_about(
 
 
 def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[StyleRule, ...]]:
-    """Return the names that match the last compound of any rule, with these rules.
+    """Return the names that match the last compound of any rule, with the matching rules.
 
-    Small and capital letters of names are one to browsers that read a page without a doctype. So a rule that matches
-    only by that shows, and never hides.
+    Browsers ignore case in pages without a doctype. So a rule that matches only if case is ignored may show an element,
+    but never hides one.
     """
     by_key: defaultdict[str, list[StyleRule]] = defaultdict(list)
     for rule in rules:
@@ -160,7 +160,7 @@ def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names])
 
 
 def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
-    """Return the rule if it matches these names; it stays simple only if it matches them letter for letter."""
+    """Return the rule if it matches these names. It stays simple only if it matches them exactly."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule
     small = {name.lower() for name in classes}
@@ -169,10 +169,10 @@ def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> S
 
 
 _Rank = tuple[bool, bool, tuple[int, int, int], int]
-"""Whether a declaration is important and is the element's own; the rank of its selector; its place."""
+"""Whether a declaration is important, and whether it is the element's own; the rank of its selector; its position."""
 _WEAKEST: Final = (-1, 0, 0)
 _Decisions = dict[HidingProperty, tuple[_Rank, HidingStyle | None]]
-"""The strongest declaration for each way so far, with how it hides the element; None if it shows it."""
+"""The strongest declaration for each way of hiding; None as its style if it shows the element."""
 
 
 def _cascade(rules: Iterable[StyleRule]) -> _Decisions:
@@ -191,8 +191,8 @@ def _decide(decided: _Decisions, effect: Effect, block: int | None, rank: _Rank)
         decided[effect.way] = rank, HidingStyle(effect.way, block) if effect.hides else None
 
 
-def _look(by_rules: _Decisions, own: Effects) -> ElementStyle:
-    """Return the look of an element by rules and by its own style."""
+def _style(by_rules: _Decisions, own: Effects) -> ElementStyle:
+    """Combine rules and an element's own style."""
     decided = by_rules.copy()
     for effect in own.ways:
         _decide(decided, effect, None, (effect.important, True, (0, 0, 0), 0))

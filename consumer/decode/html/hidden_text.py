@@ -1,8 +1,8 @@
-"""Finds the elements of a page whose text no reader sees, because styles hide them.
+"""Finds the elements of a page that styles hide from readers.
 
-A rule that would hide more than half of the text outside of links hides nothing: it belongs to an effect that a script
-ends, such as fading in. A style of an element is a rule of its own if it says ``display: none``; elements whose styles
-hide them in the same other way are taken together. Nothing is hidden where nearly all would be.
+A rule that would hide more than half of the text outside links is ignored: it belongs to an effect that a script ends,
+such as fading in. An element's own ``display: none`` counts as one rule; elements whose own styles hide them in the
+same other way count as one rule together. If nearly all text would be hidden, nothing is.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from consumer.decode.html.element_styles import ENDED_WITHIN, ElementStyle, HidingStyle, looks_of
+from consumer.decode.html.element_styles import ENDED_WITHIN, ElementStyle, HidingStyle, styles_of
 from consumer.decode.html.html_text import HIDDEN, text_of_parts
 from consumer.decode.html.style_rules import HidingProperty
 
@@ -28,14 +28,14 @@ _Key = tuple[HidingProperty, object]
 
 
 class HiddenElements(NamedTuple):
-    """Elements that are hidden with all that is in them; those in ``fading`` are in ways that scripts often end."""
+    """Elements that are hidden with their contents. Scripts often show those in ``fading``."""
 
     surely: frozenset[etree._Element]
     fading: frozenset[etree._Element]
 
 
 class _Span(NamedTuple):
-    """An element that a rule hides, between two counts of characters from the beginning of the page."""
+    """An element that a rule hides, with its range of characters in the page."""
 
     element: etree._Element
     start: int
@@ -43,26 +43,26 @@ class _Span(NamedTuple):
 
 
 def hidden_elements(tree: etree._Element) -> Collection[etree._Element]:
-    """Return the elements that are hidden with all that is in them, by styles or by the attribute ``hidden``."""
-    looks = looks_of(tree)
+    """Return the elements that are hidden with their contents, by styles or by the attribute ``hidden``."""
+    styles = styles_of(tree)
     for element in _BY_ATTRIBUTE(tree):
-        look = looks.get(element, ElementStyle())
-        if "display" not in look.shown:
-            looks[element] = look._replace(hidden=(*look.hidden, HidingStyle("display", None)))
-    return frozenset().union(*hidden_by_style(tree, looks))
+        style = styles.get(element, ElementStyle())
+        if "display" not in style.shown:
+            styles[element] = style._replace(hidden=(*style.hidden, HidingStyle("display", None)))
+    return frozenset().union(*hidden_by_style(tree, styles))
 
 
 def seen_text(tree: etree._Element) -> str:
-    """Return the text of a whole tree as ``text_of`` does, without hidden elements."""
+    """Return the text of a whole tree like ``text_of``, without hidden elements."""
     hidden = hidden_elements(tree)
     return text_of_parts([tree], lambda element: element.tag in HIDDEN or element in hidden)
 
 
-def hidden_by_style(tree: etree._Element, looks: Mapping[etree._Element, ElementStyle]) -> HiddenElements:
+def hidden_by_style(tree: etree._Element, styles: Mapping[etree._Element, ElementStyle]) -> HiddenElements:
     """Return the elements that are hidden by these styles."""
-    if not _have_text(element for element, look in looks.items() if look.hidden):
+    if not _have_text(element for element, style in styles.items() if style.hidden):
         return _NOTHING
-    count = _CharacterCounter(looks)
+    count = _CharacterCounter(styles)
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         if event == "start":
             count.start(element)
@@ -92,13 +92,13 @@ _NOTHING: Final = HiddenElements(frozenset(), frozenset())
 
 
 class _CharacterCounter:
-    """Follows the elements of a page, and counts the characters outside of links that each rule hides."""
+    """A walk through the elements of a page that counts the characters outside links that each rule hides."""
 
-    def __init__(self, looks: Mapping[etree._Element, ElementStyle]) -> None:
+    def __init__(self, styles: Mapping[etree._Element, ElementStyle]) -> None:
         self.characters = 0
         self.spans: defaultdict[_Key, list[_Span]] = defaultdict(list)
-        self._looks = looks
-        # Of each rule the outermost element that it hides, the characters before it, and the step at which it began.
+        self._styles = styles
+        # For each rule: the outermost element that it hides, the characters before it, and the step at which it began.
         self._open: dict[_Key, tuple[etree._Element, int, int]] = {}
         self._ended: dict[HidingProperty, int] = {}
         self._uncounted = 0
@@ -107,21 +107,21 @@ class _CharacterCounter:
     def start(self, element: etree._Element) -> None:
         """Begin an element."""
         self._step += 1
-        look = self._looks.get(element)
-        if look is not None:
-            for key in _keys(element, look):
+        style = self._styles.get(element)
+        if style is not None:
+            for key in _keys(element, style):
                 self._open.setdefault(key, (element, self.characters, self._step))
-            for way in look.shown & ENDED_WITHIN:
+            for way in style.shown & ENDED_WITHIN:
                 self._ended[way] = self._step
         self._uncounted += element.tag in _UNCOUNTED
         self._add(element.text)
 
     def end(self, element: etree._Element) -> None:
-        """End an element, and read the text behind it."""
+        """End an element, and read the text after it."""
         self._uncounted -= element.tag in _UNCOUNTED
-        look = self._looks.get(element)
-        if look is not None:
-            for key in _keys(element, look):
+        style = self._styles.get(element)
+        if style is not None:
+            for key in _keys(element, style):
                 outermost, before, began = self._open[key]
                 if outermost is element:
                     del self._open[key]
@@ -134,9 +134,9 @@ class _CharacterCounter:
             self.characters += len("".join(text.split()))
 
 
-def _keys(element: etree._Element, look: ElementStyle) -> list[_Key]:
+def _keys(element: etree._Element, style: ElementStyle) -> list[_Key]:
     return [
-        (way, element if way == "display" and block is None else block) for way, block in look.hidden
+        (way, element if way == "display" and block is None else block) for way, block in style.hidden
     ]  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _size(spans: Iterable[_Span]) -> int:
 
 
 def _outermost(spans: Iterable[_Span]) -> list[_Span]:
-    """Return the spans that lie within no other."""
+    """Return the spans that are not within another one."""
     found: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if not found or span.end > found[-1].end:

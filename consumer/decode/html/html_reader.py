@@ -1,10 +1,10 @@
-"""Reads HTML into a tree, or its text, by one of two revisions.
+"""Reads HTML into a tree or a text, in one of two revisions.
 
-Revision 1 is what libxml2 makes of the markup. Revision 2 is closer to what a browser shows: end tags without a start
-tag break lines (``markup_repair``), readings above words are left out, a line end between two characters of East Asia
-is no space, and a body that was escaped twice, or is in a CDATA section, is read as the markup that it was.
+Revision 1 uses libxml2's tree. Revision 2 is closer to what a browser shows: end tags without a start tag break lines
+(``markup_repair``), ruby readings are left out, a line end between two East Asian characters is not a space, and a body
+that was escaped twice or wrapped in a CDATA section is read as the original markup.
 
-A change of what some markup is read as needs a new revision: stores are bound to it.
+Any change of the result needs a new revision, because stores are bound to one.
 """
 
 import re
@@ -25,35 +25,34 @@ _START_TAG: Final = re.compile("<[a-z]", re.ASCII | re.IGNORECASE)
 _SHOWN_TAG: Final = re.compile("<(/?)([a-z][a-z0-9]*)(?:\\s[^<>]*+|/)?>", re.ASCII | re.IGNORECASE)
 _KNOWN: Final = BLOCKS | INLINE | HIDDEN | {"audio", "embed", "img", "object", "picture", "source", "video"}
 _PAIRS_MIN: Final = 2
-"""A text that shows fewer pairs of tags is about markup, unless it begins and ends with tags."""
+"""A text with fewer pairs of tags is a text about markup, unless it begins and ends with tags."""
 _READINGS: Final = ("rp", "rt", "rtc")
 _READING_ELEMENTS_MAX: Final = 50
-"""An element that holds more than this is not a reading, but text after an unclosed tag."""
+"""An element with more elements in it is not a reading, but text after an unclosed tag."""
 _WIDE: Final = (
     "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
     "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
 )
 """Ideographs, kana, bopomofo, Yi and their punctuation, which are written without spaces; Hangul has spaces."""
 _NO_LINES: Final = HIDDEN | {"pre", "textarea", "listing", "xmp"}
-"""Elements in which a line end is shown as one, or nothing is shown."""
+"""Elements that show line ends, or show nothing."""
 _MAYBE_JOINED: Final = re.compile(
     f"\\n\\s{{0,200}}+(?:</?(?i:{'|'.join(sorted(INLINE))})(?=[\\s/>])[^<>]*+>\\s{{0,200}}+){{0,8}}+(?:[{_WIDE}]|&#)"
 )
 """Matches markup that may have lines to join; bounded, so that many line ends in a row take linear time."""
 _PLACE: Final = "\0"
-"""Stands between the texts of two places in the tree; no text contains it."""
+"""Separates the texts of two places in the tree. No text contains it."""
 _PLACES_MAX: Final = 10_000
-"""The maximum number of places joined at once: more than a line of text has."""
+"""The maximum number of places joined at once, more than a line of text has."""
 _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
 """A gap between two adjacent elements spans two places and is not matched: links in a row are separate words."""
 
 
 def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
-    """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
+    """Return the visible text: one line per block, white space collapsed, references decoded.
 
-    Scripts, styles, titles, templates, frames and noscript elements are left out, by revision 2 also what the page's
-    styles hide. Raises ``MarkupTooComplex`` as
-    ``parse_html`` does.
+    Scripts, styles, titles, templates, frames and noscript elements are left out. Revision 2 also leaves out text that
+    the page's styles hide. Raises ``MarkupTooComplex``.
     """
     tree = tree_of(markup, revision, attributes_max)
     if tree is None:
@@ -68,7 +67,7 @@ def tree_of(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup by a revision; None where there is nothing in it. Raises as ``parse_html`` does."""
+    """Return the tree of markup in a revision, None if it is empty. Raises ``MarkupTooComplex``."""
 
     def parsed(text: str) -> etree._Element | None:
         return parse_html(text, attributes_max, values_max, parser_type)
@@ -88,9 +87,9 @@ def tree_of(
 
 
 def _markup_in(markup: str, tree: etree._Element) -> str | None:
-    """Return the text of a body without elements if that text is markup, because it was escaped twice.
+    """Return the markup in a body that was escaped twice, or None.
 
-    A text about markup has few tags, or elements of its own.
+    Such a body has no elements, but its text has tags. A text about markup has few tags, or elements of its own.
     """
     if "&" not in markup or _START_TAG.search(markup):
         return None
@@ -126,7 +125,7 @@ def _is_reading(element: etree._Element) -> bool:
 
 
 def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> None:
-    """Remove these children. Texts are joined once, as the texts behind many children may become one."""
+    """Remove these children. The texts after many children may become one, so they are joined only once."""
     place, texts = _Place(parent, "text"), [parent.text or ""]
     for child in list(parent):
         if child not in readings:
@@ -139,7 +138,7 @@ def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> Non
 
 
 class _Place(NamedTuple):
-    """Where a text is in a tree: the ``text`` of an element, or its ``tail``."""
+    """The place of a text in a tree: the ``text`` of an element, or its ``tail``."""
 
     element: etree._Element
     attribute: str

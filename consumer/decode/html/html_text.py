@@ -1,4 +1,4 @@
-"""Extracts the text of a tree of HTML: what a reader sees, one line per block."""
+"""Extracts the visible text of an HTML tree, one line per block."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
@@ -14,7 +14,7 @@ BLOCKS: Final = frozenset(
         *("textarea", "tfoot", "th", "thead", "tr", "ul"),
     }
 )
-"""Elements that begin a line, and end one."""
+"""Elements that begin and end a line."""
 INLINE: Final = frozenset(
     {
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
@@ -24,12 +24,12 @@ INLINE: Final = frozenset(
 )
 """Elements within a line."""
 HIDDEN: Final = frozenset(["script", "style", "title", "template", "noscript", "iframe", "noembed", "noframes"])
-"""Elements whose text no reader sees in the page."""
+"""Elements whose text is not visible in the page."""
 HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 
 
 def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
-    """Return the text of a whole tree, white space collapsed: ``blocks`` begin lines, ``hidden`` are left out."""
+    """Return the text of a whole tree with white space collapsed. ``blocks`` begin lines; ``hidden`` are left out."""
     pieces: list[str] = []
     around = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
@@ -47,7 +47,7 @@ def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Coll
 
 
 def text_of_parts(parts: Iterable[etree._Element], left_out: Callable[[etree._Element], bool]) -> str:
-    """Return the text of these elements, in the same form, without that of elements which are ``left_out``."""
+    """Return the text of these elements in the same form, without elements for which ``left_out`` is true."""
     pieces: list[str] = []
     for part in parts:
         pieces.append("\n")
@@ -56,7 +56,7 @@ def text_of_parts(parts: Iterable[etree._Element], left_out: Callable[[etree._El
             if element.tag in BLOCKS:
                 pieces.append("\n")
             if event == "start" and left_out(element):
-                # Its end comes all the same, and the text behind it stays.
+                # The walk still reports its end, and the text after it is kept.
                 walk.skip_subtree()
             elif event == "start" or element is not part:
                 text = element.text if event == "start" else element.tail

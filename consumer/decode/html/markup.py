@@ -1,4 +1,4 @@
-"""Parses HTML with libxml2 (lxml) into a tree, within limits: no record may stall the stream."""
+"""Parses HTML into a tree with libxml2 (lxml), within limits, so that no record stalls the stream."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ import numpy as np
 from lxml import etree
 
 _LONG_VALUE: Final = re.compile(b"=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""The value of an attribute that contains ``>``, which elsewhere ends a tag."""
+"""A quoted attribute value that contains ``>``, which elsewhere ends a tag."""
 
 _PIECE_BYTES: Final = 16 * 1024
 _DEPTH_MAX: Final = 2_200
-"""Slightly more than libxml2's own limit for trees, which decides."""
+"""Slightly more than libxml2's own limit for trees, which is the one that applies."""
 _VALUE_BYTES_MIN: Final = 2
 """An element or an attribute takes at least this many bytes of markup."""
 _SEARCHED_MAX: Final = 100_000_000
-"""How many open elements the end tags of a page may have to be compared with: about a second of work."""
+"""The maximum number of open elements to compare with end tags, about a second of work."""
 
 
 class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with the markup
@@ -24,7 +24,7 @@ class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with 
 
 
 class _Tags:
-    """Records what a tree would have, without making one: a parser target.
+    """A parser target that counts the contents of a tree without building it.
 
     ``attributes`` is the largest number of attributes of a tag, ``values`` the number of elements and attributes.
     """
@@ -56,12 +56,12 @@ def parse_html(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup, read as a browser would read it; None where there is nothing in it.
+    """Return the tree of markup, parsed like a browser would; None if it is empty.
 
-    Raises ``MarkupTooComplex`` rather than lose deeply nested text, or build a tree of a tag with more than
-    ``attributes_max`` different attributes, which takes time quadratic in their number, or one of more than
-    ``values_max`` elements and attributes, which takes memory. With ``values_max``, many end tags among deep elements
-    are refused as well: each is compared with all that are open.
+    Raises ``MarkupTooComplex`` for elements nested too deep, whose text would be lost; for a tag with more than
+    ``attributes_max`` different attributes, which take quadratic time; and for more than ``values_max`` elements and
+    attributes, which take memory. With ``values_max``, it also refuses many end tags among deeply nested elements,
+    because each is compared with all open elements.
     """
     data = markup.encode()
     if _may_have(data, attributes_max + 1) or _has_room_for(data, values_max):
@@ -74,7 +74,7 @@ def parse_html(
 
 
 def _may_have(data: bytes, attributes: int) -> bool:
-    """Return quickly whether a tag may have this many attributes, which hardly any markup has."""
+    """Return quickly whether a tag may have this many attributes. Hardly any markup has."""
     # An attribute takes at least two bytes, and only a quoted value lets a tag continue after a ">".
     bytes_min = _VALUE_BYTES_MIN * attributes
     if len(data) < bytes_min:
@@ -89,17 +89,17 @@ def _may_have(data: bytes, attributes: int) -> bool:
 
 
 def _has_room_for(data: bytes, values_max: int | None) -> bool:
-    """Return quickly whether a page may have more values, or end tags that take more work; False without a limit."""
+    """Return quickly whether a page may exceed the limits on values or on the work of end tags."""
     if values_max is None:
         return False
     return len(data) > _VALUE_BYTES_MIN * values_max or data.count(b"</") * _DEPTH_MAX > _SEARCHED_MAX
 
 
 def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
-    """Raise ``MarkupTooComplex`` where a tree would break a limit, in time linear in the length of the markup.
+    """Raise ``MarkupTooComplex`` if a tree would exceed a limit. Takes linear time.
 
-    A parser without a tree follows elements to any depth, and searches all open ones for each end tag, so it is fed in
-    pieces and stopped.
+    A parser without a tree accepts any depth, and compares each end tag with all open elements. So it gets the markup
+    in pieces, and is stopped.
     """
     tags = _Tags()
     parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)

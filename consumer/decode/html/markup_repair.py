@@ -1,6 +1,7 @@
-"""Repairs markup where libxml2 reads it otherwise than a browser does, before it is parsed.
+"""Repairs markup that libxml2 parses differently from a browser.
 
-Only what moves or joins words is repaired: end tags without a start tag, and readings without an end tag.
+Only differences that move or join words are repaired: end tags without a start tag, and ruby readings without an end
+tag.
 """
 
 import re
@@ -39,7 +40,7 @@ _SUSPECT: Final = re.compile(b"</(?:p|br|h[1-6])[\\s/>]|<r[bpt]")
 
 
 def without_cdata(markup: str) -> str:
-    """Return a body without a CDATA mark around all of it, which belongs to the feed that the body came in."""
+    """Return a body without a CDATA section around all of it, which is a leftover of the feed's XML."""
     body = markup.strip()
     if not body.startswith(_CDATA_START) or not body.endswith(_CDATA_END):
         return markup
@@ -48,13 +49,13 @@ def without_cdata(markup: str) -> str:
 
 
 def repaired(markup: str) -> str:
-    """Return markup that libxml2 reads as a browser reads the original.
+    """Return markup that libxml2 parses as a browser would parse the original.
 
-    ``</br>`` becomes a line break, and so does ``</p>`` where no paragraph is open, for which a browser makes an empty
-    paragraph. The end tag of any heading closes the open heading. ``rt`` and its like end where the next one begins.
+    ``</br>`` becomes a line break, and so does ``</p>`` without an open paragraph, for which browsers create an empty
+    one. The end tag of any heading closes the open heading. ``rt`` and similar elements end where the next one begins.
     """
     data = markup.encode()
-    # Tags are found faster in small letters; the places stay the same, as only ASCII is changed.
+    # Searching lower case is faster. Positions stay the same, because only ASCII changes.
     small = data.lower()
     if not _SUSPECT.search(small):
         return markup
@@ -75,13 +76,13 @@ def repaired(markup: str) -> str:
         if not end:
             break
         pieces += data[done : tag.start()], text.encode()
-        # An end tag is replaced; a start tag stays, behind the text.
+        # The text replaces an end tag, but precedes a start tag.
         done = end if name.startswith(b"/") else tag.start()
     return b"".join([*pieces, data[done:]]).decode() if pieces else markup
 
 
 class _Repair:
-    """Follows the open elements as far as repairs depend on them."""
+    """The state of open elements, as far as repairs depend on it."""
 
     def __init__(self) -> None:
         self.within = ""
@@ -93,7 +94,7 @@ class _Repair:
         self._in_container = False
 
     def of(self, tag: str) -> str | None:
-        """Return the text to put before a start tag, or in place of an end tag; None if the tag is right."""
+        """Return the text to put before a start tag or in place of an end tag, None if the tag is correct."""
         name = tag.removeprefix("/")
         if name in _RUBY_PARTS or name == "ruby":
             return self._of_ruby(tag)
@@ -103,7 +104,7 @@ class _Repair:
             return self._of_paragraph(tag)
         within, self.within = self.within, "" if tag.startswith("/") else tag
         if tag in HEADINGS:
-            # A heading ends where the next one begins right in it, or in a paragraph right in it.
+            # A heading ends where another one begins directly in it, or in a paragraph directly in it.
             ended = self._headings.pop() if within in HEADINGS or (within == "p" and self._around) else None
             self._headings.append(tag)
             return f"</{ended}>" if ended else None
@@ -121,10 +122,10 @@ class _Repair:
 
     def _end_heading(self, name: str, within: str) -> str | None:
         last = self._headings.pop()
-        # The last heading may have ended with an element around it: libxml2 ignores its end tag then.
+        # The last heading may have ended with an element around it. libxml2 then ignores its end tag.
         ends = f"</{name}>" if last == name else f"</{last}></{name}>"
         if within != last:
-            # To libxml2 blocks end a heading, and go on behind its end tag.
+            # In libxml2, blocks end a heading and continue after its end tag.
             return f"{ends}<br>"
         return None if last == name else ends
 

@@ -1,4 +1,4 @@
-"""Reads a web page: the text of its article, or else the whole text, and its title."""
+"""Reads web pages: the text of the article, or else the whole text, and the title."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from consumer.model.article import BodyForm, ExtractionOutcome, PageForm
 from consumer.model.limits import DecodeLimits
 
 ARTICLE_BYTES_MIN: Final = 140
-"""What is found is no article if it has fewer bytes of UTF-8: two short sentences."""
+"""The minimum size of an article in UTF-8: two short sentences."""
 
 
 class PageText(NamedTuple):
-    """The text that is judged, what it is of the page, and the page's title, "" where it has none."""
+    """The text to judge, what it is of the page, and the page's title, or ""."""
 
     text: str
     extracted: ExtractionOutcome
@@ -30,10 +30,10 @@ class PageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """One way of finding the article of a page; ``find`` returns "" where it finds none.
+    """A way to find the article on a page. ``find`` returns "" if it finds none.
 
-    ``reader`` is the revision of the reader that makes the tree. ``or_else`` is tried where nothing is found, and
-    ``whole_text`` taken in the end.
+    ``reader`` is the revision of the reader that builds the tree. If nothing is found, ``or_else`` is tried, and then
+    ``whole_text``.
     """
 
     reader: int
@@ -52,14 +52,14 @@ EXTRACTORS: Final[Mapping[PageForm, Extractor]] = MappingProxyType(
         "precise/2": Extractor(2, weighed_precise_text, weighed_article_text, seen_text, html.HTMLParser, load),
     }
 )
-"""The extractors by name and revision, which decide the text and the title that a page has.
+"""The extractors by name and revision.
 
-Stores are bound to a revision, so what it finds never changes: ``tests/fixtures/pages`` pins it.
+Stores are bound to a revision, so its results must never change: ``tests/fixtures/pages`` pins them.
 """
 
 
 def load_extractor(form: BodyForm) -> None:
-    """Load the package that a form of bodies needs, if any; ``ConfigError`` where it is not installed."""
+    """Load the package that a form of bodies needs, if any. Raises ``ConfigError`` if it is not installed."""
     extractor = EXTRACTORS.get(cast("PageForm", form))
     if extractor is not None and extractor.load is not None:
         extractor.load()
@@ -88,10 +88,10 @@ def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[Extract
 
 
 def _page_title(tree: etree._Element) -> str:
-    """Return the title of a page on one line, "" where it has none.
+    """Return the title of a page on one line, or "".
 
-    ``og:title`` is the headline for those who link to the page, ``title`` often has the name of the site as well, and
-    the first ``h1`` may be that name alone.
+    ``og:title`` is the headline for links to the page. ``title`` often includes the name of the site, and the first
+    ``h1`` may be that name alone.
     """
     found: dict[str, str] = {}
     for element in tree.iter("meta", "title", "h1"):

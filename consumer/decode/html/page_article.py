@@ -1,11 +1,11 @@
-"""Finds the article of a page by the shape of the page: the extractor ``fast``.
+"""Finds the article on a page by the shape of the page: the extractor ``fast``.
 
-Text in paragraphs, with commas and few links, makes an article; short lines and lists of links stand around it. What
-has most of the former is chosen (``page_survey``), then grown outwards while it becomes no worse, and what looks like
-navigation within it is left out. No word list of any language is used but that of class names.
+An article is text in paragraphs, with commas and few links. Short lines and lists of links are around it. The element
+with the most points (``page_survey``) is chosen and extended outwards while that makes it no worse. Parts of it that
+look like navigation are left out. The only word list is that of class names, so any language will do.
 
-``article_text`` is revision 1, ``weighed_article`` revision 2. A change of what is extracted from some page needs a new
-revision in ``page``.
+``article_text`` is revision 1, ``weighed_article`` is revision 2. Any change of the results needs a new revision in
+``page``.
 """
 
 from collections import Counter
@@ -18,11 +18,11 @@ from consumer.decode.html.html_text import text_of_parts
 from consumer.decode.html.page_survey import PagePart, Rules, Survey, survey
 
 _ENOUGH_BYTES: Final = 250
-"""A text of fewer bytes of UTF-8 may be short because of misleading names; they are not believed, then."""
+"""A text of fewer bytes of UTF-8 may be short because of misleading class names, so the next try ignores them."""
 _RIVALS: Final = 4
 _RIVAL_SHARE: Final = 0.75
 _RIVALS_MIN: Final = 3
-"""So many others with nearly as many points, in one element, mean that the article is all of that."""
+"""If one element contains this many rivals with nearly as many points, the article is that whole element."""
 _CONTINUED_SHARE: Final = 0.8
 """Elements with the same name that make up most of an element are pieces of one article."""
 _WORSE_SHARE: Final = 1 / 3
@@ -47,34 +47,34 @@ class ArticleText(NamedTuple):
 
 
 def article_text(tree: etree._Element) -> str:
-    """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
+    """Return the text of the article on a page, one line per block; "" if there is none, or the page is too large."""
     best = ""
     for by_name in (True, False):
-        found = survey(tree, Rules(by_name=by_name))
-        if found is None:
+        page = survey(tree, Rules(by_name=by_name))
+        if page is None:
             return ""
-        text = take_article(found).text
+        text = take_article(page).text
         if len(text.encode()) >= _ENOUGH_BYTES:
             return text
         best = max(best, text, key=len)
     return best
 
 
-def take_article(found: Survey) -> ArticleText:
-    """Take the article out of a page."""
+def take_article(page: Survey) -> ArticleText:
+    """Extract the article from a page."""
     taken: dict[etree._Element, None] = {}
-    if not found.scored:
+    if not page.scored:
         return ArticleText("", taken)
-    top = _grown(found)
-    chosen = list(_with_siblings(top, found))
+    top = _grown(page)
+    chosen = list(_with_siblings(top, page))
     kept = {part.element for part in chosen}
 
-    is_begun = not found.rules.weighs
+    is_begun = not page.rules.weighs
 
     def left_out(element: etree._Element) -> bool:
         nonlocal is_begun
-        part = found.parts[element]
-        if part is None or (element not in kept and (part.hinted or _is_navigation(part, found))):
+        part = page.parts[element]
+        if part is None or (element not in kept and (part.hinted or _is_navigation(part, page))):
             return True
         if element.tag == "h1" and not is_begun:
             # The headline is the page's title.
@@ -86,10 +86,10 @@ def take_article(found: Survey) -> ArticleText:
     return ArticleText(text_of_parts((part.element for part in chosen), left_out), taken)
 
 
-def _grown(found: Survey) -> PagePart:
-    """Return the part with most points, or one around it that holds the rest of the article as well."""
-    ranked = sorted(found.scored, key=lambda part: -part.score)
-    top = (found.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
+def _grown(page: Survey) -> PagePart:
+    """Return the part with the most points, or one around it that contains the rest of the article, too."""
+    ranked = sorted(page.scored, key=lambda part: -part.score)
+    top = (page.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
     last, around = top.score, top.parent
     bound = last * _WORSE_SHARE
     while around is not None and around.element.tag != "body" and (not around.scored or around.score >= bound):
@@ -97,7 +97,7 @@ def _grown(found: Survey) -> PagePart:
             top = around
             break
         last, around = around.score if around.scored else last, around.parent
-    while top.parent is not None and top.parent.element.tag != "body" and _is_alone(top, found):
+    while top.parent is not None and top.parent.element.tag != "body" and _is_alone(top, page):
         top = top.parent
     return top
 
@@ -129,7 +129,7 @@ def _continued(ranked: list[PagePart]) -> PagePart | None:
 
 
 def _is_like_piece(part: PagePart, top: PagePart) -> bool:
-    """Return whether a part looks like the best one; without a class only next to it."""
+    """Return whether a part looks like the best one. Without a class it must be next to it."""
     named = top.element.get("class") or (part.parent is top.parent and not part.element.get("id"))
     return part is top or (bool(named) and _looks_like(part.element, top.element))
 
@@ -138,38 +138,36 @@ def _looks_like(element: etree._Element, other: etree._Element) -> bool:
     return (element.tag, element.get("class")) == (other.tag, other.get("class"))
 
 
-def _is_alone(part: PagePart, found: Survey) -> bool:
+def _is_alone(part: PagePart, page: Survey) -> bool:
     """Return whether no other child of its parent has text."""
     parent = part.parent
-    return parent is not None and parent.size == part.size and found.parts.get(part.element) is not None
+    return parent is not None and parent.size == part.size and page.parts.get(part.element) is not None
 
 
-def _with_siblings(top: PagePart, found: Survey) -> Iterator[PagePart]:
-    """Yield the part with those beside it that go on with the same article: others with points, and paragraphs."""
+def _with_siblings(top: PagePart, page: Survey) -> Iterator[PagePart]:
+    """Yield the part and its siblings that continue the article: parts with points, and paragraphs."""
     if top.parent is None:
         yield top
         return
     bound = max(_SIBLING_POINTS_MIN, top.score * _SIBLING_SHARE)
     class_ = top.element.get("class")
     for element in top.parent.element:
-        part = found.parts.get(element)
+        part = page.parts.get(element)
         if part is None or part.apart:
             continue
         bonus = top.score * _SIBLING_SHARE if class_ and element.get("class") == class_ else 0
-        goes_on = (
-            part.scored and part.score + bonus >= bound and (not found.rules.weighs or _may_go_on(part, top, found))
-        )
+        goes_on = part.scored and part.score + bonus >= bound and (not page.rules.weighs or _may_go_on(part, top, page))
         if part is top or goes_on or _is_prose(part):
             yield part
 
 
-def _may_go_on(part: PagePart, top: PagePart, found: Survey) -> bool:
+def _may_go_on(part: PagePart, top: PagePart, page: Survey) -> bool:
     """Return whether a sibling of the article may continue it, rather than be another piece of the page."""
     element, named = part.element, part.element.get("id") or top.element.get("id")
     if element.tag == "p" or (_looks_like(element, top.element) and (element.get("class") or not named)):
         return True
     is_in_body = top.parent is not None and top.parent.element.tag == "body"
-    return not is_in_body and (found.weight(element) > 0 or part.score >= top.score * _UNLIKE_SIBLING_SHARE)
+    return not is_in_body and (page.weight(element) > 0 or part.score >= top.score * _UNLIKE_SIBLING_SHARE)
 
 
 def _is_prose(part: PagePart) -> bool:
@@ -180,14 +178,14 @@ def _is_prose(part: PagePart) -> bool:
     return part.size > 0 and not part.linked and part.stops > 0
 
 
-def _is_navigation(part: PagePart, found: Survey) -> bool:
-    """Return whether something within an article looks like links to others."""
+def _is_navigation(part: PagePart, page: Survey) -> bool:
+    """Return whether a part of an article looks like links to other articles."""
     if part.element.tag not in _CLEANED or not part.size:
         return False
-    weight = found.weight(part.element)
+    weight = page.weight(part.element)
     if weight < 0:
         return True
     if part.stops >= _STOPS_OF_PROSE:
         return False
-    is_likely = weight >= _LIKELY_WEIGHT or (found.rules.weighs and part.element.tag in _LISTS)
+    is_likely = weight >= _LIKELY_WEIGHT or (page.rules.weighs and part.element.tag in _LISTS)
     return part.link_share > (_LIKELY_LINK_SHARE_MAX if is_likely else _LINK_SHARE_MAX)

@@ -1,8 +1,8 @@
-"""Finds the blocks of prose of a page: paragraphs that stand together, so that one can be weighed against another.
+"""Finds the blocks of prose on a page, so that they can be weighed against each other.
 
-Paragraphs stand together in the element around them. Items of lists, cells, sections and three or more like elements
-are no borders if they have nothing but prose: their paragraphs stand together with those around them. Comments come
-with names, times and links, so each is a block of its own, and a thread weighs no more than its longest comment.
+The paragraphs in one element form a block. List items, cells, sections and three or more similar elements do not
+separate blocks if they contain only prose: their paragraphs join those around them. Comments come with names, times
+and links, so each is a block of its own, and a thread weighs no more than its longest comment.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _LINK_SHARE_MAX: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Paragraphs that stand together in an element."""
+    """A block of paragraphs in an element."""
 
     root: PagePart
     paragraphs: list[PagePart] = field(default_factory=list)
@@ -36,9 +36,9 @@ class TextBlock:
         return sum(part.own for part in self.paragraphs if part.element not in taken)
 
 
-def blocks_of(found: Survey) -> list[TextBlock]:
-    """Return the blocks of what was surveyed."""
-    outer = _blocks_around(found)
+def blocks_of(page: Survey) -> list[TextBlock]:
+    """Return the blocks of a surveyed page."""
+    outer = _blocks_around(page)
     prose = _prose(outer)
     alike = Counter(_likeness(part, outer[part]) for part in prose)
     roots: dict[PagePart, PagePart] = {}
@@ -56,11 +56,11 @@ def blocks_of(found: Survey) -> list[TextBlock]:
     return list(blocks.values())
 
 
-def _blocks_around(found: Survey) -> dict[PagePart, PagePart | None]:
+def _blocks_around(page: Survey) -> dict[PagePart, PagePart | None]:
     """Return block-level parts with the block around each, outer ones first."""
     nearest: dict[PagePart | None, PagePart | None] = {None: None}
     outer: dict[PagePart, PagePart | None] = {}
-    for part in found.parts.values():
+    for part in page.parts.values():
         if part is not None:
             around = nearest.get(part.parent)
             is_block = part.hinted or part.element.tag not in INLINE

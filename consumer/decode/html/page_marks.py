@@ -1,7 +1,7 @@
-"""What an element's tag, role, class and id say about it: part of an article, or of what stands around one.
+"""Hints in tags, roles, classes and ids: whether an element is part of the article, or of the page around it.
 
-Class and id are chosen by whoever made the page, and yet the same words come back on most pages of the web. The words
-follow those of Arc90's Readability, which Firefox's reading view and most other extractors follow too.
+Authors choose classes and ids freely, but most pages use the same words. The lists here follow Arc90's Readability,
+like Firefox's reader view and most other extractors.
 """
 
 import re
@@ -17,7 +17,7 @@ APART: Final = frozenset(
         *("select", "style", "svg", "template", "textarea", "title", "video"),
     }
 )
-"""Tags of what is never an article, or a part of one."""
+"""Tags of elements that are not part of an article."""
 _ROLES: Final = frozenset(
     {
         *("alert", "alertdialog", "banner", "complementary", "contentinfo", "dialog", "menu", "menubar", "navigation"),
@@ -25,11 +25,11 @@ _ROLES: Final = frozenset(
     }
 )
 _HINTED: Final = frozenset({"aside", "dialog", "fieldset", "footer", "form", "menu", "nav"})
-"""Those of these tags that some pages put around their article."""
+"""The tags among them that some pages put around their article."""
 _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
-"""Tags that say more than names do."""
+"""Tags that are better hints than names."""
 _NAME_CHARS_MAX: Final = 400
-"""Longer names are cut; they are those of style sheets that have a class for each property."""
+"""Longer names are cut. They come from style sheets with a class for each property."""
 
 _AROUND: Final = (
     *("-ad-", "ad-break", "ai2html", "author-bio", "banner", "breadcrumb", "byline", "combx", "comment", "community"),
@@ -57,7 +57,7 @@ _Names = tuple[str | None, str | None]
 
 
 class ElementMarks:
-    """The marks of the elements of one page; names, believed only if ``by_name``, are looked at once."""
+    """The hints of the elements on one page, with a cache. Classes and ids count only if ``by_name``."""
 
     def __init__(self, *, by_name: bool) -> None:
         self._by_name = by_name
@@ -65,7 +65,7 @@ class ElementMarks:
         self._weights: dict[_Names, int] = {}
 
     def apart(self, element: etree._Element) -> bool:
-        """Return whether an element and all within it are no part of an article, or not to be seen."""
+        """Return whether an element and its contents are not part of an article, or invisible."""
         if element.tag in APART:
             return True
         if not element.keys() or element.tag in {"html", "body"}:
@@ -73,15 +73,15 @@ class ElementMarks:
         style = element.get("style")
         if style and _UNSEEN.search(style, 0, _STYLE_CHARS_MAX):
             return True
-        return self._is_said_to_be_apart(element)
+        return self._has_hint(element)
 
     def hinted(self, element: etree._Element) -> bool:
-        """Return whether an element is marked as standing apart, as some articles are by mistake."""
+        """Return whether an element is marked as not part of an article. Some articles are, by mistake."""
         if element.tag in _HINTED:
             return True
-        return bool(element.keys()) and element.tag not in {"html", "body"} and self._is_said_to_be_apart(element)
+        return bool(element.keys()) and element.tag not in {"html", "body"} and self._has_hint(element)
 
-    def _is_said_to_be_apart(self, element: etree._Element) -> bool:
+    def _has_hint(self, element: etree._Element) -> bool:
         get = element.get
         if get("role") in _ROLES or get("aria-hidden") == "true" or get("hidden") is not None:
             return True
@@ -94,7 +94,7 @@ class ElementMarks:
         return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
-        """Return how likely an element is a part of an article by its names, -50 to 50; 0 where they say nothing."""
+        """Return how likely an element is part of an article by its names, -50 to 50; 0 if they give no hint."""
         if not self._by_name:
             return 0
         names = element.get("class"), element.get("id")

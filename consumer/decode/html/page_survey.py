@@ -1,8 +1,8 @@
-"""Surveys a page: how much text each of its elements has, how much of it in links, and how many points.
+"""Surveys a page: the amount of text in each element, its share in links, and the element's score.
 
-Scores are Readability's: a paragraph of some length gives points, more for more commas and more text, to the elements
-around it, fewer to those further out; an element keeps the share of its points that is not the text of links. Lengths
-are in bytes of UTF-8, so that a Chinese paragraph counts as much as an English one that says the same.
+Scores follow Readability. A paragraph of some length gives points to the elements around it, more for more commas and
+more text, and fewer to elements further out. An element loses the share of its points that is the text of links.
+Lengths are in bytes of UTF-8, so that a Chinese paragraph counts as much as an English one with the same content.
 """
 
 import re
@@ -17,11 +17,11 @@ from consumer.decode.html import html_text
 from consumer.decode.html.page_marks import NEVER, ElementMarks
 
 ELEMENTS_MAX: Final = 50_000
-"""A page of more elements is not surveyed. The largest of 130 real pages has a fifth of that."""
+"""Pages with more elements are not surveyed. The largest of 130 real pages has a fifth of that."""
 
 _PARAGRAPHS: Final = frozenset(["p", "pre", "h2", "h3", "h4", "h5", "h6"])
 _MAYBE_PARAGRAPHS: Final = frozenset(["blockquote", "dd", "div", "figcaption", "section", "td"])
-"""Paragraphs where none of the next are in them."""
+"""Elements that are paragraphs unless they contain one of ``_BLOCKS``."""
 _BLOCKS: Final = frozenset(["article", "blockquote", "div", "dl", "main", "ol", "p", "pre", "section", "table", "ul"])
 INLINE: Final = html_text.INLINE | {"br", "img", "label", "rp", "rt"}
 """Elements whose text is part of the line around them."""
@@ -39,18 +39,18 @@ _BASE: Final = {
     "address": -3, "ol": -3, "ul": -3, "dl": -3, "dd": -3, "dt": -3, "li": -3, "th": -5,
 }  # fmt: skip
 _BODY_POINTS: Final = 25
-"""What ``itemprop="articleBody"`` gives, which pages have for search engines."""
+"""The points for ``itemprop="articleBody"``, which pages set for search engines."""
 _STOPS: Final = re.compile("[,.;،؛。、，；।]")
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a page is surveyed.
+    """The rules of a survey.
 
-    ``weighs``: hints that an element stands apart are doubted, so that its text can be weighed against the rest, and
-    the text of any block is a paragraph. ``doubted``: elements whose hints are not believed. ``fading``: elements at
-    which styles hint. ``unseen``: elements that no reader sees, or only in front of the page. Without ``weighs`` what
-    stands apart is no part of the survey.
+    With ``weighs``, elements hinted to be outside the article are kept, so that their text can be weighed against the
+    rest, and the text of any block counts as a paragraph. Otherwise they are left out. ``doubted`` are elements whose
+    hints are ignored, ``fading`` elements with a hint from styles, ``unseen`` elements that are invisible or only
+    overlay the page.
     """
 
     by_name: bool
@@ -62,11 +62,10 @@ class Rules:
 
 @dataclass(slots=True, eq=False)
 class PagePart:
-    """An element and what is in it: bytes of text, of them in links, commas and stops.
+    """An element and the measures of its text: bytes, bytes in links, and commas and stops.
 
-    Only if the rules weigh: ``own`` are the bytes outside of links and of blocks within it, ``own_stops`` their commas
-    and stops, ``breaks`` the line breaks among them. A ``hinted`` part is said to stand ``apart``, and so are all parts
-    within it.
+    Only if the rules weigh: ``own`` is the bytes outside links and inner blocks, ``own_stops`` their commas and stops,
+    and ``breaks`` their line breaks. A ``hinted`` part and all parts in it are ``apart``: probably not in the article.
     """
 
     element: etree._Element
@@ -97,9 +96,9 @@ class PagePart:
 
 @dataclass(slots=True)
 class Survey:
-    """A page's marks and rules, its parts by element, None for what is no part, and parts that have points.
+    """The result of surveying a page: its parts by element, None for elements left out, and the parts with points.
 
-    ``hinted`` are parts that stand apart; what is in them is surveyed by ``survey_apart``.
+    ``hinted`` are the parts with hints; ``survey_apart`` surveys their contents.
     """
 
     marks: ElementMarks
@@ -109,25 +108,25 @@ class Survey:
     hinted: list[PagePart] = field(default_factory=list)
 
     def weight(self, element: etree._Element) -> int:
-        """Return how likely an element is a part of an article by its names, as far as these are believed."""
+        """Return how likely an element is part of an article by its names; 0 if its hints are ignored."""
         return 0 if element in self.rules.doubted else self.marks.weight(element)
 
 
 def elements_of(tree: etree._Element) -> list[etree._Element]:
-    """Return the elements of a page; none where it has too many to be surveyed, wherever they stand."""
+    """Return the elements of a page, or none if there are too many to survey."""
     elements = list(islice(tree.iter(), ELEMENTS_MAX + 1))
     return elements if len(elements) <= ELEMENTS_MAX else []
 
 
 def survey(tree: etree._Element, rules: Rules) -> Survey | None:
-    """Survey a page; None where it has too many elements."""
-    found = Survey(ElementMarks(by_name=rules.by_name), rules)
-    return found if _follow(tree, _Surveyor(found)) else None
+    """Survey a page. Return None if it has too many elements."""
+    page = Survey(ElementMarks(by_name=rules.by_name), rules)
+    return page if _follow(tree, _Surveyor(page)) else None
 
 
-def survey_apart(found: Survey, part: PagePart) -> None:
-    """Survey the contents of a part that stands apart, without giving points."""
-    _follow(part.element, _Surveyor(found, part))
+def survey_apart(page: Survey, part: PagePart) -> None:
+    """Survey the contents of a hinted part, without giving points."""
+    _follow(part.element, _Surveyor(page, part))
 
 
 def _follow(tree: etree._Element, surveyor: "_Surveyor") -> bool:
@@ -137,18 +136,18 @@ def _follow(tree: etree._Element, surveyor: "_Surveyor") -> bool:
             surveyor.end(element)
         elif not surveyor.start(element):
             walk.skip_subtree()
-        if len(surveyor.found.parts) > ELEMENTS_MAX:
+        if len(surveyor.page.parts) > ELEMENTS_MAX:
             return False
     return True
 
 
 class _Surveyor:
-    """Follows the elements of a page in document order, or those of one part that stands apart."""
+    """A walk through the elements of a page, or of one hinted part, in document order."""
 
-    def __init__(self, found: Survey, within: PagePart | None = None) -> None:
-        self.found = found
-        self._rules = found.rules
-        self._marks = found.marks
+    def __init__(self, page: Survey, within: PagePart | None = None) -> None:
+        self.page = page
+        self._rules = page.rules
+        self._marks = page.marks
         self._within = within
         self._around: PagePart | None = within.parent if within is not None else None
         self._links = 0
@@ -156,12 +155,12 @@ class _Surveyor:
         self._blocks: list[PagePart] = []
 
     def start(self, element: etree._Element) -> bool:
-        """Begin an element; return whether to look into it."""
+        """Begin an element. Return whether to visit its contents."""
         if self._is_no_part(element):
-            self.found.parts[element] = None
+            self.page.parts[element] = None
             return False
         part = PagePart(element, self._around)
-        self.found.parts[element] = self._around = part
+        self.page.parts[element] = self._around = part
         self._links += element.tag == "a"
         if self._rules.weighs and not self._is_weighed(part):
             return False
@@ -175,7 +174,7 @@ class _Surveyor:
         return self._marks.apart(element)
 
     def _is_weighed(self, part: PagePart) -> bool:
-        """Begin a part in a weighing survey; return False if a hint keeps its contents out for now."""
+        """Begin a part in a weighing survey. Return False if a hint excludes its contents for now."""
         is_hinted = part.element in self._rules.fading or self._marks.hinted(part.element)
         part.hinted = is_hinted and part.element not in self._rules.doubted
         part.apart = part.hinted or self._within is not None
@@ -184,13 +183,13 @@ class _Surveyor:
         elif part.element.tag == "br":
             self._blocks[-1].breaks += 1
         if part.hinted and self._within is None:
-            self.found.hinted.append(part)
+            self.page.hinted.append(part)
             return False
         return True
 
     def end(self, element: etree._Element) -> None:
-        """End an element, and read the text behind it."""
-        part = self.found.parts[element]
+        """End an element, and read the text after it."""
+        part = self.page.parts[element]
         if part is not None:
             self._links -= element.tag == "a"
             self._sum_up(part)
@@ -229,10 +228,10 @@ class _Surveyor:
             around = part.parent if part.element.tag in _ITEMS else part
             _give_points(around, part.own, part.own_stops, self._paragraphs(part))
         if part.scored:
-            points = part.score + self._base(part.element) + self.found.weight(part.element)
+            points = part.score + self._base(part.element) + self.page.weight(part.element)
             points += _BODY_POINTS * ("articleBody" in (part.element.get("itemprop") or ""))
             part.score = points * (1 - part.link_share)
-            self.found.scored.append(part)
+            self.page.scored.append(part)
 
     def _paragraphs(self, part: PagePart) -> int:
         """Return how many paragraphs the text of a part counts as."""
@@ -250,7 +249,7 @@ def _is_paragraph(element: etree._Element) -> bool:
 
 
 def _scored_around(paragraph: PagePart) -> PagePart | None:
-    # What breaks lines by itself holds several paragraphs.
+    # An element with line breaks contains several paragraphs.
     breaks = sum(inner.tag == "br" for inner in paragraph.element)
     return paragraph if breaks >= _BREAKS_MIN and paragraph.element.tag != "p" else paragraph.parent
 

@@ -1,8 +1,8 @@
-"""Finds the article of a page with trafilatura: the extractor ``precise``. An optional package, loaded when needed.
+"""Finds the article on a page with trafilatura: the extractor ``precise``. An optional package, loaded when needed.
 
-It gets the tree that our parser has made within its limits, never the markup: its own parsing has none of them.
-``precise_text`` is revision 1. Revision 2 takes hidden text away beforehand, and weighs what is found as
-``weighed_article`` does.
+trafilatura gets the tree that our parser built within its limits, never the markup, because its own parser has no
+limits. ``precise_text`` is revision 1. Revision 2 first removes hidden text, and weighs the result like
+``weighed_article``.
 """
 
 import logging
@@ -21,18 +21,18 @@ from consumer.model.errors import ConfigError
 from consumer.text.install_advice import install_command
 
 ELEMENTS_MAX: Final = 20_000
-"""A page of more elements is left to the other extractor. The largest of 130 real pages has half of that."""
+"""Pages with more elements are left to the other extractor. The largest of 130 real pages has half of that."""
 DEPTH_MAX: Final = 200
-"""Nor is one with deeper elements read: the package looks at all that is around an element again and again."""
+"""Pages with deeper elements, too, because the package visits all ancestors of an element again and again."""
 _COMPARED_MAX: Final = 20
-"""The number of paragraphs of a block, longest first, that are looked for in the text found."""
+"""The number of paragraphs of a block, longest first, to look for in the extracted text."""
 _BEGINNING: Final = 40
 _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
 """Elements of trafilatura's trees that begin a line."""
 
 
 def load() -> Any:  # noqa: ANN401  # a module
-    """Load the package. Raises ``ConfigError`` with the command that installs it, where it is missing."""
+    """Load the package. If it is missing, raises ``ConfigError`` with the command that installs it."""
     try:
         module = import_module("trafilatura")
     except ImportError as error:
@@ -40,13 +40,13 @@ def load() -> Any:  # noqa: ANN401  # a module
             f'source.extractor = "precise" needs a package that is not installed ({error}). Install it with:\n'
             f"{install_command('pages')}"
         ) from error
-    # It warns of each page without an article, which is counted here.
+    # It warns about each page without an article. Metrics count these.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     return module
 
 
 def precise_text(tree: etree._Element) -> str:
-    """Return the text of the article of a page, one line per block; "" where none is found, or a page is too large.
+    """Return the text of the article on a page, one line per block; "" if none is found, or the page is too large.
 
     The tree must be one of ``lxml.html``.
     """
@@ -54,17 +54,17 @@ def precise_text(tree: etree._Element) -> str:
 
 
 def weighed_precise_text(tree: etree._Element) -> str:
-    """Return what ``precise_text`` does, of the text that readers see; "" also if a longer block is left out."""
+    """Return the same from the visible text; also "" if a longer block would be left out."""
     if _is_costly(tree):
         return ""
     rules = rules_for(tree)
     text = _found_text(_without(tree, {*rules.unseen, *rules.fading}))
-    found = survey(tree, rules)
-    return "" if found is None or _is_outweighed(text, found) else text
+    page = survey(tree, rules)
+    return "" if page is None or _is_outweighed(text, page) else text
 
 
 def _without(tree: etree._Element, unseen: Collection[etree._Element]) -> etree._Element:
-    """Return a copy of the tree without these elements; the text behind them stays."""
+    """Return a copy of the tree without these elements. The text after them stays."""
     copied = deepcopy(tree)
     twins = [twin for element, twin in zip(tree.iter(), copied.iter(), strict=True) if element in unseen]
     for twin in twins:
@@ -73,12 +73,12 @@ def _without(tree: etree._Element, unseen: Collection[etree._Element]) -> etree.
     return copied
 
 
-def _is_outweighed(text: str, found: Survey) -> bool:
+def _is_outweighed(text: str, page: Survey) -> bool:
     """Return whether some block of the page is longer than the text and mostly missing from it."""
     size = len(text.encode())
-    survey_long_parts(found, size)
+    survey_long_parts(page, size)
     letters = "".join(text.split())
-    for block in blocks_of(found):
+    for block in blocks_of(page):
         if block.size_without(()) > size:
             longest = sorted(block.paragraphs, key=lambda part: -part.own)[:_COMPARED_MAX]
             missing = [part for part in longest if not _stands_in(part, letters)]
@@ -93,11 +93,11 @@ def _stands_in(part: PagePart, letters: str) -> bool:
 
 def _found_text(tree: etree._Element) -> str:
     try:
-        found = load().bare_extraction(tree, favor_precision=True, include_comments=False)
+        document = load().bare_extraction(tree, favor_precision=True, include_comments=False)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, etree.LxmlError):
-        # A page that the package has a defect with is a page without an article to it.
+        # A defect in the package: treat the page as one without an article.
         return ""
-    return "" if found is None else text_of(found.body, _LINES, hidden=())
+    return "" if document is None else text_of(document.body, _LINES, hidden=())
 
 
 def _is_costly(tree: etree._Element) -> bool:

@@ -1,6 +1,6 @@
-"""Reads declarations of style sheets: whether they hide text or show it, and whether a box stays on the screen.
+"""Reads declarations of style sheets: whether they hide or show text, and whether a box has a fixed position.
 
-Colours are left out: the colour behind a text depends on the whole cascade.
+Colours are ignored, because the colour behind a text depends on the whole cascade.
 """
 
 import re
@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 HidingProperty = Literal["display", "visibility", "opacity", "font-size", "place"]
-"""A way to hide text; by its place it is off the screen, or in a box without room."""
+"""A way to hide text. ``place`` means off the screen, or in a box without room."""
 
 
 class Effect(NamedTuple):
-    """Whether declarations hide text in one way or show it, and whether they say so with ``!important``."""
+    """Whether declarations hide or show text in one way, and whether with ``!important``."""
 
     way: HidingProperty
     hides: bool
@@ -20,7 +20,7 @@ class Effect(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """What a block of declarations does, at most one effect for each way, and whether its box stays on the screen."""
+    """The effects of a block of declarations, at most one for each way, and whether its box has a fixed position."""
 
     ways: tuple[Effect, ...]
     fixed: bool
@@ -59,24 +59,24 @@ _PLACES: Final = (*_SIDES, *_SIZES, *_SHIFTS, "clip", "clip-path", "overflow", "
 
 
 def may_hide(declarations: str) -> bool:
-    """Return quickly whether declarations may hide text or keep a box on the screen."""
+    """Return quickly whether declarations may hide text or fix a box."""
     return _MAY_HIDE.search(declarations) is not None
 
 
 def hides_or_fixes(effects: Effects) -> bool:
-    """Return whether any effect hides, or the box stays on the screen."""
+    """Return whether any effect hides, or the box has a fixed position."""
     return effects.fixed or any(effect.hides for effect in effects.ways)
 
 
 def without_opaque(styles: str) -> str:
-    """Return styles without comments, strings and addresses, in which braces and semicolons mean nothing."""
+    """Return styles without comments, strings and URLs, which may contain braces and semicolons."""
     return _OPAQUE.sub(" ", styles)
 
 
 def effects_of(declarations: str) -> Effects:
-    """Return what the declarations between two braces, or in the ``style`` of an element, do.
+    """Return the effects of the declarations between two braces, or in a ``style`` attribute.
 
-    Declarations that a browser may read otherwise show.
+    Declarations that a browser may read differently count as showing.
     """
     values: dict[str, str] = {}
     important: set[str] = set()

@@ -1,9 +1,9 @@
-"""Reads the rules of a page's own style sheets, as far as they are simple.
+"""Reads the simple rules of a page's own style sheets.
 
-A rule *hides* elements if its selector is one compound of a tag, classes and an id, outside of conditions, and if no
-selector next to it may be invalid, which would drop the rule. A rule *shows* them by the last compound of any selector,
-whatever is around it except print, since what some readers see is text. A compound that is not understood shows every
-element. All work is bounded; beyond a limit no rule hides anything.
+A rule *hides* elements only if its selector is one compound of a tag, classes and an id, outside of conditions, and no
+selector in its list may be invalid, which would drop the rule. A rule *shows* the elements that match the last compound
+of any selector, under any condition except print, because text that some readers see counts as visible. A compound that
+is not understood shows every element. All work is bounded; beyond a limit no rule hides anything.
 """
 
 import re
@@ -44,10 +44,10 @@ _NO_RULES_WITHIN: Final = ("keyframes", "-webkit-keyframes", "-moz-keyframes", "
 
 
 class StyleBlock(NamedTuple):
-    """Selectors and their declarations, with the place of both in all sheets of the page.
+    """Selectors and their declarations, numbered across all sheets of the page.
 
-    ``everywhere`` is False under a condition, such as the width of a screen. What a block in a cascade layer hides, any
-    other block may show.
+    ``everywhere`` is False under a condition, such as the width of a screen. ``layered`` marks a block in a cascade
+    layer: any other block may show what it hides.
     """
 
     number: int
@@ -58,10 +58,10 @@ class StyleBlock(NamedTuple):
 
 
 class StyleRule(NamedTuple):
-    """A selector's last compound, its rank in the cascade, and what its declarations do.
+    """A selector's last compound, its rank in the cascade, and the effects of its declarations.
 
-    ``block`` is the number of its block. A rule that is not ``simple`` shows, but never hides. Tag or id may be ""; a
-    rule with no name at all is for every element.
+    ``block`` is the number of its block. A rule that is not ``simple`` may show, but never hides. Tag or id may be "";
+    a rule without any name matches every element.
     """
 
     block: int
@@ -75,7 +75,7 @@ class StyleRule(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name that every element that the rule matches has, or ""."""
+        """A name that all matching elements have, or ""."""
         return f"#{self.id}" if self.id else min((f".{name}" for name in self.classes), default=self.tag)
 
 
@@ -102,9 +102,9 @@ def _is_read(sheet: etree._Element) -> bool:
 def rules_of(
     blocks: Iterable[StyleBlock], names: frozenset[str], is_kept: Callable[[Effects], bool]
 ) -> list[StyleRule]:
-    """Return the rules for elements with one of these names, if ``is_kept`` accepts what they do.
+    """Return the rules for elements with one of these names, if ``is_kept`` accepts their effects.
 
-    ``names`` are tags, ids and classes in small letters. No rules if there are more than ``SELECTORS_MAX`` selectors.
+    ``names`` are tags, ids and classes in lower case. Returns no rules for more than ``SELECTORS_MAX`` selectors.
     """
     left = SELECTORS_MAX
     rules: list[StyleRule] = []
@@ -152,7 +152,7 @@ def _rule(block: StyleBlock, selector: str, effects: Effects, *, is_valid: bool)
 
 
 class _Context(NamedTuple):
-    """What a brace opened: the selectors, or None around blocks, and as in ``StyleBlock``."""
+    """The context that a brace opens: selectors, or None around blocks; otherwise as in ``StyleBlock``."""
 
     selectors: str | None = None
     everywhere: bool = True
@@ -176,7 +176,7 @@ def _blocks(sheet: str, context: _Context, first: int) -> Iterator[StyleBlock]:
 
 
 def _context(prelude: str, outer: _Context | None) -> _Context | None:
-    """Return what a brace opens behind this text; None where no rules are read."""
+    """Return the context that a brace opens after this text; None if its rules are ignored."""
     if outer is None:
         return None
     if not prelude.startswith("@"):

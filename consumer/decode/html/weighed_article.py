@@ -1,9 +1,9 @@
-"""Finds the article of a page and weighs it against the rest of the page: revision 2 of the extractor ``fast``.
+"""Finds the article on a page and weighs it against the rest of the page: revision 2 of the extractor ``fast``.
 
-Tags, roles, attributes and names say what stands apart from an article, and are wrong on some pages. So what is taken
-is weighed against the best block of prose that is left out (``page_blocks``): against one, since comments together are
-longer than many an article. If that block is longer, the hints at it are not believed, and the page is searched again.
-Where no search ends with the longest block, there is no article.
+Tags, roles, attributes and names are hints at what is not part of an article, and are wrong on some pages. So the text
+page is weighed against the longest block of prose that was left out (``page_blocks``); only one, because all comments
+together are often longer than the article. If that block is longer, its hints are ignored and the page is searched
+again. If no search finds the longest block, there is no article.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from typing import Final
 
 from lxml import etree
 
-from consumer.decode.html.element_styles import ElementStyle, looks_of
+from consumer.decode.html.element_styles import ElementStyle, styles_of
 from consumer.decode.html.hidden_text import hidden_by_style
 from consumer.decode.html.page_article import ArticleText, take_article
 from consumer.decode.html.page_blocks import TextBlock, blocks_of
@@ -21,14 +21,14 @@ from consumer.decode.html.page_survey import PagePart, Rules, Survey, elements_o
 _SEARCHES_MAX: Final = 4
 """The last search ignores all names."""
 _HINTED_WEIGHT: Final = 0.9
-"""The weight of a block marked as standing apart, in case it is just as long as the article."""
+"""The weight of a hinted block, in case it is just as long as the article."""
 _PREFERRED_SHARE_MIN: Final = 0.5
 """A preferred article may be shorter than an unmarked block by this factor."""
 _ARTICLE_BYTES_MIN: Final = 600
 _ARTICLE_PARAGRAPHS_MIN: Final = 3
 _PARAGRAPH_BYTES: Final = 80
 _ARTICLE_SHARE_MIN: Final = 1 / 6
-"""A long enough text marked as an article may be shorter than a later block that stands apart, by this factor."""
+"""A long enough text marked as an article may be shorter than a later hinted block, by this factor."""
 _ARTICLES: Final = frozenset(["article", "main"])
 DIALOGS_MAX: Final = 100
 """The maximum number of elements examined."""
@@ -54,15 +54,15 @@ _SHARE_MAX: Final = 0.8
 
 
 def rules_for(tree: etree._Element) -> Rules:
-    """Return the rules by which a page is surveyed first, with what its styles hide."""
-    looks = looks_of(tree)
-    surely, fading = hidden_by_style(tree, looks)
-    return Rules(by_name=True, weighs=True, fading=fading, unseen=surely | consent_dialogs(tree, looks))
+    """Return the rules for the first survey of a page, with the elements that its styles hide."""
+    styles = styles_of(tree)
+    surely, fading = hidden_by_style(tree, styles)
+    return Rules(by_name=True, weighs=True, fading=fading, unseen=surely | consent_dialogs(tree, styles))
 
 
 def weighed_article_text(tree: etree._Element) -> str:
-    """Return the text of the article of a page, one line per block; "" where there is none, or too much of a page."""
-    # Hold the elements: lxml makes a new object each time for an element without references.
+    """Return the text of the article on a page, one line per block; "" if there is none, or the page is too large."""
+    # Keep references to the elements, because lxml makes a new object each time for an element without one.
     elements = elements_of(tree)
     if not elements:
         return ""
@@ -70,51 +70,51 @@ def weighed_article_text(tree: etree._Element) -> str:
     doubted: set[etree._Element] = set()
     last = -1
     for search in range(_SEARCHES_MAX):
-        found = survey(tree, replace(rules, by_name=search < _SEARCHES_MAX - 1, doubted=doubted))
-        if found is None:
+        page = survey(tree, replace(rules, by_name=search < _SEARCHES_MAX - 1, doubted=doubted))
+        if page is None:
             return ""
-        taken = take_article(found)
-        size = _size(found, taken)
-        rival = _longest_left_out(found, taken, size)
-        if rival is None or _is_article(found, taken, size, rival):
+        taken = take_article(page)
+        size = _size(page, taken)
+        rival = _longest_left_out(page, taken, size)
+        if rival is None or _is_article(page, taken, size, rival):
             return taken.text
         left_out = rival.size_without(taken.elements)
-        if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(found, taken, rival):
-            # The same result, although no hint spoke against the other block.
+        if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(page, taken, rival):
+            # The result is the same, although the hints against the other block were ignored.
             return taken.text
         last = size
         doubted.update(part.element for part in (rival.root, *rival.root.around()))
     return ""
 
 
-def survey_long_parts(found: Survey, size: int) -> None:
-    """Survey parts that stand apart, if their text may have more bytes than ``size``."""
-    for part in found.hinted:
+def survey_long_parts(page: Survey, size: int) -> None:
+    """Survey hinted parts whose text may have more bytes than ``size``."""
+    for part in page.hinted:
         if _bytes_at_most(part.element) > size:
-            survey_apart(found, part)
+            survey_apart(page, part)
 
 
-def _longest_left_out(found: Survey, taken: ArticleText, size: int) -> TextBlock | None:
-    """Return the block with the most text left out, if that is more than ``size`` bytes."""
-    survey_long_parts(found, size)
+def _longest_left_out(page: Survey, taken: ArticleText, size: int) -> TextBlock | None:
+    """Return the block with the most text left out, if it has more than ``size`` bytes."""
+    survey_long_parts(page, size)
     left_out, block = 0.0, None
-    for each in blocks_of(found):
+    for each in blocks_of(page):
         weight = each.size_without(taken.elements) * (_HINTED_WEIGHT if each.root.apart else 1)
         if weight > left_out:
             left_out, block = weight, each
     return block if left_out > size else None
 
 
-def _size(found: Survey, taken: ArticleText) -> int:
-    return sum(part.own for part in _parts(found, taken))
+def _size(page: Survey, taken: ArticleText) -> int:
+    return sum(part.own for part in _parts(page, taken))
 
 
-def _parts(found: Survey, taken: ArticleText) -> list[PagePart]:
-    return [part for element in taken.elements if (part := found.parts[element]) is not None]
+def _parts(page: Survey, taken: ArticleText) -> list[PagePart]:
+    return [part for element in taken.elements if (part := page.parts[element]) is not None]
 
 
 def _bytes_at_most(element: etree._Element) -> int:
-    """Return an upper bound of the bytes of text outside links, quickly."""
+    """Return quickly an upper bound of the bytes of text outside links."""
     linked = (inner.text or "" for inner in element.iter("a", "script", "style"))
     return sum(map(_bytes, element.itertext())) - sum(map(_bytes, linked))
 
@@ -123,24 +123,24 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _is_article(found: Survey, taken: ArticleText, size: int, rival: TextBlock) -> bool:
+def _is_article(page: Survey, taken: ArticleText, size: int, rival: TextBlock) -> bool:
     """Return whether the text taken is an article in its own right, with the rival below it, such as a comment."""
     left_out = rival.size_without(taken.elements)
     if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
         return False
-    parts = _parts(found, taken)
+    parts = _parts(page, taken)
     if _paragraphs(parts) < _ARTICLE_PARAGRAPHS_MIN:
         return False
-    order = {element: place for place, element in enumerate(found.parts)}
+    order = {element: place for place, element in enumerate(page.parts)}
     outermost = [part for part in (rival.root, *rival.root.around()) if part.apart][-1]
     return order[next(part for part in parts if part.own).element] < order[outermost.element] and _is_within_mark(
-        found, taken
+        page, taken
     )
 
 
-def _is_preferred(found: Survey, taken: ArticleText, rival: TextBlock) -> bool:
+def _is_preferred(page: Survey, taken: ArticleText, rival: TextBlock) -> bool:
     """Return whether the text taken looks more like an article than a longer block: by its mark or its paragraphs."""
-    return _is_within_mark(found, taken) or _paragraphs(_parts(found, taken)) > _paragraphs(rival.paragraphs)
+    return _is_within_mark(page, taken) or _paragraphs(_parts(page, taken)) > _paragraphs(rival.paragraphs)
 
 
 def _paragraphs(parts: Iterable[PagePart]) -> int:
@@ -148,22 +148,22 @@ def _paragraphs(parts: Iterable[PagePart]) -> int:
     return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
 
 
-def _is_within_mark(found: Survey, taken: ArticleText) -> bool:
+def _is_within_mark(page: Survey, taken: ArticleText) -> bool:
     """Return whether the text taken is in an element marked as an article."""
-    parts = [part for part in _parts(found, taken) if part.own][:1]
+    parts = [part for part in _parts(page, taken) if part.own][:1]
     around = [outer for part in parts for outer in (part, *part.around())]
     return any(
         outer.element.tag in _ARTICLES
         or "articleBody" in (outer.element.get("itemprop") or "")
-        or found.weight(outer.element) > 0
+        or page.weight(outer.element) > 0
         for outer in around
     )
 
 
-def consent_dialogs(tree: etree._Element, looks: Mapping[etree._Element, ElementStyle]) -> frozenset[etree._Element]:
-    """Return the elements of a page that are dialogs in front of it."""
+def consent_dialogs(tree: etree._Element, styles: Mapping[etree._Element, ElementStyle]) -> frozenset[etree._Element]:
+    """Return the elements that are dialogs in front of the page."""
     found: set[etree._Element] = set()
-    maybe = {element for element, look in looks.items() if look.fixed}
+    maybe = {element for element, style in styles.items() if style.fixed}
     for element in tree.iter():
         id_ = element.get("id")
         if id_ is not None and (id_.lower() in _VENDORS or id_.startswith(_VENDOR_PREFIXES)):

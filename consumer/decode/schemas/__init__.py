@@ -1,1 +1,1 @@
-"""Avro and Protobuf values, and the registry that has their schemas."""
+"""Avro and Protobuf values, and the registry of their schemas."""

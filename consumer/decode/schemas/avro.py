@@ -1,13 +1,13 @@
 """Decodes Avro's binary encoding into plain values, by the schema of the writer (specification 1.11).
 
-This is no library's work, since safety against hostile payloads matters more than speed: fastavro, which is compiled,
-overruns the stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of ten bytes.
-This reader has a limit on depth, and makes no more values than the payload has bytes.
+No library is used, because safety against hostile payloads matters more than speed. The compiled fastavro overruns the
+stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of ten bytes. This reader
+limits the depth, and makes no more values than the payload has bytes.
 
 A schema is compiled to functions once. Bytes, fixed and decimals become ``bytes``, enums their symbols, and lists empty
-lists, since no field is taken from a list. Times become what ``published_at`` accepts: timestamps are seconds since
-1970, dates the seconds of their midnight in UTC, and local timestamps, whose time zone is unknown, texts without an
-offset.
+lists, since no field is read from a list. Times take forms that ``published_at`` accepts: timestamps become seconds
+since 1970, dates the seconds of their midnight in UTC, and local timestamps, whose time zone is unknown, texts without
+an offset.
 """
 
 import struct
@@ -88,7 +88,7 @@ def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
 
 
 class _SchemaCompiler:
-    """Compiles a schema to functions; a named type may be used within its own definition."""
+    """A compiler from schemas to functions. A named type may be used within its own definition."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Read] = {}

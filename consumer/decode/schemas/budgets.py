@@ -1,7 +1,7 @@
-"""Limits how many values a payload may have, and counts those of a Protobuf payload before it is parsed.
+"""Limits the number of values in a payload, and counts those of a Protobuf payload before it is parsed.
 
-An empty Protobuf message takes two bytes in a list, but in memory 8 bytes for each field of its type, so that 8 MiB can
-become gigabytes. Payloads that are too short for that, given their types, are not counted.
+An empty Protobuf message in a list takes two bytes, but in memory it takes 8 bytes for each field of its type, so 8 MiB
+can become gigabytes. Payloads that are too short for that, given their types, are not counted.
 """
 
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ _VARINT_BITS_MAX: Final = 63
 
 
 class ValueBudget:
-    """The limits on the values of one payload: about as many as it has bytes, at most ``values_max``, and their depth.
+    """The limits of one payload: about one value per byte, at most ``values_max`` values, and a depth.
 
     Depth counts nested objects and lists, from 1.
     """
@@ -46,16 +46,16 @@ class ValueBudget:
 
     @property
     def left(self) -> int:
-        """How many more values there may be."""
+        """The remaining number of values."""
         return self._left
 
     def check(self, values: int) -> None:
-        """Raise ``BadRecord`` where there is no budget for so many values."""
+        """Raise ``BadRecord`` if the budget has fewer values left."""
         if values > self._left:
             raise too_many_values(self._values_max)
 
     def take(self, values: int) -> None:
-        """Take budget for so many values. Raises ``BadRecord`` where there is none."""
+        """Take this number of values from the budget. Raises ``BadRecord`` if fewer are left."""
         self.check(values)
         self._left -= values
 
@@ -81,10 +81,9 @@ class Layout(NamedTuple):
 
 
 def layout_of(descriptor: Any, kinds: dict[str, MessageShape]) -> Layout:  # noqa: ANN401  # a descriptor
-    """Return what ``check_budget`` needs to know about a type.
+    """Return the layout of a type, for ``check_budget``.
 
-    ``kinds`` has the types of the schema that are known already, by name, and gets the others: each message of a schema
-    may contain all the others, and has its own layout.
+    ``kinds`` is a cache of the schema's types by name. This function adds the missing ones.
     """
     types: dict[str, Any] = {}
     waiting = [descriptor]

@@ -3,10 +3,10 @@
 The registry returns each file of a schema as a serialized ``FileDescriptorProto``; google.protobuf builds the types and
 parses, at most 100 messages deep. It is imported with the first schema.
 
-Fields have the names of the .proto file. A field with presence (messages, ``optional``, oneofs) is missing if it was
-not set; any other field has its default then. Enums become the names of their values, maps objects, lists empty lists,
-since no field is taken from a list, ``google.protobuf.Timestamp`` seconds since 1970, wrappers and ``Struct`` what they
-hold.
+Fields have the names of the .proto file. An unset field with presence (messages, ``optional``, oneofs) is missing; any
+other unset field has its default. Enums become the names of their values, maps become objects, lists become empty lists
+(no field is read from a list), ``google.protobuf.Timestamp`` becomes seconds since 1970, and wrappers and ``Struct``
+become their contents.
 """
 
 import base64
@@ -36,7 +36,7 @@ _WRAPPERS: Final = frozenset(
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
 _WELL_KNOWN_FILES: Final = frozenset(f"google/protobuf/{name}.proto" for name in ("struct", "timestamp", "wrappers"))
-"""Where the well-known types are. A schema may use their names for types of its own in any other file."""
+"""The files of the well-known types. In any other file a schema may use their names for its own types."""
 _MAP_VALUE: Final = 2
 """The number of the field with the value in the entry of a map, whatever its name is."""
 
@@ -70,7 +70,7 @@ def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], obje
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Return which message of a file a payload is, by positions from the outermost in, and where the message begins.
+    """Return the positions of a payload's message in its file, from the outermost in, and where the message begins.
 
     In Confluent's wire format these are the number of positions, then each position, as zigzag numbers; a single 0
     stands for the first message. Raises ``BadRecord``.
@@ -135,7 +135,7 @@ class _Types:
             ) from error
 
     def _built(self, descriptor: Any) -> _MessageType | None:  # noqa: ANN401  # a descriptor
-        """Build the class of a message, None if that takes too many nested calls: each class builds those within it."""
+        """Build the class of a message. Return None if that recurses too deep: each class builds those within it."""
         try:
             return _MessageType(self._class_of(descriptor), layout_of(descriptor, self._kinds))
         except RecursionError:

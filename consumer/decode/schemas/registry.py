@@ -31,27 +31,27 @@ FILES_MAX: Final = 100
 """How many files a schema may refer to, directly or indirectly."""
 _OURS: Final = frozenset({"url", "timeout", "max.retries"})
 _UNKNOWN: Final = (40401, 40402, 40403)
-"""The API's codes for an unknown subject, version or schema. No set: an answer may have anything there, also a list."""
+"""The API's codes for an unknown subject, version or schema. A tuple, because an answer may have a list there."""
 _REFUSED: Final = frozenset({401, 403})
 _NOT_IMPLEMENTED: Final = 501
 _WORDS_MAX: Final = 300
 
 
 SCHEMA_BYTES_MAX: Final = 4 << 20
-"""A registry keeps each schema in a Kafka message, of 1 MB by default, and schemas refer to others."""
+"""A registry keeps each schema in a Kafka message, by default of at most 1 MB, and schemas refer to others."""
 BRIEFLY_S: Final = 15.0
-"""For how long an interactive command retries the registry."""
+"""How long an interactive command retries the registry."""
 _PAUSE_S: Final = 1.0
 
 Result = TypeVar("Result")
 
 
 class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry, as the store's is
-    """The registry does not answer, or not as a registry should; the request may be repeated later."""
+    """The registry does not answer, or gives an invalid answer. The request may be repeated later."""
 
 
 class UnusableSchema(Exception):  # noqa: N818  # it says what the schema is; all its records become dead letters
-    """A schema with which nothing can be read; the message says why."""
+    """A schema cannot be used. The message says why."""
 
 
 def mismatch(why: str) -> BadRecord:
@@ -62,8 +62,8 @@ def mismatch(why: str) -> BadRecord:
 class RegistryOptions(NamedTuple):
     """The address of a registry, "URL[,URL]", the time limit for an answer, and further settings of the client.
 
-    ``secret_files`` are settings whose values are read from files. ``schema_bytes_max`` is the most that the registry
-    may send for one schema with everything that it refers to.
+    ``secret_files`` are settings whose values are read from files. ``schema_bytes_max`` limits one schema together with
+    all schemas that it refers to.
     """
 
     url: str
@@ -85,10 +85,10 @@ class StoredSchema(NamedTuple):
 
 
 class Registry(Protocol):
-    """Fetches schemas by id. A schema never changes, so each is fetched once."""
+    """A registry of schemas by id. Schemas never change, so each is fetched once."""
 
     def schema(self, schema_id: int) -> StoredSchema | None:
-        """Return the schema of an id with everything that it refers to, None if the registry does not know it.
+        """Return the schema with this id and all schemas that it refers to, None if the registry does not know it.
 
         Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
         repeated later, and ``ConfigError`` if the registry denies access.
@@ -97,7 +97,7 @@ class Registry(Protocol):
 
 
 class ConfluentRegistry(Registry):
-    """A registry behind confluent-kafka's client, with a new client for each schema.
+    """A registry that uses confluent-kafka's client, a new one for each schema.
 
     The constructor raises ``ConfigError`` if the client is not installed or rejects its settings.
     """
@@ -109,7 +109,7 @@ class ConfluentRegistry(Registry):
                 raise ConfigError(f"registry.client: {name} is set by dupwatch itself, from registry.url and request_s")
         self._url = options.url
         self._limits = AnswerLimits(options.schema_bytes_max, options.request_s)
-        # Calls are repeated by the caller, which knows for how long.
+        # The caller retries, because only it knows for how long.
         self._settings = {**given, "url": options.url, "timeout": options.request_s, "max.retries": 0}
         # By default Protobuf schemas are returned as text, which would need a compiler; Avro has one form only.
         self._form = "serialized" if schema_format == "protobuf" else None
@@ -189,7 +189,7 @@ def _words(error: Exception) -> str:
 
 
 class BriefRetry(RetryPolicy):
-    """For an interactive command: the registry is retried for a while, then the command ends."""
+    """The retry policy of interactive commands: retry the registry for a while, then fail."""
 
     def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
         self._seconds = seconds
@@ -203,13 +203,13 @@ class BriefRetry(RetryPolicy):
 
 
 def waiting_for_registry(hooks: Hooks, stopping: StopSignal) -> RetryUntilReachable:
-    """Return what waits until the registry is back or the run is asked to stop: the batch has not begun."""
+    """Return the retry policy of runs: wait until the registry is back, or abandon the batch if the run must stop."""
     turns = Turns(hooks)
 
     def proceed() -> None:
         turns.turn()
         if stopping.asked():
-            raise Abandoned("the schema registry is out of reach, and the run is to stop")
+            raise Abandoned("the schema registry is out of reach, and the run is stopping")
 
     registry = RetrySubject("source", "registry", RegistryUnavailable, "The schema registry")
     return RetryUntilReachable(proceed, hooks, registry)

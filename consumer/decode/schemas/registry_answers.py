@@ -1,8 +1,8 @@
-"""Limits the size and duration of a schema registry's answers: its client would read any answer to the end.
+"""Limits the size and duration of a schema registry's answers. Its client would read any answer to the end.
 
 The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
-one that counts. Its own time limits are of one read each, and a server that sends a byte now and then, or one interim
-answer after the other, never exceeds them: so a timer ends the connection.
+one that counts bytes. The client's own time limits apply to single reads, so a server that sends a byte now and then,
+or one interim answer after the other, never exceeds them. A timer ends such connections.
 """
 
 import socket
@@ -17,17 +17,17 @@ from consumer.model.errors import ConfigError
 _OK: Final = 200
 _PLAIN: Final = frozenset({"", "identity"})
 _DEADLINE: Final = "dupwatch.deadline"
-"""The name of a request's deadline among its extensions. The library ignores those that it does not know."""
+"""The name of a request's deadline among its extensions. The library ignores unknown ones."""
 
 
 class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
-    """A schema with everything that it refers to exceeds the limit; the message names it."""
+    """A schema with all schemas that it refers to exceeds the limit, which the message names."""
 
 
 class AnswerLimits(NamedTuple):
-    """The number of bytes that all answers to one client may have together, and the time that each may take.
+    """The maximum size of all answers to one client together, and the time limit of each.
 
-    The time begins with the connection, and ends with the last byte.
+    The time begins with the connection and ends with the last byte.
     """
 
     bytes_max: int
@@ -35,10 +35,10 @@ class AnswerLimits(NamedTuple):
 
 
 def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx's or httpx2's
-    """Limit what the session reads. Raises ``ConfigError`` if the installed client does not allow that."""
+    """Limit the answers in a session. Raises ``ConfigError`` if the installed client does not allow that."""
     try:
         hooks: Mapping[str, list[Any]] = session.event_hooks
-        before, behind = hooks["request"], hooks["response"]
+        on_request, on_response = hooks["request"], hooks["response"]
         library: Any = import_module(type(session).__module__.partition(".")[0])
         counting = _AnswerCounter(limits, library.SyncByteStream, library.ReadError)
     except (AttributeError, KeyError) as error:
@@ -50,11 +50,15 @@ def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx'
     session.headers["Accept-Encoding"] = "identity"
     # Each request has a connection of its own, which its deadline may end.
     session.headers["Connection"] = "close"
-    session.event_hooks = {**hooks, "request": [*before, counting.begin], "response": [*behind, counting.answered]}
+    session.event_hooks = {
+        **hooks,
+        "request": [*on_request, counting.begin],
+        "response": [*on_response, counting.answered],
+    }
 
 
 class _Deadline:
-    """Ends the connection of a request once its time is over; raises an error of reading from then on."""
+    """A timer that ends the connection of a request. Afterwards ``check`` raises a read error."""
 
     def __init__(self, limit_s: float, unread: Callable[[str], Exception]) -> None:
         self._limit_s = limit_s
@@ -75,12 +79,12 @@ class _Deadline:
             self.check()
 
     def check(self) -> None:
-        """Raise an error of reading if the time is over."""
+        """Raise a read error if the time is over."""
         if self._over:
             raise self._unread(f"the answer took longer than {self._limit_s:g} s (registry.request_s)")
 
     def close(self) -> None:
-        """Forget the connection."""
+        """Stop the timer and close our copy of the connection."""
         self._timer.cancel()
         with self._lock:
             if self._connection is not None:
@@ -97,11 +101,9 @@ class _Deadline:
 
 
 class _AnswerCounter:
-    """Hooks, called with each request and with each answer before its body is read.
+    """The hooks for each request, and for each answer before its body is read.
 
-    They raise ``SchemaTooLong``, or an error of reading.
-
-    After an error of reading the client tries the next address, if there is one.
+    They raise ``SchemaTooLong``, or a read error, after which the client tries the next address, if there is one.
     """
 
     def __init__(self, limits: AnswerLimits, stream_type: type, unread: Callable[[str], Exception]) -> None:
@@ -138,7 +140,7 @@ class _AnswerCounter:
             yield chunk
         # Without a length, an answer also ends with the connection.
         deadline.check()
-        # An answer that failed does not count: another address is asked for it.
+        # A failed answer does not count, because another address is tried.
         self._left = left
 
     def _too_long(self, response: Any) -> Exception:  # noqa: ANN401  # as above

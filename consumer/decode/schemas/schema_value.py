@@ -1,4 +1,4 @@
-"""Parses values in Confluent's wire format, with the schemas that a registry has for them.
+"""Parses values in Confluent's wire format, with schemas from a registry.
 
 A value consists of the byte 0, the schema's id in four bytes, big-endian, and the payload, which in Protobuf begins
 with the message's position in its file. A schema is fetched with the first record that needs it.
@@ -28,7 +28,7 @@ from consumer.model.limits import DecodeLimits
 SCHEMAS_MAX: Final = 1_000
 """How many schemas are cached, and how many unknown ids; the oldest go first."""
 UNKNOWN_S: Final = 10.0
-"""How long an id that the registry does not know is not requested again."""
+"""How long to wait before requesting an unknown id again."""
 _MAGIC: Final = 0
 _ID: Final = slice(1, 5)
 _HEAD_BYTES: Final = 5
@@ -48,7 +48,7 @@ def schema_parser(
 
 
 class SchemaParser:
-    """Parses values with the schemas of a registry; for one thread. ``clock`` returns monotonic seconds."""
+    """A parser of values with the schemas of a registry, for one thread. ``clock`` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SchemaParser:
             )
         schema_id = int.from_bytes(data[_ID], "big", signed=True)
         if schema_id < 0:
-            # Registries do not take it for an id, and answer with an internal error.
+            # Registries answer a negative id with an internal error.
             raise BadRecord(Reason.UNKNOWN_SCHEMA, f"{schema_id} is not a valid schema id")
         return schema_id
 
@@ -104,7 +104,7 @@ class SchemaParser:
         return read
 
     def _ask(self, schema_id: int) -> Read | BadRecord | None:
-        """Return what reads values of a schema, or why they cannot be read; None if the registry does not know it."""
+        """Return the reader for a schema, or why there is none; None if the registry does not know the schema."""
         try:
             schema = self._registry.schema(schema_id)
             return None if schema is None else self._compiled(schema)

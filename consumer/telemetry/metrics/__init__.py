@@ -1,8 +1,8 @@
-"""The metrics of a run: one module for each subject, with descriptions and what counts them side by side.
+"""The metrics of a run: one module for each subject, with descriptions next to the code that counts.
 
-A new counter is a ``Measure`` in such a module, in its ``GROUP``. What increases it is a line in its ``REACTIONS`` for
-an occurrence that some part reports, or, for the cost of judging, a field of ``consumer.judge.tally.Tally`` that the
-module's ``TALLIED`` names. A class with ``listen`` is for metrics that need a clock, limits or a lock.
+A new counter is a ``Measure`` in such a module, listed in its ``GROUP``. A line in the module's ``REACTIONS`` increases
+it for an occurrence that some part reports. For the cost of judging, it is a field of ``consumer.judge.tally.Tally``
+that the module's ``TALLIED`` names. Metrics that need a clock, limits or a lock have a class with ``listen``.
 """
 
 from consumer.telemetry.metrics.metrics import (

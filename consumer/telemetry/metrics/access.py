@@ -1,4 +1,4 @@
-"""Metrics of who is let in by tokens, of the audit log, and of the certificate that a server shows."""
+"""Metrics of tokens, of the audit log, and of the server's certificate."""
 
 from typing import Final, get_args
 
@@ -16,10 +16,10 @@ SECRETS_REFUSED: Final = Measure(
     (Label("reason", get_args(RefusalReason)),),
 )
 TOKENS: Final = Measure(
-    "dupwatch_tokens", "gauge", "Tokens in the file as it was read last, revoked and expired ones too.", "tokens"
+    "dupwatch_tokens", "gauge", "Tokens in the token file, including revoked and expired ones.", "tokens"
 )
 TOKEN_FILE_FAILURES: Final = Measure(
-    "dupwatch_token_file_failures_total", "counter", "Attempts to read a token file that cannot be used.", "attempts"
+    "dupwatch_token_file_failures_total", "counter", "Failed attempts to read the token file.", "attempts"
 )
 CHANGES_RECORDED: Final = Measure(
     "dupwatch_changes_recorded_total", "counter", "Lines appended to the audit log.", "lines"
@@ -33,7 +33,7 @@ GROUP: Final = MetricGroup(
 CERTIFICATE_EXPIRY: Final = Measure(
     "dupwatch_certificate_expiry_timestamp_seconds",
     "gauge",
-    "When the certificate that is shown expires, or the first one of its chain; 0 without HTTPS.",
+    "When the server's certificate, or the first one of its chain, expires; 0 without HTTPS.",
     "seconds since 1970",
 )
 CERTIFICATE_GROUP: Final = MetricGroup("Certificates", (CERTIFICATE_EXPIRY,))

@@ -13,7 +13,7 @@ from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, 
 from consumer.telemetry.source_names import OTHER, SourceNames
 
 BANKS_MAX: Final = 100
-"""Banks with series of their own."""
+"""The maximum number of banks with series of their own."""
 
 _BANK: Final = Label("bank", (OTHER,), f"the first {BANKS_MAX} banks with a match")
 _ACTION: Final = Label("action", ("allow", "deny"))
@@ -21,21 +21,21 @@ _ACTION: Final = Label("action", ("allow", "deny"))
 MATCHES: Final = Measure(
     "dupwatch_bank_matches_total",
     "counter",
-    "Articles that repeat items of banks: each item of each article counts.",
+    "Matches of articles with items of banks; each item of each article counts.",
     "matches",
     (_BANK, _ACTION),
 )
 WITHHELD: Final = Measure(
     "dupwatch_bank_matches_withheld_total",
     "counter",
-    "Bank matches that were not sent, since all items that they deny are busy; by the bank of the first one.",
+    "Bank matches that were not sent, because all denied items in them are busy; by the bank of the first item.",
     "messages",
     (_BANK,),
 )
 LIMITED: Final = Measure(
     "dupwatch_bank_matches_limited_total",
     "counter",
-    "Articles that repeat more items of banks than a verdict names, or are alike more than are compared.",
+    "Articles that repeat more items of banks than a verdict names, or are similar to more than are compared.",
     "articles",
 )
 ITEMS: Final = Measure("dupwatch_bank_items", "gauge", "Items of banks that articles are compared with.", "items")
@@ -50,11 +50,11 @@ UNMATCHED: Final = Measure(
     "dupwatch_bank_items_unmatched", "gauge", "Items that no article has matched since this process started.", "items"
 )
 FAILURES: Final = Measure(
-    "dupwatch_bank_failures_total", "counter", "Attempts to read banks that cannot be used; they stay as they are.",
+    "dupwatch_bank_failures_total", "counter", "Failed attempts to read the banks; the known banks stay in use.",
     "attempts",
 )  # fmt: skip
 INVALID: Final = Measure(
-    "dupwatch_bank_entries_invalid_total", "counter", "Entries of banks that are not valid and were left out.",
+    "dupwatch_bank_entries_invalid_total", "counter", "Invalid entries of banks, which were left out.",
     "entries",
 )  # fmt: skip
 GROUP: Final = MetricGroup("Banks", (MATCHES, WITHHELD, LIMITED, ITEMS, BUSY, UNMATCHED, FAILURES, INVALID))
@@ -68,7 +68,7 @@ REACTIONS: Final = (
 
 
 class BankMetrics:
-    """Counts what verdicts say of banks. Batches are reported by one thread."""
+    """Counts of bank matches in verdicts. One thread reports batches."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._matches = instruments.counter(MATCHES)
@@ -78,7 +78,7 @@ class BankMetrics:
         self._names = SourceNames(BANKS_MAX)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count occurrences from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(BankMatchesWithheld, self._were_withheld)
         hooks.on(BankItemsCounted, self._counted)

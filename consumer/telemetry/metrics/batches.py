@@ -1,4 +1,4 @@
-"""Metrics of batches: how long each stage takes, and how much a batch holds."""
+"""Metrics of batches: the duration of each stage, and the size of batches."""
 
 from datetime import datetime
 from typing import Final, Literal, get_args
@@ -29,7 +29,7 @@ _FILLS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.99, 1.0)
 END_TO_END: Final = Measure(
     "dupwatch_end_to_end_seconds",
     "histogram",
-    "From the time of a record until its verdict is written and committed. Repeated verdicts do not count.",
+    "Time from a record's timestamp until its verdict is written and committed. Repeated verdicts do not count.",
     "seconds",
     bounds=SECONDS,
 )
@@ -51,7 +51,7 @@ BATCH_BYTES: Final = Measure(
 BATCH_FILL: Final = Measure(
     "dupwatch_batch_fill_ratio",
     "histogram",
-    "How full a batch was: its share of source.batch_records_max or of source.batch_bytes_max, whichever is larger.",
+    "Fill level of a batch: its share of source.batch_records_max or source.batch_bytes_max, whichever is larger.",
     "ratio",
     bounds=_FILLS,
 )
@@ -63,7 +63,7 @@ REACTIONS: Final = (
 
 
 class BatchMetrics:
-    """Measures batches, which one thread reports, and stages, which any thread reports."""
+    """Measurements of batches, which one thread reports, and of stages, which any thread reports."""
 
     def __init__(self, instruments: Instruments, now: Clock, limits: ReadLimits) -> None:
         self._now = now
@@ -74,7 +74,7 @@ class BatchMetrics:
         self._fill = instruments.distribution(BATCH_FILL)
 
     def listen(self, hooks: Hooks) -> None:
-        """Measure what is reported from now on."""
+        """Measure batches and stages from now on."""
         hooks.on(StageEnded, lambda stage: self._stages[stage.stage].add((stage.seconds,)))
         hooks.on(FetchingWaited, lambda fetching: self._stages["back_pressure"].add((fetching.seconds,)))
         hooks.on(BatchMeasured, self._measured)
@@ -83,16 +83,16 @@ class BatchMetrics:
     def _measured(self, batch: BatchMeasured) -> None:
         limits = self._limits
         fill = max(batch.records / limits.batch_records_max, batch.size_bytes / limits.batch_bytes_max)
-        # A record larger than a batch may be is a batch of its own.
+        # A record that exceeds the limit of a batch is a batch of its own.
         self._fill.add((min(fill, 1.0),))
 
     def _committed(self, batch: BatchCommitted) -> None:
-        """Measure latencies, but not of repeated verdicts: when their version first arrived says nothing of this run.
+        """Measure latencies, except those of repeated verdicts, whose versions arrived in earlier batches.
 
-        A verdict is repeated where it was decided before this batch began.
+        A verdict is repeated if it was decided before this batch began.
         """
         now_ms = self._now()
-        # The times of verdicts are all written in one form, and so compare as strings.
+        # All times in verdicts have the same form, so they compare as strings.
         began_at = rfc3339(self._committed_ms)
         arrivals = [verdict.arrived_at for verdict in batch.verdicts if verdict.decided_at >= began_at]
         self._end_to_end.add([max(0.0, now_ms / MS_PER_S - _seconds(arrived_at)) for arrived_at in arrivals])

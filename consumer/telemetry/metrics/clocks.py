@@ -1,4 +1,4 @@
-"""Metrics of the clock: whether the machine's was set while the process ran."""
+"""Metrics of steps of the machine's clock while the process runs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,14 +16,14 @@ STEPS: Final = Measure(
 AHEAD: Final = Measure(
     "dupwatch_clock_ahead_seconds",
     "gauge",
-    "How far such steps have brought the machine's clock ahead of the time of this process; negative if behind.",
+    "How far such steps have moved the machine's clock ahead of this process's clock; negative if behind.",
     "seconds",
 )
 GROUP: Final = MetricGroup("The clock", (STEPS, AHEAD))
 
 
 class ClockMetrics:
-    """Shows the steps of the machine's clock; there is nothing to listen to. Each scrape looks for them."""
+    """The steps of the machine's clock. Each scrape reads them, so there is nothing to listen to."""
 
     def __init__(self, instruments: Instruments, clock: SteadyClock = PROCESS_CLOCK) -> None:
         def read() -> Mapping[Measure, float | Series]:

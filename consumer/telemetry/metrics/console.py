@@ -1,6 +1,6 @@
-"""Metrics of what the console works on: flags as they come in, decisions, and releases that are due.
+"""Metrics of the console's work: incoming flags, decisions, and releases that are due.
 
-What is reported is defined here because ``consumer.console``, which causes it, is above this package.
+The occurrences are defined here because ``consumer.console``, which reports them, is above this package.
 """
 
 from typing import Final, Literal, NamedTuple, get_args
@@ -31,53 +31,50 @@ OPEN: Final = Measure(
 OLDEST_OPEN: Final = Measure(
     "dupwatch_console_oldest_open_flag_seconds",
     "gauge",
-    "How long ago the article of the oldest open flag came; 0 without open flags.",
+    "Age of the oldest open flag, since its article came; 0 without open flags.",
     "seconds",
 )
 RELEASES_DUE: Final = Measure(
-    "dupwatch_console_releases_due", "gauge", "Releases that are final and not sent yet.", "releases"
+    "dupwatch_console_releases_due", "gauge", "Final releases that are not sent yet.", "releases"
 )
 SEARCH_WAITING: Final = Measure(
     "dupwatch_console_search_waiting_flags",
     "gauge",
-    "Flags whose words are not indexed yet: they are found by id and source only.",
+    "Flags whose words are not indexed yet, so that searches find them only by id and source.",
     "flags",
 )
 EVENTS: Final = Measure(
     "dupwatch_console_events_total",
     "counter",
-    'Events that were taken from the sink: flags, releases, other entries, those that were "known" before, and "other" '
-    "verdicts.",
+    'Events read from the sink: flags, releases, other entries, "known" events (read before), and "other" verdicts.',
     "events",
     (Label("kind", get_args(TakenKind)),),
 )
 SKIPPED: Final = Measure(
     "dupwatch_console_events_skipped_total",
     "counter",
-    "Records of the sink that can never be read as what their topic or file has, and were skipped, by reason.",
+    "Records of the sink that were skipped because they are invalid for their topic or file, by reason.",
     "records",
     (Label("reason", get_args(SkippedFor)),),
 )
 DECISIONS: Final = Measure(
     "dupwatch_console_decisions_total",
     "counter",
-    "Flags that people of this process decided on, and those that their standing decisions decided, by decision; those "
-    "that were undone too.",
+    "Flags decided by people in this process, or by their standing decisions, including undone ones; by decision.",
     "flags",
     (Label("decision", get_args(ReviewDecision)), Label("decider", get_args(Decider))),
 )
 STANDING: Final = Measure(
     "dupwatch_console_standing_decisions",
     "gauge",
-    'Standing decisions in force, about a "story" whose further copies are right, or about a pair of "sources" that is '
-    "muted.",
+    'Standing decisions in force: about a "story" whose further copies are right, or a muted pair of "sources".',
     "decisions",
     (Label("about", get_args(StandingSubject)),),
 )
 RELEASES: Final = Measure(
     "dupwatch_console_releases_total",
     "counter",
-    "Releases that were carried out, or can never be.",
+    "Releases that were sent, or refused for good.",
     "releases",
     (Label("outcome", get_args(ReleaseOutcome)),),
 )
@@ -85,14 +82,14 @@ FLOODS: Final = Measure("dupwatch_console_floods_total", "counter", "Floods that
 OUTBOX: Final = Measure(
     "dupwatch_console_outbox_events",
     "gauge",
-    "Events of the console that wait for the sink, and for webhooks, once for each of these.",
+    "Events of the console that wait for the sink or for webhooks; each counts once for each receiver.",
     "events",
     (Label("receiver", get_args(Receiver)),),
 )
 OUTBOX_OLDEST: Final = Measure(
     "dupwatch_console_outbox_oldest_seconds",
     "gauge",
-    "How long ago the oldest event that waits was written; 0 without any.",
+    "Age of the oldest waiting event; 0 if none waits.",
     "seconds",
     (Label("receiver", get_args(Receiver)),),
 )
@@ -106,7 +103,7 @@ EVENTS_SENT: Final = Measure(
 EVENTS_MISSED: Final = Measure(
     "dupwatch_console_events_missed_total",
     "counter",
-    "Events of the console that were not kept, because console.outbox_events_max waited for the same receiver.",
+    "Events of the console that were dropped, because console.outbox_events_max already waited for that receiver.",
     "events",
     (Label("receiver", get_args(Receiver)),),
 )
@@ -137,7 +134,7 @@ GROUP: Final = MetricGroup(
 
 
 class QueueCounted(NamedTuple):
-    """How many flags are in each state, how many entries of each kind are open, and what waits.
+    """The counts of flags by state, of open entries by kind, and of waiting work.
 
     ``standing`` counts the standing decisions in force.
     """
@@ -151,20 +148,20 @@ class QueueCounted(NamedTuple):
 
 
 class EventsTaken(NamedTuple):
-    """So many events of this kind are in the database."""
+    """Events of this kind were stored in the database."""
 
     kind: TakenKind
     events: int
 
 
 class EventSkipped(NamedTuple):
-    """A record of the sink can never be read as a flag, or as another entry."""
+    """A record of the sink was skipped, because it is neither a valid flag nor another entry."""
 
     reason: SkippedFor
 
 
 class FlagsDecided(NamedTuple):
-    """A person decided on so many flags, or a standing decision did."""
+    """A person or a standing decision decided flags."""
 
     decision: ReviewDecision
     flags: int
@@ -178,34 +175,34 @@ class ReleaseEnded(NamedTuple):
 
 
 class FloodsStarted(NamedTuple):
-    """So many floods have begun."""
+    """Floods have begun."""
 
     floods: int
 
 
 class OutboxCounted(NamedTuple):
-    """How many events wait for each kind of receiver, and the ages of the oldest ones."""
+    """The number of events that wait for each kind of receiver, and the age of the oldest one."""
 
     events: dict[Receiver, int]
     oldest_s: dict[Receiver, float]
 
 
 class EventsSent(NamedTuple):
-    """So many events of a kind were sent to the sink."""
+    """Events of this kind were sent to the sink."""
 
     kind: SinkEventKind
     events: int
 
 
 class EventsMissed(NamedTuple):
-    """So many events were not kept for a receiver, since the outbox was full."""
+    """Events for a receiver were dropped, because the outbox was full."""
 
     receiver: Receiver
     events: int
 
 
 class SignInFailed(NamedTuple):
-    """Somebody could not sign in."""
+    """An attempt to sign in failed."""
 
 
 def _flags_in(state: FlagState) -> Reaction:

@@ -1,4 +1,4 @@
-"""Metrics of floods of copies, and of how the texts of a feed and their similarities change."""
+"""Metrics of floods of copies, and of changes in a feed's texts and their similarities."""
 
 from collections import Counter as Tallied
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _DISTANCES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 DUPLICATES: Final = Measure(
     "dupwatch_duplicates_total",
     "counter",
-    "Duplicates; kind 'copy' has the same fingerprint and similarity 1, every other duplicate is 'near'.",
+    "Duplicates. Those of kind 'copy' have the same fingerprint and similarity 1; all others are 'near'.",
     "articles",
     (Label("kind", _KINDS),),
 )
@@ -61,7 +61,7 @@ DUPLICATE_DISTANCE: Final = Measure(
 COMPARED_SIMILARITY: Final = Measure(
     "dupwatch_compared_similarity_ratio",
     "histogram",
-    "Similarity of each pair that was compared, whether near or not.",
+    "Similarity of each compared pair, near or not.",
     "ratio",
     bounds=SHARE_BOUNDS,
 )
@@ -79,7 +79,7 @@ TALLIED: Final[Mapping[str, Measure]] = {
 
 
 class DriftMetrics:
-    """Counts kinds of duplicates, and the distributions of keywords, similarities and distances."""
+    """Counts of duplicates by kind, and distributions of keywords, similarities and distances."""
 
     def __init__(self, instruments: Instruments) -> None:
         duplicates = instruments.counter(DUPLICATES)
@@ -89,7 +89,7 @@ class DriftMetrics:
         self._keywords = instruments.distribution(KEYWORDS)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count batches from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(BatchMeasured, lambda batch: self._keywords.add(batch.keyword_counts.tolist()))
 

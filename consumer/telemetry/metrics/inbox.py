@@ -8,16 +8,16 @@ from consumer.telemetry.metrics.instruments import SECONDS, Measure, MetricGroup
 RECORDS: Final = Measure(
     "dupwatch_inbox_records",
     "gauge",
-    "Articles and retractions of requests that are not answered yet; service.inbox_records_max is the most.",
+    "Articles and retractions in unanswered requests; limited by service.inbox_records_max.",
     "records",
 )
 BYTES: Final = Measure(
-    "dupwatch_inbox_bytes", "gauge", "Bytes of these articles; service.inbox_bytes_max is the most.", "bytes"
+    "dupwatch_inbox_bytes", "gauge", "Bytes of these articles; limited by service.inbox_bytes_max.", "bytes"
 )
 ANSWERED: Final = Measure(
     "dupwatch_inbox_seconds",
     "histogram",
-    "From the moment when the articles of a request are gathered until the sink has their verdicts.",
+    "Time from receiving the articles of a request until the sink has their verdicts.",
     "seconds",
     bounds=SECONDS,
 )

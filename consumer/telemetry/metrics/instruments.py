@@ -1,7 +1,7 @@
-"""Describes metrics, and makes the counters, gauges and histograms of a run in its registry.
+"""Describes metrics, and creates the counters, gauges and histograms of a run in its registry.
 
-Units are Prometheus' base units and stand at the end of a name. Labels are bounded, by a fixed list of values or by
-something that is named. No label has a value per article.
+Units are Prometheus' base units at the end of the name. Labels are bounded by a fixed list of values or by a documented
+limit. No label has a value per article.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ Series = Mapping[tuple[str, ...], Histogram]
 
 
 class Label(NamedTuple):
-    """A label: the values that exist from the start, and what bounds its other values, if there can be any."""
+    """A label: the values that exist from the start, and the bound of its other values, if any."""
 
     name: str
     values: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Measure(NamedTuple):
 
 
 class MetricGroup(NamedTuple):
-    """Metrics about one subject, in the order in which the documentation has them."""
+    """Metrics about one subject, in the order of the documentation."""
 
     title: str
     measures: tuple[Measure, ...]
@@ -69,21 +69,21 @@ def reaction(
     value: Callable[[_Occurrence], float] = lambda _: 1,
     labels: Callable[[_Occurrence], tuple[str, ...]] = lambda _: (),
 ) -> Reaction:
-    """Return that each occurrence of class ``kind`` adds ``value`` to a counter or a histogram, or sets a gauge to it.
+    """Return a reaction: each occurrence of class ``kind`` adds ``value`` to a counter or histogram, or sets a gauge.
 
-    ``labels`` gives the values of the measure's labels; a histogram here has none.
+    ``labels`` returns the values of the measure's labels. Histograms must have none.
     """
     return Reaction(measure, kind, value, labels)
 
 
 class _Reader(Collector):
-    """Reads counts and distributions that are kept elsewhere when Prometheus asks, so that nothing is counted twice."""
+    """A collector that reads counts and distributions kept elsewhere, so that nothing is counted twice."""
 
     def __init__(self, read: Callable[[], Mapping[Measure, float | Series]]) -> None:
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        """All of them, as they are now."""
+        """Yield the current metrics."""
         for measure, value in self._read().items():
             if isinstance(value, Mapping):
                 family = HistogramMetricFamily(measure.name, measure.help, labels=_labels(measure))
@@ -97,9 +97,9 @@ class _Reader(Collector):
 
 
 class Instruments:
-    """Makes metrics in one registry. Every series with known labels begins at 0.
+    """A factory for the metrics in one registry. Every series with known labels starts at 0.
 
-    A rate does not see the first count of a series that was not there before.
+    Otherwise ``rate`` would miss the first count of a new series.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -107,11 +107,11 @@ class Instruments:
         self._made: dict[str, Any] = {}
 
     def counter(self, measure: Measure) -> Counter:
-        """Return the counter of a measure; the same one if it is asked for again."""
+        """Return the counter of a measure, the same one for each call."""
         return self._once(Counter, measure)
 
     def gauge(self, measure: Measure) -> Gauge:
-        """Return the gauge of a measure; the same one if it is asked for again."""
+        """Return the gauge of a measure, the same one for each call."""
         return self._once(Gauge, measure)
 
     def info(self, measure: Measure, values: Mapping[str, str]) -> None:
@@ -119,7 +119,7 @@ class Instruments:
         Info(measure.name.removesuffix("_info"), measure.help, registry=self._registry).info(dict(values))
 
     def distribution(self, measure: Measure) -> Histogram:
-        """Return a histogram that takes many values at once: the client library's takes locks for each value."""
+        """Return a histogram that takes many values at once. The client library's locks for each value."""
         distribution = Histogram(measure.bounds)
         self.read(lambda: {measure: {(): distribution}})
         return distribution
@@ -132,11 +132,11 @@ class Instruments:
         return distributions
 
     def read(self, read: Callable[[], Mapping[Measure, float | Series]]) -> None:
-        """Add metrics whose values are kept elsewhere: ``read`` is called by each scrape."""
+        """Add metrics whose values are kept elsewhere. Each scrape calls ``read``."""
         self._registry.register(_Reader(read))
 
     def add_to(self, measure: Measure) -> Callable[[tuple[str, ...], float], None]:
-        """Return what adds a value to the series of a counter or a histogram with these labels, or sets a gauge."""
+        """Return a function that adds a value to a counter or histogram with these labels, or sets a gauge."""
         if measure.kind == "histogram":
             distribution = self.distribution(measure)
             return lambda _, value: distribution.add((value,))
@@ -155,13 +155,13 @@ class Instruments:
 
 
 class ReactingMetrics:
-    """Metrics that need nothing but their reactions."""
+    """Metrics that consist only of reactions."""
 
     def __init__(self, instruments: Instruments, *reactions: Reaction) -> None:
         self._reactions = [(each, instruments.add_to(each.measure)) for each in reactions]
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """React to occurrences from now on."""
         for each, add in self._reactions:
             hooks.on(each.kind, partial(_react, each, add))
 

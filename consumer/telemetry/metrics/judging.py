@@ -1,4 +1,4 @@
-"""Metrics of what judging costs. The detector's tally counts; this only describes the counts."""
+"""Metrics of the cost of judging. The detector's tally counts; this module only describes the counts."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ CANDIDATES: Final = Measure(
 SUSPECTS: Final = Measure(
     "dupwatch_article_suspects",
     "histogram",
-    "Candidates whose fingerprint is not within max_distance of the article's: only the sketch can decide.",
+    "Candidates with fingerprints beyond max_distance of the article's, for which only the sketch can decide.",
     "candidates",
     bounds=COUNT_BOUNDS,
 )
@@ -45,13 +45,13 @@ LOST_COMPARE_AND_SETS: Final = Measure(
 CROWDED_ROWS: Final = Measure(
     "dupwatch_crowded_row_reads_total",
     "counter",
-    "Rows with more than store.row_postings_max postings, of which a look-up read only a part.",
+    "Rows with more than store.row_postings_max postings, which a look-up read only in part.",
     "rows",
 )
 CROWDED_ARTICLES: Final = Measure(
     "dupwatch_crowded_articles_total",
     "counter",
-    "Articles with a crowded fingerprint: the search among their many candidates was cut short.",
+    "Articles with a crowded fingerprint, whose search among many candidates was cut short.",
     "articles",
 )
 GROUP: Final = MetricGroup(

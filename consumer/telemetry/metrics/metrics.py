@@ -51,17 +51,17 @@ GROUPS: Final[tuple[MetricGroup, ...]] = (
     webhooks.GROUP,
     requests.CONSOLE_GROUP,
 )
-"""All metrics, in the order in which the documentation has them."""
+"""All metrics, in the order of the documentation."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
-"""The fields of the detector's tally that are metrics of their own."""
+"""The fields of the detector's tally that are metrics themselves."""
 _OF_ALL: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
 _OF_FEEDS: Final = (*verdicts.REACTIONS, *banks.REACTIONS, *batches.REACTIONS)
 REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
-"""The other fields: metrics have them by outcome, or by stage."""
+"""The other fields, which metrics show by outcome or by stage."""
 
 
 class Bounds(NamedTuple):
-    """Settings that metrics depend on: how full a batch can be, and how many sources get series of their own."""
+    """The settings that metrics depend on: the limits of a batch, and how many sources get series of their own."""
 
     read: ReadLimits = ReadLimits()
     sources_max: int = SOURCES_MAX
@@ -70,9 +70,9 @@ class Bounds(NamedTuple):
 
 
 class MetricSet:
-    """Metrics in a registry of their own: what ``listeners`` count, and those of the process.
+    """Metrics in a registry of their own: those of ``listeners``, and those of the process.
 
-    ``tallied`` names the fields of a detector's tally that are shown.
+    ``tallied`` names the fields of a detector's tally to show.
     """
 
     def __init__(
@@ -85,16 +85,16 @@ class MetricSet:
         self._tallied = tallied
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count occurrences from now on."""
         for listener in self._listeners:
             listener.listen(hooks)
 
     def show_build(self, build: run.Build) -> None:
-        """Show what runs; called once, when it is known: a store has a say in it."""
+        """Show the build. Called once, after the store has been opened, since it affects the build."""
         self._instruments.info(run.BUILD, build._asdict())
 
     def watch(self, *tallies: Tally) -> None:
-        """Show the counts of these tallies too, added up; called once."""
+        """Also show the sum of these tallies. Called once."""
 
         def read() -> dict[Measure, float | Series]:
             tally = Tally()
@@ -109,7 +109,7 @@ class MetricSet:
 class Metrics(MetricSet):
     """All metrics of one run.
 
-    ``clock`` gives seconds since 1970 as Prometheus knows them, ``now`` the time by which articles arrive.
+    ``clock`` returns the seconds since 1970 for timestamps in metrics, ``now`` the time for arrivals.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Metrics(MetricSet):
 
 
 class ServiceMetrics(MetricSet):
-    """All metrics of the service, which answers requests, and whose feed are requests."""
+    """All metrics of the service, whose feed is its requests."""
 
     def __init__(self, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         super().__init__(
@@ -163,7 +163,7 @@ class ServiceMetrics(MetricSet):
 
 
 class ConsoleMetrics(MetricSet):
-    """All metrics of the console, which judges nothing. One that reads no topics shows none of theirs."""
+    """All metrics of the console, which judges nothing. Those of topics are left out if it reads none."""
 
     def __init__(self, *, reads_topics: bool = True) -> None:
         super().__init__(

@@ -51,7 +51,7 @@ REACTIONS: Final = (
 
 
 class OutageMetrics:
-    """Counts outages, which any thread reports."""
+    """Counts of outages, which any thread reports."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._lock = threading.Lock()
@@ -62,11 +62,11 @@ class OutageMetrics:
         self._recoveries = instruments.counter(RECOVERIES)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count outages from now on."""
         hooks.on(Outage, self._outage)
 
     def _outage(self, outage: Outage) -> None:
-        """Count an outage when its first reporter sees it, and its end when the last one does."""
+        """Count an outage when the first reporter sees it, and its end when the last reporter does."""
         part = outage.part
         with self._lock:
             reporters = self._reporters[part]

@@ -19,20 +19,20 @@ from consumer.web.requests import (
 
 
 class RequestMeasures(NamedTuple):
-    """How the requests to one server are counted, and how long they took."""
+    """The measures of the requests to one server: their number and their duration."""
 
     requests: Measure
     seconds: Measure
 
     @classmethod
     def of(cls, interface: HttpInterface, prefix: str, whose: str, statuses: tuple[str, ...]) -> "RequestMeasures":
-        """Describe them; ``prefix`` begins the names, and ``whose`` follows "requests" in the help."""
+        """Create the measures. ``prefix`` begins the names, and ``whose`` follows "requests" in the help."""
         route = Label("route", interface.route_labels)
         return cls(
             Measure(
                 f"{prefix}_requests_total",
                 "counter",
-                f"Requests{whose} that were answered; with the status 499 those whose client had left.",
+                f"Answered requests{whose}. Status 499 means that the client disconnected first.",
                 "requests",
                 (route, Label("method", interface.method_labels), Label("status", statuses)),
             ),
@@ -50,7 +50,7 @@ class RequestMeasures(NamedTuple):
 STATUSES: Final = (
     "200", "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "422", "431", "499", "500", "503"
 )  # fmt: skip
-"""499: the client closed the connection before it had its answer."""
+"""499: the client closed the connection before the answer."""
 CONSOLE_STATUSES: Final = (
     "200", "303", "400", "403", "404", "405", "408", "409", "413", "415", "421", "429", "431", "499", "500", "503"
 )  # fmt: skip
@@ -61,14 +61,14 @@ CONNECTIONS: Final = Measure("dupwatch_connections", "gauge", "Open connections 
 LIMITS_MET: Final = Measure(
     "dupwatch_limits_met_total",
     "counter",
-    "Requests, articles and connections that met a limit, by its name.",
+    "Requests, articles and connections that exceeded a limit, by its name.",
     "times",
     (Label("limit", get_args(LimitName)),),
 )
 TEXTS_CHECKED: Final = Measure(
     "dupwatch_texts_checked_total",
     "counter",
-    "Texts of checks, by what was answered.",
+    "Texts in checks, by outcome.",
     "texts",
     (Label("outcome", get_args(CheckOutcome)),),
 )
@@ -86,7 +86,7 @@ CHECK_REACTION: Final = reaction(
 
 
 class RequestMetrics:
-    """Counts the requests to one server, and how long they take."""
+    """Counts and durations of the requests to one server."""
 
     def __init__(self, instruments: Instruments, measures: RequestMeasures) -> None:
         self._requests = instruments.counter(measures.requests)
@@ -95,7 +95,7 @@ class RequestMetrics:
         self._in_flight = instruments.gauge(IN_FLIGHT)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count requests from now on."""
         hooks.on(RequestStarted, lambda _: self._in_flight.inc())
         hooks.on(RequestEnded, self._ended)
 

@@ -1,4 +1,4 @@
-"""Metrics of the process: what runs, and whether it makes progress."""
+"""Metrics of the process: its build, and its progress."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +17,8 @@ _THREADS: Final[tuple[Thread, ...]] = get_args(Thread)
 BUILD: Final = Measure(
     "dupwatch_build_info",
     "info",
-    "What runs; settings is the SHA-256 of all settings that change verdicts, larger_plan the plan to move to when the "
-    "window outgrows this one, if there is one, engine what computes fingerprints: compiled or python.",
+    "The build: settings is the SHA-256 of all settings that change verdicts; larger_plan is the plan to move to when "
+    "the window outgrows this one, if any; engine (compiled or python) computes fingerprints.",
     "1",
     tuple(
         Label(name, others="one value") for name in ("version", "scheme", "plan", "settings", "larger_plan", "engine")
@@ -27,14 +27,14 @@ BUILD: Final = Measure(
 WORKERS: Final = Measure(
     "dupwatch_workers",
     "gauge",
-    "Threads that compute fingerprints, or processes with the engine in Python; 0: the main thread does.",
+    "Threads that compute fingerprints, or processes with the engine in Python; 0 if the main thread does.",
     "workers",
 )
 OWN_MEMORY: Final = Measure(
     "dupwatch_own_memory_bytes",
     "gauge",
-    "Memory that only the main process uses. Pages of files, such as those of an LMDB store, are not included: the "
-    "system reclaims them when it needs memory. 0 where the system does not report it (only Linux does).",
+    "Memory that only the main process uses. Pages of files, such as those of an LMDB store, are not included, because "
+    "the system reclaims them when it needs memory. 0 if the system does not report it (only Linux does).",
     "bytes",
 )
 BUSY: Final = Measure("dupwatch_busy", "gauge", "1 while a batch is being processed, 0 while waiting.", "0 or 1")
@@ -58,10 +58,10 @@ _KILOBYTE: Final = 1024
 
 
 class Build(NamedTuple):
-    """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts.
+    """The version of dupwatch, the scheme, the block plan, and the digest of all settings that change verdicts.
 
-    ``larger_plan`` is the plan to move to when the window outgrows this one, empty if there is none; ``engine`` names
-    what computes fingerprints.
+    ``larger_plan`` is the plan to move to when the window outgrows this one, empty if there is none. ``engine`` is the
+    name of the engine that computes fingerprints.
     """
 
     version: str
@@ -73,7 +73,7 @@ class Build(NamedTuple):
 
 
 class OwnMemory:
-    """Shows the memory of the process; there is nothing to listen to."""
+    """The memory of the process. There is nothing to listen to."""
 
     def __init__(self, instruments: Instruments) -> None:
         instruments.gauge(OWN_MEMORY).set_function(own_memory_bytes)
@@ -83,7 +83,7 @@ class OwnMemory:
 
 
 class RunMetrics:
-    """Shows the progress of a run's threads."""
+    """The progress of a run's threads."""
 
     def __init__(self, instruments: Instruments, clock: Callable[[], float], workers: int) -> None:
         self._clock = clock
@@ -95,7 +95,7 @@ class RunMetrics:
         self._heartbeats = {thread: heartbeats.labels(thread) for thread in _THREADS}
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow what is reported from now on."""
+        """Follow batches and threads from now on."""
         hooks.on(BatchCommitted, lambda _: self._last_processed.set(self._clock()))
         hooks.on(ClientTurned, lambda _: self._heartbeats["client"].set(self._clock()))
         hooks.on(WorkerTurned, lambda _: self._heartbeats["main"].set(self._clock()))

@@ -1,4 +1,4 @@
-"""Metrics of calls of the store."""
+"""Metrics of store calls."""
 
 from itertools import product
 from typing import Final, get_args
@@ -56,7 +56,7 @@ REACTIONS: Final = (
 
 
 class StoreMetrics:
-    """Counts and times the calls of stores, which any thread reports."""
+    """Counts and durations of store calls, which any thread reports."""
 
     def __init__(self, instruments: Instruments) -> None:
         calls = instruments.counter(STORE_OPERATIONS)
@@ -64,7 +64,7 @@ class StoreMetrics:
         self._seconds = instruments.distributions(STORE_SECONDS, _TIMED)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count calls from now on."""
         hooks.on(StoreCalled, self._called)
 
     def _called(self, call: StoreCalled) -> None:

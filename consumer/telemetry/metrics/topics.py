@@ -19,8 +19,8 @@ _PARTITION: Final = (
 LAG: Final = Measure(
     "dupwatch_lag_records",
     "gauge",
-    "Offsets of a partition that are not yet answered; none for held partitions. Offsets without a record are skipped "
-    "within 5 seconds.",
+    "Offsets of a partition that are not answered yet; no series for held partitions. Offsets without a record are "
+    "skipped within 5 seconds.",
     "records",
     _PARTITION,
 )
@@ -46,7 +46,7 @@ PAUSED: Final = Measure("dupwatch_paused", "gauge", "1 while fetching is paused,
 BEHIND: Final = Measure(
     "dupwatch_under_replicated_partitions",
     "gauge",
-    "Partitions of a topic, whoever reads them, of which at least one replica is not in sync.",
+    "Partitions of a topic with at least one replica out of sync, no matter which consumer reads them.",
     "partitions",
     (Label("topic", others="the topics that are read"),),
 )
@@ -68,24 +68,24 @@ REACTIONS: Final = (
 
 
 class TopicMetrics:
-    """Shows which partitions are held, and forgets the lag of those that are held or revoked."""
+    """The held partitions, and the lag of all others. The lag of held or revoked partitions is removed."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._lag = instruments.gauge(LAG)
         self._held = instruments.gauge(PARTITION_HELD)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Follow partitions from now on."""
         hooks.on(PartitionsRebalanced, self._rebalanced)
         hooks.on(PartitionsHeld, self._show_held)
 
     def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
         if rebalanced.what != "assigned":
-            # The lag of partitions that stay is reported again soon, that of the others by their new owner.
+            # The lag of remaining partitions is reported again soon, and that of the others by their new owner.
             self._lag.clear()
 
     def _show_held(self, report: PartitionsHeld) -> None:
-        """Show which partitions are held, without their lag: it would set off alerts until a person acts."""
+        """Show which partitions are held, and remove their lag, which would trigger alerts until a person acts."""
         self._held.clear()
         for (topic, partition), why in report.reasons.items():
             self._held.labels(topic, str(partition)).set(why is not None)

@@ -48,13 +48,13 @@ REPEATED: Final = Measure(
 RETURNED: Final = Measure(
     "dupwatch_articles_returned_total",
     "counter",
-    "Versions whose content had ended and came back into force.",
+    "Versions whose content had ended and is in force again.",
     "articles",
 )
 STRETCHES_LIMITED: Final = Measure(
     "dupwatch_stretches_limited_total",
     "counter",
-    "Deliveries of content that came back more often than judge.stretches_max, and got its last verdict.",
+    "Deliveries of content that came back more often than judge.stretches_max, so it got its last verdict.",
     "articles",
 )
 TRUNCATED: Final = Measure(
@@ -63,13 +63,13 @@ TRUNCATED: Final = Measure(
 WITHOUT_KEYWORDS: Final = Measure(
     "dupwatch_articles_without_keywords_total",
     "counter",
-    "Versions that match nothing: without characters, under the first schemes also without keywords.",
+    "Versions that match nothing, because they have no characters, or in the first schemes no keywords.",
     "articles",
 )
 SEEN_BEFORE: Final = Measure(
     "dupwatch_seen_before_total",
     "counter",
-    "Articles whose text came earlier than the window, under any id; only with `judge.seen_days`.",
+    "Articles whose text came before the window began, under any id; only with `judge.seen_days`.",
     "articles",
 )
 WITH_PARTS: Final = Measure(
@@ -81,19 +81,19 @@ WITH_PARTS: Final = Measure(
 ENDED_BEFORE: Final = Measure(
     "dupwatch_ended_before_total",
     "counter",
-    "Articles kept though they repeat one under another id, because that was retracted or replaced before.",
+    "Articles kept although they repeat one under another id, because that one had been retracted or replaced.",
     "articles",
 )
 NEAR_MISSES: Final = Measure(
     "dupwatch_near_misses_total",
     "counter",
-    "Articles kept for which a pair just under the threshold was sent; only with `kafka.near_miss_share`.",
+    "Kept articles for which a near miss was sent, a pair just under the threshold; only with `kafka.near_miss_share`.",
     "articles",
 )
 COMMON_ANCHORS: Final = Measure(
     "dupwatch_common_anchors_total",
     "counter",
-    "Anchors of articles that got no posting, because many articles have them; only with `judge.parts`.",
+    "Anchors without a posting, because many articles have them; only with `judge.parts`.",
     "anchors",
 )
 PART_ROW_READS: Final = Measure(
@@ -105,26 +105,26 @@ PART_POSTINGS_READ: Final = Measure(
 TIMES_REPLACED: Final = Measure(
     "dupwatch_record_times_replaced_total",
     "counter",
-    "Records whose time was missing or impossible and was replaced by the time of reading.",
+    "Records with a missing or impossible time, which was replaced by the time of reading.",
     "records",
 )
 TIMES_MOVED: Final = Measure(
     "dupwatch_record_times_moved_total",
     "counter",
-    "Dead letters and copies in `PREFIX.unique` whose record time no topic accepts; a header has it instead.",
+    "Dead letters and records in `PREFIX.unique` with a time that no topic accepts; a header has the time instead.",
     "messages",
 )
 TIMES_BEHIND: Final = Measure(
     "dupwatch_record_times_behind_total",
     "counter",
-    "Records stamped more than `kafka.behind_s_max` before the highest arrival of their partition; they arrive at that "
-    "time.",
+    "Records with a time more than `kafka.behind_s_max` before the highest arrival of their partition, which becomes "
+    "their arrival.",
     "records",
 )
 HEADERS_LOST: Final = Measure(
     "dupwatch_records_headers_lost_total",
     "counter",
-    "Records with headers that the Kafka client cannot pass on unchanged.",
+    "Records with headers that the Kafka client cannot copy unchanged.",
     "records",
 )
 TIMES_UNREAD: Final = Measure(
@@ -137,15 +137,14 @@ TIMES_UNREAD: Final = Measure(
 PAGES: Final = Measure(
     "dupwatch_pages_total",
     "counter",
-    "Web pages judged, by what was taken from them.",
+    "Web pages judged, by what was extracted.",
     "articles",
     (Label("extracted", tuple(sorted(map(str, ExtractionOutcome)))),),
 )
 WITHOUT_TEXT: Final = Measure(
     "dupwatch_without_text_total",
     "counter",
-    "Articles judged as empty, because the markup of their body has no text; only with `source.body_format` html or "
-    "article.",
+    "Articles judged as empty, because their markup has no text; only with `source.body_format` html or article.",
     "articles",
 )
 GROUP: Final = MetricGroup(
@@ -182,11 +181,11 @@ TALLIED: Final[Mapping[str, Measure]] = {
 
 
 class VerdictMetrics:
-    """Counts articles, dead letters, and what was wrong with records. Batches are reported by one thread."""
+    """Counts of articles, dead letters, and faults of records. One thread reports batches."""
 
     def __init__(self, instruments: Instruments, names: SourceNames) -> None:
         articles = instruments.counter(ARTICLES)
-        # What is counted in every batch is looked up by its labels once.
+        # Children for every batch are looked up by their labels once.
         self._articles = {outcome: articles.labels(outcome) for outcome in _OUTCOMES}
         self._dead_letters = instruments.counter(DEAD_LETTERS)
         self._names = names
@@ -198,7 +197,7 @@ class VerdictMetrics:
         self._pages = instruments.counter(PAGES)
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count batches from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(BatchMeasured, self._measured)
 
@@ -217,7 +216,7 @@ class VerdictMetrics:
             self._source(self._names.label(source))[outcome].inc(articles)
 
     def _source(self, source: str) -> Mapping[Outcome, Counter]:
-        """Return what counts the articles of a source; from its first article on it exists with all outcomes."""
+        """Return the counters of a source by outcome. The first article creates all of them."""
         if source not in self._sources:
             self._sources[source] = {outcome: self._source_articles.labels(source, outcome) for outcome in _OUTCOMES}
         return self._sources[source]

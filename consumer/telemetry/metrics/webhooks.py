@@ -1,6 +1,6 @@
 """Metrics of webhooks: attempts to deliver events, and events that wait.
 
-What is reported is defined here because ``consumer.console``, which causes it, is above this package.
+The occurrences are defined here because ``consumer.console``, which reports them, is above this package.
 """
 
 from typing import Final, Literal, NamedTuple, get_args
@@ -12,21 +12,21 @@ DeliveryOutcome = Literal["accepted", "rejected", "unreachable", "refused_addres
 DELIVERIES: Final = Measure(
     "dupwatch_console_webhook_deliveries_total",
     "counter",
-    'Attempts to deliver an event to a webhook: accepted, "rejected" by another answer than 2xx, without an answer, or '
-    "not sent because an address of its name is not allowed.",
+    'Attempts to deliver an event to a webhook: "accepted", "rejected" (the status was not 2xx), "unreachable" (no '
+    'answer), or "refused_address" (not sent, because an address of its host is not allowed).',
     "attempts",
     (Label("outcome", get_args(DeliveryOutcome)),),
 )
 OLDEST: Final = Measure(
     "dupwatch_console_webhook_oldest_waiting_seconds",
     "gauge",
-    "How long ago the oldest event happened that waits for a webhook that is on; 0 where none waits.",
+    "Age of the oldest event that waits for an enabled webhook; 0 if none waits.",
     "seconds",
 )
 OFF: Final = Measure(
     "dupwatch_console_webhooks_off",
     "gauge",
-    "Webhooks that the console has turned off: their receivers failed for a day, or said that they are gone.",
+    "Webhooks that the console has disabled, because their receivers failed for a day, or answered that they are gone.",
     "webhooks",
 )
 GROUP: Final = MetricGroup("Webhooks (dupwatch console)", (DELIVERIES, OLDEST, OFF))
@@ -39,7 +39,7 @@ class DeliveryEnded(NamedTuple):
 
 
 class WebhooksCounted(NamedTuple):
-    """How long the oldest event has waited for a webhook that is on, and how many webhooks are off."""
+    """The age of the oldest event that waits for an enabled webhook, and the number of disabled webhooks."""
 
     oldest_s: float
     off: int

@@ -88,7 +88,7 @@ def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:
         stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
 
     threading.Thread(target=ask).start()
-    with pytest.raises(Abandoned, match="the run is to stop"):
+    with pytest.raises(Abandoned, match="the run is stopping"):
         waiting_for_registry(monitoring.hooks, stopping).call(Flickering(10**9, AWAY).call)
 
 

@@ -74,15 +74,15 @@ def test_repairs_of_stories_are_passed_over() -> None:
     [
         (b"{", "it is not JSON"),
         (b"\xff", "it is not JSON"),
-        (b"[]", "it is no dupwatch.review/1: expected `object`"),
+        (b"[]", "it is not a valid dupwatch.review/1: expected `object`"),
         (json.dumps(review() | {"schema": "dupwatch.review/2"}).encode(), "`$.schema`"),
         (json.dumps(review() | {"kind": "miss"}).encode(), "`$.kind`"),
         (json.dumps(review(1.5)).encode(), "`$.similarity`"),
         (json.dumps(review(decision="skip")).encode(), "`$.decision`"),
         (json.dumps(review(sampled_in=0.5)).encode(), "`$.sampled_in`"),
         (json.dumps({"schema": "dupwatch.review/1", "kind": "flag", "similarity": 0.9}).encode(), "`decision`"),
-        (json.dumps(review(at="yesterday")).encode(), "at is no time"),
-        (json.dumps(review(arrived_at="2026")).encode(), "arrived_at is no time"),
+        (json.dumps(review(at="yesterday")).encode(), "at is not a time"),
+        (json.dumps(review(arrived_at="2026")).encode(), "arrived_at is not a time"),
     ],
 )
 def test_a_line_that_is_none_is_named(line: bytes, named: str) -> None:

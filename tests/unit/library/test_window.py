@@ -304,8 +304,8 @@ def test_a_class_of_the_caller_may_have_more_fields(window: dupwatch.Window) -> 
 @pytest.mark.parametrize(
     ("given", "detail"),
     [
-        ({"id": 10**5_000, "body": "text"}, "id is an integer of too many digits"),
-        ({"id": "x", "body": "text", "published_at": 10**5_000}, "published_at is an integer of too many digits"),
+        ({"id": 10**5_000, "body": "text"}, "id is an integer with too many digits"),
+        ({"id": "x", "body": "text", "published_at": 10**5_000}, "published_at is an integer with too many digits"),
         ({"x" * 1_000_000: "text"}, "… is not a field; "),
         ({"id": "x" * 1_000_000, "body": "text"}, "id has more UTF-8 bytes than id_bytes_max"),
     ],

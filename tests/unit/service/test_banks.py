@@ -671,7 +671,7 @@ def test_an_article_without_a_stored_text_is_refused(path: Path, tmp_path: Path)
             service = Fixture(client, path)
             refused = service.add("spam", {"article": "a"})
             assert (refused.status, refused.json["type"]) == (422, f"{URN}invalid-request")
-            assert "does not keep the text of 'a'. Send it as text" in refused.json["detail"]
+            assert "does not keep the text of 'a'. Send the text itself" in refused.json["detail"]
             gate.is_away = True
             assert service.add("spam", {"article": "a"}).json["type"] == f"{URN}store"
             assert service.send("GET", "/spam").status == 200

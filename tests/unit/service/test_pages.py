@@ -82,7 +82,7 @@ def test_the_reference_names_the_role_of_a_route(document: Any) -> None:  # noqa
     """Where tokens are needed."""
     assert "role reader" not in reference_page(document)
     document["paths"]["/v1/stats"]["get"]["security"] = [{"token": ["reader"]}, {"token": ["admin"]}]
-    assert "It needs a token with the role reader or admin." in reference_page(document)
+    assert "Requires a token with the role reader or admin." in reference_page(document)
 
 
 def test_text_of_the_document_is_no_markup(document: Any) -> None:  # noqa: ANN401  # as above

@@ -296,7 +296,7 @@ def test_a_version_that_is_swept_while_it_is_released_is_an_error() -> None:
     judge(store, ORIGINAL, COPY)
     store.meanwhile = lambda: store.sweep(1 << 60, 10)
     store.verb = "release"
-    with pytest.raises(StoreError, match=r"'article\.1' was swept away while it was released"):
+    with pytest.raises(StoreError, match=r"'article\.1' was deleted during its release, because its window has ended"):
         release(store, COPY)
 
 

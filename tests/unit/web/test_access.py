@@ -50,13 +50,13 @@ def test_other_addresses_need_a_password_or_http_open(host: str) -> None:
 )
 def test_credentials(header: str | None, let_in: bool) -> None:  # noqa: FBT001  # a table
     """Only the exact user and password, in UTF-8, are accepted; no other header causes an error."""
-    assert Access(Account("ops", "s:é")).lets_in(header) is let_in
+    assert Access(Account("ops", "s:é")).accepts(header) is let_in
 
 
 def test_without_an_account_everybody_is_let_in() -> None:
     """Every request is accepted."""
-    assert Access().lets_in(None)
-    assert not Access().asks
+    assert Access().accepts(None)
+    assert not Access().needs_credentials
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_without_an_account_everybody_is_let_in() -> None:
 )
 def test_under_which_names_articles_are_shown(host: str | None, known: bool) -> None:  # noqa: FBT001  # a table
     """IP addresses, localhost and configured names, but not a foreign name that points here."""
-    assert Access(names=["Dup.example"]).knows(host) is known
-    assert Access(Account("a", "b")).knows(host)
+    assert Access(names=["Dup.example"]).allows_host(host) is known
+    assert Access(Account("a", "b")).allows_host(host)
 
 
 def test_a_password_from_a_file(tmp_path: Path) -> None:

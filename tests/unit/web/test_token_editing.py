@@ -141,7 +141,7 @@ def test_a_full_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_file, "TOKENS_MAX", 2)
     add(path, "a")
     add(path, "b")
-    with pytest.raises(ConfigError, match="has 2 tokens, which is the most"):
+    with pytest.raises(ConfigError, match="already has 2 tokens, the maximum"):
         add(path, "c")
 
 
