@@ -72,7 +72,7 @@ class Waits(WatchedStore):
         return answer
 
     @override
-    def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+    def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
         return call()
 
 

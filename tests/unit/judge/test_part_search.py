@@ -333,7 +333,7 @@ def test_without_parts_nothing_is_read_or_written() -> None:
 
     class Noting(WatchedStore):
         @override
-        def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+        def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
             calls.append((name, items))
             return call()
 

@@ -80,7 +80,7 @@ def test_nothing_is_asked_or_said_without_it() -> None:
 
     class Noting(WatchedStore):
         @override
-        def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+        def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
             called.append(name)
             return call()
 
@@ -194,7 +194,7 @@ def crashing(store: Store, calls: int) -> Store:
         left = calls
 
         @override
-        def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+        def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
             self.left -= 1
             if self.left < 0:
                 raise Killed

@@ -80,7 +80,7 @@ class FullRows(WatchedStore):
         self.calls: list[StoreCall] = []
 
     @override
-    def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+    def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
         self.calls.append(name)
         return call()
 
