@@ -1,4 +1,4 @@
-"""The commands by name, each imported when it is used: importing all of them takes longer than most take to run."""
+"""The commands by name, each imported on first use: importing all takes longer than most commands run."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,22 +63,22 @@ _LINE_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 class Commands(TyperGroup):
     """The group of all commands."""
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever Typer gives a group
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # Typer's options of a group
         super().__init__(**options)
-        self.commands = _CommandModules()  # type: ignore[assignment]  # nobody adds a command
+        self.commands = _CommandModules()  # type: ignore[assignment]  # no command is added
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # Typer's own type is not public
-        """Parse the options of the group, and remember all arguments: parsing consumes them."""
+        """Parse the options of the group, and keep all arguments, which parsing consumes."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         with _without_secrets(tuple(args)):
             return list(super().parse_args(ctx, args))
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
         """Return the options of the group."""
-        return _without_types_of_flags(super().get_params, ctx)
+        return _with_untyped_flags(super().get_params, ctx)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
-        """Run the command. A usage error quotes arguments, and one of them may contain a secret."""
+        """Run the command. A usage error quotes arguments, which may contain a secret."""
         with _without_secrets(ctx.meta[_ARGUMENTS]):
             return super().invoke(ctx)
 
@@ -89,17 +89,17 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
         yield
     except Exception as error:
         # Only usage errors have this method; Typer does not export their class.
-        shown = getattr(error, "format_message", None)
-        if shown is not None:
-            # The name of a command may resemble that of a secret setting, and what follows it is no secret.
-            given = arguments[1:] if arguments and arguments[0] in NAMES else arguments
-            message = without_arguments(shown(), given)
+        format_message = getattr(error, "format_message", None)
+        if format_message is not None:
+            # A command may be named like a secret setting, but the argument after it is not a secret.
+            checked = arguments[1:] if arguments and arguments[0] in NAMES else arguments
+            message = without_arguments(format_message(), checked)
             error.format_message = lambda: message  # type: ignore[attr-defined]
         raise
 
 
 class _CommandModules(Mapping[str, Any]):
-    """Commands by name. The module of a command has a function of its name, or an ``app`` if it has subcommands."""
+    """Commands by name. A module has a function with the name of its command, or an ``app`` with subcommands."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
         if name not in NAMES:
@@ -116,36 +116,36 @@ class _CommandModules(Mapping[str, Any]):
 @cache
 def _command(name: str) -> Any:  # noqa: ANN401  # as above
     module = import_module(f"consumer.cli.{MODULES[name]}")
-    several = getattr(module, "app", None)
-    if isinstance(several, typer.Typer):
-        group = typer.main.get_group(several)
+    subcommands = getattr(module, "app", None)
+    if isinstance(subcommands, typer.Typer):
+        group = typer.main.get_group(subcommands)
         group.name = name
-        return _in_its_group(name, group)
+        return _in_panel(name, group)
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name)(getattr(module, name.replace("-", "_")))
-    return _in_its_group(name, typer.main.get_command(app))
+    return _in_panel(name, typer.main.get_command(app))
 
 
-def _in_its_group(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
-    """Return a command as --help lists it."""
+def _in_panel(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
+    """Return the command, in its panel of ``--help``."""
     command.rich_help_panel = next(group for group, commands in GROUPS.items() if name in commands)
     return _with_plain_help(command)
 
 
 def _with_plain_help(command: Any) -> Any:  # noqa: ANN401  # as above
-    """Change how the help of a command and its subcommands is shown.
+    """Return the command with help that the terminal wraps, and flags without types; subcommands likewise.
 
-    The terminal wraps it, since Typer keeps the line breaks of docstrings; and flags have no type.
+    Typer would keep the line breaks of docstrings.
     """
     command.help = command.help and _LINE_BREAK.sub(" ", command.help)
-    command.get_params = partial(_without_types_of_flags, command.get_params)
+    command.get_params = partial(_with_untyped_flags, command.get_params)
     for subcommand in getattr(command, "commands", {}).values():
         _with_plain_help(subcommand)
     return command
 
 
-def _without_types_of_flags(get_params: Callable[[Any], list[Any]], ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
-    """Return the parameters of a command, ``--help`` included, of which flags show no ``<bool>``."""
+def _with_untyped_flags(get_params: Callable[[Any], list[Any]], ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
+    """Return the parameters of a command, ``--help`` included; flags show no ``<bool>``."""
     parameters = get_params(ctx)
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):

@@ -1,4 +1,4 @@
-"""Run a command; turn its errors into a message and an exit code."""
+"""Runs a command, and turns its errors into a message and an exit code."""
 
 import logging
 import os
@@ -14,6 +14,7 @@ from consumer.cli import render
 from consumer.cli.commands import Commands
 from consumer.cli.results import guarded_streams, results
 from consumer.config.config import ENV_PREFIX
+from consumer.config.loading import plain_fault
 from consumer.lifecycle.stopping import SIGNALLED, accept_signals
 from consumer.model.errors import ConfigError, DupwatchError, Fatal, SinkError, StoppedBeforeStart
 from consumer.model.program_version import program_version
@@ -41,7 +42,7 @@ app = typer.Typer(
         "Start with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
         "Exit codes:\n\n"
         "0  every record was answered, by a verdict or a dead letter\n\n"
-        "1  a bug, or a run that did not stop when asked\n\n"
+        "1  a bug, or a run that did not stop when told to\n\n"
         "2  an invalid option or configuration, or an id or file that was not found\n\n"
         "3  the input cannot be read\n\n"
         "4  the store was created with other settings, is damaged, or is not a dupwatch store\n\n"
@@ -93,7 +94,7 @@ def _run() -> int:
     except StoreError as error:
         return _report(stores.fatal(error))
     except StoppedBeforeStart as stopped:
-        # Stopping a run over topics is a success, even before it has started.
+        # To stop a run over topics is a success, even before it has started.
         log.warning("%s", stopped)
         return 0
     except DupwatchError as error:
@@ -107,7 +108,7 @@ def _run() -> int:
 
 def _report_usage(error: TyperException) -> int:
     """Report a usage error together with the usage line, and return the exit code."""
-    message = error.format_message()
+    message = plain_fault(error.format_message())
     ctx = getattr(error, "ctx", None)
     if not message:
         # A command group without a command has already printed its help.

@@ -1,4 +1,4 @@
-"""Options shared by several commands, and how they become a configuration."""
+"""Options that several commands share, and the configuration made from them."""
 
 import tomllib
 from collections.abc import Sequence
@@ -56,7 +56,9 @@ SchemeOption = Annotated[
 WorkersOption = Annotated[
     int | None,
     typer.Option(
-        "--workers", help="Threads that compute fingerprints, or processes without dupwatch-core; 0 (default): none."
+        "--workers",
+        help="Threads that compute fingerprints, or processes without dupwatch-core; with 0 (default), the judging "
+        "thread computes them.",
     ),
 ]
 VersionOption = Annotated[
@@ -67,13 +69,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of 
 
 
 def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
-    """Return the configuration from file, environment, ``--set`` and flags; the later one wins. Set up the log with it.
+    """Return the configuration from file, environment, ``--set`` and flags; the later one wins. Set up the log.
 
-    The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if it was not given.
+    The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if the flag is absent.
     """
     overrides: dict[str, Any] = {}
     for setting in settings or ():
-        _merge(overrides, _parsed(setting))
+        _merge(overrides, _parse_setting(setting))
     for name, value in flags.items():
         if value is not None:
             _put(overrides, name.split("__"), value)
@@ -83,12 +85,12 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
 
 
 def named_once(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
-    """Return the value of an argument or of the option that stands for it.
+    """Return the value of an argument or of the option with the same meaning; None without either.
 
-    Raises ``ConfigError`` for both, with their names, and for an argument that is a setting.
+    Raises ``ConfigError`` if both are present (``names`` are theirs), and for an argument that is a setting.
     """
     if argument is not None and option is not None:
-        raise ConfigError(f"{names} name the same thing; give one of them")
+        raise ConfigError(f"{names} exclude each other; use one of them")
     if argument is None:
         return option
     _check_no_setting(str(argument))
@@ -96,14 +98,14 @@ def named_once(argument: _Value | None, option: _Value | None, names: str) -> _V
 
 
 def _check_no_setting(argument: str) -> None:
-    """Raise ``ConfigError`` for a setting where a file is expected: somebody forgot --set, and it may be a secret."""
+    """Raise ``ConfigError`` for a setting in place of a file: the user forgot --set. The setting may be a secret."""
     is_setting = argument.partition(".")[0] in Config.model_fields and not {"=", ":"}.isdisjoint(argument)
     if is_setting and not Path(argument).exists():
         shown = without_arguments(argument, [argument])
         raise ConfigError(f"{shown} is not a file; write --set before a setting")
 
 
-def _parsed(setting: str) -> dict[str, Any]:
+def _parse_setting(setting: str) -> dict[str, Any]:
     name, equals, text = setting.partition("=")
     if not equals:
         shown = without_arguments(name, [name])

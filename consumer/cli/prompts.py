@@ -1,4 +1,4 @@
-"""Questions on the terminal, before something is changed."""
+"""Prompts on the terminal before a change."""
 
 import sys
 from contextlib import redirect_stdout
@@ -12,15 +12,15 @@ from consumer.model.errors import ConfigError
 
 
 def check_terminal(options: str = "--yes") -> None:
-    """Raise ``ConfigError`` if nobody can be asked; ``options`` are those that make the question unnecessary."""
+    """Raise ``ConfigError`` without a terminal; ``options`` are those that avoid the prompt."""
     if not sys.stdin.isatty():
         raise ConfigError(f"cannot prompt: standard input is not a terminal; add {options}")
 
 
 def confirmed(question: str) -> bool:
-    """Ask for confirmation on the terminal. Ctrl-C, or the end of the input, exits."""
+    """Ask for confirmation on the terminal, and return the answer. Ctrl-C and the end of the input exit."""
     try:
-        # Part of a prompt always goes to standard output, which has results and nothing else.
+        # Part of a prompt always goes to standard output, which is for results only.
         with redirect_stdout(sys.stderr):
             return typer.confirm(question, err=True)
     except typer.Abort as stopped:

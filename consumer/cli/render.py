@@ -1,4 +1,4 @@
-"""Output for a terminal. Text of articles is never markup, and its control characters are replaced."""
+"""Output for a terminal. Text of articles is never interpreted as markup, and its control characters are replaced."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -25,7 +25,7 @@ def plain(text: str, chars_max: int | None = None) -> str:
 
 
 def abridged(text: str, chars_max: int) -> str:
-    """Return the text on one line; of one with more than ``chars_max`` characters the beginning and the end."""
+    """Return the text on one line; if it is longer than ``chars_max``, only its beginning and its end."""
     half = chars_max // 2
     if len(text) <= chars_max:
         return plain(text.replace("\n", " "))
@@ -35,7 +35,7 @@ def abridged(text: str, chars_max: int) -> str:
 def console(*, stderr: bool = False) -> Console:
     """Return a console that interprets no markup, and wraps lines only on a terminal.
 
-    It colours nothing by itself: rich would highlight the numbers and names that it finds within paths and ids.
+    It does not highlight: rich would colour numbers and names within paths and ids.
     """
     created = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not created.is_terminal:
@@ -43,33 +43,33 @@ def console(*, stderr: bool = False) -> Console:
     return created
 
 
-def progress(on: Console) -> Progress:
-    """Return a progress bar that disappears when the work is done. Off a terminal it shows nothing."""
+def progress(console: Console) -> Progress:
+    """Return a progress bar that disappears when the work is done. Without a terminal it shows nothing."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=on,
+        console=console,
         transient=True,
-        disable=not on.is_terminal,
+        disable=not console.is_terminal,
     )
 
 
-def follow(on: Progress, name: str, done_and_total: Callable[[], tuple[int, int | None]]) -> Callable[..., None]:
-    """Add a bar to ``on``, and return a function that brings it up to date, whatever it is called with."""
+def follow(bars: Progress, name: str, done_and_total: Callable[[], tuple[int, int | None]]) -> Callable[..., None]:
+    """Add a bar, and return a function that updates it and ignores its arguments."""
     done, total = done_and_total()
-    task = on.add_task(name, total=total, completed=done)
+    task = bars.add_task(name, total=total, completed=done)
 
     def update(*_: object) -> None:
         done, total = done_and_total()
-        on.update(task, completed=done, total=total)
+        bars.update(task, completed=done, total=total)
 
     return update
 
 
 def similarity_text(similarity: float | None) -> str:
-    """Return the similarity as text; None, with plain SimHash, means that none was estimated."""
+    """Return the similarity as text; None, as with plain SimHash, means that none was estimated."""
     return "similarity –" if similarity is None else f"similarity {similarity:.2f}"
 
 
@@ -92,20 +92,20 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
 
 
 def parts(article_id: str, found: Sequence[Part]) -> RenderableType:
-    """Return what a kept article shares with earlier ones, a line for each."""
+    """Return a kept article and what it shares with earlier ones, one line each."""
     head = Text.assemble(("◐ ", "bold cyan"), (plain(article_id), "bold"))
     return Group(head, *(Text(f"  {plain(part_text(part))}", "green") for part in found))
 
 
 def ended(article_id: str, found: EndedBefore) -> RenderableType:
-    """Return what a kept article repeats that has ended, on one line."""
+    """Return a line on a kept article and the ended text that it repeats."""
     return Text.assemble(
         ("↺ ", "bold magenta"), (plain(article_id), "bold"), "  ", (plain(ended_before_text(found)), "magenta")
     )
 
 
 def known(article_id: str, mentions: Sequence[BankMention]) -> RenderableType:
-    """Return what an article repeats of known texts, a line for each."""
+    """Return an article and the known texts that it repeats, one line each."""
     head = Text.assemble(("■ ", "bold red"), (plain(article_id), "bold"))
     return Group(head, *(Text(f"  {plain(bank_text(mention))}", "red") for mention in mentions))
 
@@ -143,7 +143,7 @@ def table(
     title: str | None = None,
     header_style: str = "table.header",
 ) -> Table:
-    """Return a table without lines between its columns, which are given by their names where text needs no more."""
+    """Return a table without lines. A column of plain text may be given by its name."""
     shown = Table(
         *columns,
         title=title,
@@ -159,7 +159,7 @@ def table(
 
 
 def figures(*names: str) -> list[Column]:
-    """Return columns of numbers, which stand below each other and are not wrapped."""
+    """Return right-aligned columns for numbers, which are not wrapped."""
     return [Column(name, justify="right", no_wrap=True) for name in names]
 
 
@@ -217,31 +217,31 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
 
 
 def seen_before_text(seen: SeenBefore) -> str:
-    """Return how often the same text came earlier, and when."""
+    """Return how often the same text was seen before, and when."""
     if seen.times == 1:
         return f"once, {seen.first}"
     return f"at least {seen.times:,} times, first {seen.first}, last {seen.last}"
 
 
 def ended_before_text(ended: EndedBefore) -> str:
-    """Return which text an article repeats that was retracted or replaced, when that was, and how similar it is."""
+    """Return the retracted or replaced text that an article repeats, with its end and the similarity."""
     return f"repeats the text of {ended.id}, which ended at {ended.ended_at}, {similarity_text(ended.similarity)}"
 
 
 def part_text(part: Part) -> str:
     """Return what an article shares with an earlier one."""
-    return f"{part.share_of_this:.0%} stands in {part.id}, {part.share_of_that:.0%} of that stands here"
+    return f"{part.share_of_this:.0%} of it is in {part.id}, {part.share_of_that:.0%} of {part.id} is in it"
 
 
 def bank_text(mention: BankMention) -> str:
-    """Return which known text an article repeats, how, and what its bank does."""
+    """Return the known text that an article repeats, in which form, and the action of its bank."""
     how = {
         "equal": "equals",
         "similar": f"{similarity_text(mention.similarity)} to",
         "part": f"contains {mention.similarity:.0%} of",
     }[mention.form]
-    done = "allowed, never flagged" if mention.action == ALLOW else "denied"
-    return f"{how} {mention.item} of the bank {mention.bank}: {done}"
+    effect = "allowed, never flagged" if mention.action == ALLOW else "denied"
+    return f"{how} {mention.item} of the bank {mention.bank}: {effect}"
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:
@@ -250,6 +250,6 @@ def facts_line(name: str, facts: Sequence[str]) -> Text:
 
 
 def keywords_line(words: Sequence[str]) -> Text:
-    """Return the first shared keywords that say something, on one line."""
+    """Return the first meaningful shared keywords on one line."""
     shown = shown_keywords(words)[:KEYWORDS_SHOWN_MAX]
     return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(shown)) if shown else "none")

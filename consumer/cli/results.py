@@ -1,8 +1,8 @@
 r"""Results go to standard output. A closed or full standard output is an error like any other.
 
-Everything that a command writes without ``rich`` goes through this module. Articles, answers of brokers and file names
-may contain control characters or change the direction of text. On a terminal these are written as ``\uXXXX``; a pipe
-or a file gets the bytes unchanged.
+All output without ``rich`` goes through this module. Articles, answers of brokers and file names may contain control
+characters or change the direction of text. On a terminal these are written as ``\uXXXX``; a pipe or a file gets the
+bytes unchanged.
 """
 
 import os
@@ -28,18 +28,17 @@ def results() -> Iterator[None]:
     except OSError as error:
         raise _unwritable(error, sys.stdout) from error
     except KeyboardInterrupt:
-        # The reader may never take what is still buffered, and the process would hang on exit.
-        _send_nowhere(sys.stdout)
+        # If the reader never takes the buffered output, the process would hang on exit.
+        _discard(sys.stdout)
         raise
 
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Guard all text that is printed inside this context: by rich, by Typer's help, by a prompt.
+    """Guard all text printed inside this context, whether by rich, by Typer's help or by a prompt.
 
-    A write to standard output that fails raises ``SinkError``, as in ``results``. If standard error cannot be written,
-    messages are lost, as log lines are, and the command continues. Characters that the encoding of a stream lacks are
-    written as escapes.
+    A failed write to standard output raises ``SinkError``, as in ``results``. A failed write to standard error loses
+    the message, as with log lines, and the command continues. Characters that a stream cannot encode become escapes.
     """
     out, err = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = cast("TextIO", _GuardedOutput(out)), cast("TextIO", _LossyErrors(err))
@@ -50,16 +49,16 @@ def guarded_streams() -> Iterator[None]:
         try:
             err.flush()
         except OSError:
-            _send_nowhere(err)
+            _discard(err)
 
 
 class _StreamWrapper:
-    """A stream of which a subclass replaces some methods."""
+    """A stream; subclasses replace some of its methods."""
 
     def __init__(self, stream: Any) -> None:  # noqa: ANN401  # of text or of bytes
         self._stream = stream
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the stream has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # an attribute of the stream
         return getattr(self._stream, name)
 
 
@@ -82,36 +81,36 @@ class _GuardedOutput(_StreamWrapper):
 
 
 class _LossyErrors(_StreamWrapper):
-    """Standard error as text. What cannot be written is lost."""
+    """Standard error as text; failed writes are ignored."""
 
     def write(self, text: str) -> int:
-        """Write text, or lose it."""
+        """Write text; ignore failures."""
         with suppress(OSError):
             self._stream.write(_encodable(text, self._stream))
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or lose what is buffered."""
+        """Flush; ignore failures."""
         with suppress(OSError):
             self._stream.flush()
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """Return the text with escapes for the characters that the encoding of the stream lacks."""
+    """Return the text with escapes for characters that the stream cannot encode."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _unwritable(error: OSError, stream: TextIO) -> SinkError:
-    _send_nowhere(stream)
+    _discard(stream)
     return SinkError(f"cannot write to standard output: {error.strerror}")
 
 
-def _send_nowhere(stream: TextIO) -> None:
-    """Discard what is still buffered: flushing it on exit would fail again and change the exit code."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+def _discard(stream: TextIO) -> None:
+    """Discard buffered output: flushing it on exit would fail again and change the exit code."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def standard_output() -> BinaryIO:
@@ -120,12 +119,12 @@ def standard_output() -> BinaryIO:
 
 
 def standard_error() -> BinaryIO:
-    """Return the stream for the dead letters of a run into standard output, in bytes. Write whole lines to it."""
+    """Return the stream for messages, and for dead letters if verdicts go to standard output. Write whole lines."""
     return _guarded(sys.stderr)
 
 
 def answer(*, json: bool, lines: Iterable[object], text: Iterable[RenderableType]) -> None:
-    """Write the result of a command: a line of JSON for each value, or the text for people. Only that one is iterated.
+    """Write the result of a command: a line of JSON for each value, or the text for people. The other is not iterated.
 
     Raises ``SinkError``.
     """
@@ -150,7 +149,7 @@ def write(data: bytes) -> None:
 
 
 class _Terminal(_StreamWrapper):
-    """A terminal that gets whole lines with control characters escaped."""
+    """A terminal; control characters in whole lines are escaped."""
 
     def write(self, data: bytes) -> int:
         """Write whole lines, escaped."""

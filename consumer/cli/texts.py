@@ -1,4 +1,4 @@
-"""Articles and texts that a command reads from a file or standard input."""
+"""Reads articles and texts from a file or standard input."""
 
 import sys
 from codecs import BOM_UTF8
@@ -20,11 +20,11 @@ _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reaso
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _CHUNK_BYTES: Final = 256 * 1024
 _HEAD_BYTES: Final = 64 * 1024
-_LINES_LOOKED_AT: Final = 8
+_LINES_EXAMINED: Final = 8
 
 
 class NamedText(NamedTuple):
-    """A text, the name it was given by, and its declared language, "" for none."""
+    """A text, the name of its file, and its declared language, "" for none."""
 
     name: str
     text: str
@@ -32,28 +32,28 @@ class NamedText(NamedTuple):
 
 
 def read_text(source: str, config: Config) -> NamedText:
-    """Return the text of the one article that ``read_article`` reads."""
+    """Return the text of the article that ``read_article`` reads."""
     article = read_article(source, config)
     return NamedText(source, article.body or "", article.lang)
 
 
 def check_one_stream(sources: Sequence[str]) -> None:
-    """Refuse to read standard input twice."""
+    """Raise ``ConfigError`` if standard input would be read twice."""
     if sources.count(STREAM) > 1:
-        raise ConfigError("only one of the two texts can be standard input")
+        raise ConfigError("both texts are standard input; name a file for one of them")
 
 
 def is_folder(name: str) -> bool:
-    """Return whether a name is that of a folder. An id or a text may be too long for one."""
+    """Return whether a folder has this name; an id or a text may be too long for a file name."""
     with suppress(OSError, ValueError):
         return Path(name).is_dir()
     return False
 
 
 def is_text(name: str) -> bool:
-    """Return whether a name is that of a file, a pipe or standard input. An id may be too long for a file name.
+    """Return whether a file, a pipe or standard input has this name; an id may be too long for a file name.
 
-    Raises ``SourceError`` if this user is not allowed to look.
+    Raises ``SourceError`` if this user has no permission to find out.
     """
     path = Path(name)
     try:
@@ -67,9 +67,9 @@ def is_text(name: str) -> bool:
 def is_one_article(source: str, config: Config) -> bool:
     """Return whether a regular file holds one article for ``read_article``, and not JSON lines or a table.
 
-    A file is JSON lines if one of the lines at its beginning is an object, or if it is an array of objects, of which
-    every line is an error. Anything else is one article: an object over several lines, or a text, which may begin with
-    a brace or a bracket.
+    A file is JSON lines if one of its first lines is an object. An array of objects also counts as JSON lines, and
+    each of its lines is then an error. Anything else is one article: an object over several lines, or a text, which may
+    begin with a brace or a bracket.
     """
     if file_form(config).separator(Path(source)) is not None:
         return False
@@ -83,7 +83,7 @@ def is_one_article(source: str, config: Config) -> bool:
     lines = head.removeprefix(BOM_UTF8).strip().splitlines()
     if not lines:
         return False
-    if lines[0].startswith((b"{", b"[")) and not isinstance(_parsed(lines[0]), dict):
+    if lines[0].startswith((b"{", b"[")) and not isinstance(_parse_or_none(lines[0]), dict):
         try:
             whole = _read(source, config.source.record_bytes_max).removeprefix(BOM_UTF8).strip()
         except SourceError:
@@ -91,15 +91,15 @@ def is_one_article(source: str, config: Config) -> bool:
             return False
         # The first line may be longer than the head.
         lines[0] = whole.split(b"\n", 1)[0]
-        if isinstance(_parsed(whole), dict):
+        if isinstance(_parse_or_none(whole), dict):
             return lines[0] != whole
         if _is_array_of_objects(whole):
             return False
-    return not any(isinstance(_parsed(line), dict) for line in lines)
+    return not any(isinstance(_parse_or_none(line), dict) for line in lines)
 
 
 def _beginning(codec: Codec, compressed: bytes) -> bytes:
-    """Return what the first bytes of compressed data decompress to, as far as possible."""
+    """Decompress the first bytes of compressed data as far as possible."""
     parts: list[bytes] = []
     with suppress(BadRecord):
         parts.extend(islice(codec.decompress(iter([compressed]), _HEAD_BYTES), 1))
@@ -134,7 +134,7 @@ def _read(source: str, bytes_max: int) -> bytes:
             with Path(source).open("rb") as file:
                 data = file.read(bytes_max + 1)
         if (codec := codec_of(data)) is not None:
-            data = _decompressed(codec, source, data, bytes_max)
+            data = _decompress(codec, source, data, bytes_max)
     except OSError as error:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
     if len(data) > bytes_max:
@@ -142,7 +142,7 @@ def _read(source: str, bytes_max: int) -> bytes:
     return data
 
 
-def _decompressed(codec: Codec, source: str, data: bytes, bytes_max: int) -> bytes:
+def _decompress(codec: Codec, source: str, data: bytes, bytes_max: int) -> bytes:
     parts: list[bytes] = []
     size_bytes = 0
     try:
@@ -170,7 +170,7 @@ def _text(source: str, data: bytes) -> str:
         raise _not_utf8(source, f"{error.reason} at byte {error.start}", "LATIN1") from error
     if _holds_articles(text):
         raise SourceError(
-            f"{source} holds several articles, and this command takes one: pipe one line into it and name the file -. "
+            f"{source} holds several articles, and this command takes one: pipe one line into it, with - as the file. "
             "To judge all of them, use dupwatch run or dupwatch query."
         )
     if _is_array_of_objects(data.removeprefix(BOM_UTF8)):
@@ -188,18 +188,18 @@ def _not_utf8(source: str, why: str, encoding: str) -> SourceError:
 
 
 def _holds_articles(text: str) -> bool:
-    """Return whether this is JSON lines: one of the first lines is a whole JSON object."""
+    """Return whether the text is JSON lines: one of the first lines is a whole JSON object."""
     begins = text.lstrip()
-    lines = begins.split("\n", _LINES_LOOKED_AT)[:_LINES_LOOKED_AT]
-    return begins.startswith("{") and any(isinstance(_parsed(line.encode()), dict) for line in lines)
+    lines = begins.split("\n", _LINES_EXAMINED)[:_LINES_EXAMINED]
+    return begins.startswith("{") and any(isinstance(_parse_or_none(line.encode()), dict) for line in lines)
 
 
 def _is_array_of_objects(data: bytes) -> bool:
-    whole = _parsed(data) if data.lstrip().startswith(b"[") else None
+    whole = _parse_or_none(data) if data.lstrip().startswith(b"[") else None
     return isinstance(whole, list) and bool(whole) and isinstance(whole[0], dict)
 
 
-def _parsed(data: bytes) -> object:
+def _parse_or_none(data: bytes) -> object:
     try:
         return parse_json(data)
     except BadRecord:

@@ -1,4 +1,4 @@
-"""The configuration: its sections and their limits, how it is read, and how it is printed.
+"""The configuration: its sections and limits, and how it is read and printed.
 
-Nothing here builds anything; ``wiring`` does.
+Nothing is built here; ``wiring`` builds the parts of a run.
 """

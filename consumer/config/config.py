@@ -1,4 +1,4 @@
-"""The configuration: TOML file, environment, command line, in rising order. Unknown names are errors.
+"""The configuration: TOML file, environment, command line; the later one wins. Unknown names are errors.
 
 ``DUPWATCH_JUDGE__MAX_DISTANCE=2`` in the environment is ``max_distance = 2`` under ``[judge]`` in the file.
 """
@@ -24,7 +24,7 @@ from consumer.fingerprint import SCHEME_NAMES, Scheme
 ENV_PREFIX: Final = "DUPWATCH_"
 ENV_NESTING: Final = "__"
 CONFIG_VARIABLE: Final = f"{ENV_PREFIX}CONFIG"
-"""Names the file for all commands of a container: its health check does not get the options of the run."""
+"""Names the configuration file. A container needs it: its health check does not get the options of the run."""
 _DAY_S: Final = 86_400
 
 
@@ -55,7 +55,8 @@ class Config(BaseSettings):
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads that compute fingerprints, or processes without dupwatch-core; with 0 the judging thread does."""
+    """Threads that compute fingerprints, or processes without dupwatch-core. With 0 the judging thread computes
+    them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -78,7 +79,7 @@ class Config(BaseSettings):
 
     @property
     def guards_facts(self) -> bool:
-        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both its rules."""
+        """Whether facts are extracted: from all articles if any rule needs them, since both rules apply to a pair."""
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
 
     @property
@@ -89,15 +90,15 @@ class Config(BaseSettings):
 
     @property
     def lifetime_s(self) -> int:
-        """How long a version is kept: the window, and the slack after which it may be deleted.
+        """How long a version is kept, in seconds: the window plus the slack.
 
-        Topics of articles have to keep their messages as long, so that a store can be filled from them again.
+        Topics of articles must retain their messages for as long, so that a lost store can be refilled from them.
         """
         return self.judge.window_s + self.store.slack_s
 
     @property
     def seen_s(self) -> int:
-        """How long a text is remembered after it was seen last, in seconds; 0 where nothing is beyond the window."""
+        """How long a text is remembered after it was last seen, in seconds; 0 if texts are not remembered."""
         return self.judge.seen_days * _DAY_S
 
 
@@ -106,20 +107,21 @@ def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
     if source.batch_records_max > judge.verifications_max:
         yield (
             f"source.batch_records_max {source.batch_records_max} is more than judge.verifications_max"
-            f" {judge.verifications_max}: a flood within one batch would not be looked at in full"
+            f" {judge.verifications_max}, so a flood within one batch would not be compared in full; lower the first or"
+            " raise the second"
         )
 
 
 def schema_faults(kafka: KafkaSection, registry: RegistrySection) -> Iterator[str]:
     """Yield why values could not be decoded."""
     if kafka.value_format != "json" and not registry.url:
-        yield f'kafka.value_format = "{kafka.value_format}" needs schemas: name their registry in registry.url'
+        yield f'kafka.value_format = "{kafka.value_format}" needs schemas; set registry.url to their registry'
 
 
 def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
-    """Yield why there could be no near misses."""
+    """Yield why no near misses could be sent."""
     if kafka.near_miss_share and not judge.verify:
-        yield "kafka.near_miss_share has no effect with verify = false; plain SimHash compares no similarities"
+        yield "kafka.near_miss_share has no effect with verify = false; plain SimHash computes no similarity"
 
 
 def bank_faults(banks: BanksSection) -> Iterator[str]:
@@ -127,7 +129,7 @@ def bank_faults(banks: BanksSection) -> Iterator[str]:
     if banks.busy_share * banks.busy_articles_min < 1:
         yield (
             f"banks.busy_share {banks.busy_share:g} of banks.busy_articles_min {banks.busy_articles_min} is less than "
-            "one article, so one match would be too many: raise one of them"
+            "one article, so the first match of an item would make it busy; raise one of them"
         )
 
 
@@ -139,22 +141,22 @@ def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iter
         yield f'judge.profile = "{judge.profile}" has no effect with verify = false; plain SimHash compares no sketches'
     elif not Scheme(fingerprint.scheme).definition.compares_letters:
         yield (
-            f'judge.profile = "{judge.profile}" is made for schemes that compare letters, such as {Scheme().name}; '
-            f"with {fingerprint.scheme} set the bands and thresholds themselves"
+            f'judge.profile = "{judge.profile}" needs a scheme that compares letters, such as {Scheme().name}; '
+            f"with {fingerprint.scheme}, leave the profile out and set bands and thresholds yourself"
         )
 
 
 def slot_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield why slots cannot be compared, or which rule would accept more than the judge does."""
+    """Yield why slots cannot be compared, or which rule is less strict than the judge."""
     guarded: dict[str, JudgeSection | RuleSection] = {"judge": judge}
     guarded |= {f"rules.{source}": rule for source, rule in rules.items()}
     slots = [name for name, each in guarded.items() if each.slot_conflicts_max is not None]
     if not slots:
         return
     for name in [name for name, each in guarded.items() if each.facts_shared_min]:
-        yield f"{slots[0]}.slot_conflicts_max excludes {name}.facts_shared_min: a store keeps slots or facts"
+        yield f"{slots[0]}.slot_conflicts_max and {name}.facts_shared_min exclude each other; set one of them"
     if fingerprint.scheme in SCHEME_NAMES and not Scheme(fingerprint.scheme).definition.compares_letters:
         yield f"{slots[0]}.slot_conflicts_max needs a scheme that compares letters, such as {Scheme().name}"
     for source, rule in rules.items():
@@ -163,20 +165,20 @@ def slot_faults(
         if not judge.verify:
             yield f"rules.{source}.slot_conflicts_max has no effect with verify = false"
         if judge.slot_conflicts_max is not None and rule.slot_conflicts_max > judge.slot_conflicts_max:
-            yield f"rules.{source}.slot_conflicts_max can only be stricter than {judge.slot_conflicts_max}"
+            yield f"rules.{source}.slot_conflicts_max can only be stricter: at most {judge.slot_conflicts_max}"
 
 
 def rule_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield which settings of rules have no effect, or would accept more than the judge does."""
+    """Yield which settings of rules have no effect, or are less strict than those of the judge."""
     for source, rule in rules.items():
         if source in rule.never_with:
             yield f"rules.{source}.never_with names the source itself; set within_source = false instead"
         if rule.facts_shared_min is not None and not judge.verify:
             yield f"rules.{source}.facts_shared_min has no effect with verify = false"
         if rule.facts_shared_min is not None and rule.facts_shared_min < judge.facts_shared_min:
-            yield f"rules.{source}.facts_shared_min can only be stricter than {judge.facts_shared_min}"
+            yield f"rules.{source}.facts_shared_min can only be stricter: at least {judge.facts_shared_min}"
     similarity_min = _similarity_min(judge, fingerprint)
     for source, rule in rules.items():
         if rule.max_distance is not None and judge.verify:
@@ -184,13 +186,13 @@ def rule_faults(
         if rule.similarity_min is not None and not judge.verify:
             yield f"rules.{source}.similarity_min has no effect with verify = false; set max_distance instead"
         if rule.similarity_min is not None and rule.similarity_min < similarity_min:
-            yield f"rules.{source}.similarity_min can only be stricter than {similarity_min}"
+            yield f"rules.{source}.similarity_min can only be stricter: at least {similarity_min}"
         if rule.max_distance is not None and rule.max_distance > judge.max_distance:
-            yield f"rules.{source}.max_distance can only be stricter than {judge.max_distance}"
+            yield f"rules.{source}.max_distance can only be stricter: at most {judge.max_distance}"
 
 
 def _similarity_min(judge: JudgeSection, fingerprint: FingerprintSection) -> float:
-    """Return the threshold of the judge or its scheme; 0 for a scheme that does not exist, which is refused later."""
+    """Return the threshold of the judge or its scheme; 0 for an unknown scheme, which is refused later."""
     if judge.similarity_min is not None:
         return judge.similarity_min
     return Scheme(fingerprint.scheme).definition.similarity_min if fingerprint.scheme in SCHEME_NAMES else 0.0

@@ -1,7 +1,6 @@
 """The sentences that explain settings: the docstrings below the fields of the sections.
 
-They are read from the source when somebody asks for them. Keeping them in pydantic's fields would parse every section
-each time that a command starts.
+They are read from the source on demand. If pydantic read them, every start of a command would parse all sections.
 """
 
 import ast
@@ -17,12 +16,12 @@ from pydantic.fields import FieldInfo
 from consumer.config.config import Config
 
 RULES_OF_ALL: Final = "SOURCE"
-"""Stands for the name of any source in the names of its settings."""
+"""Placeholder for the name of a source in the names of settings."""
 _RULES: Final = "rules."
 
 
 class Setting(NamedTuple):
-    """A setting: its dotted name, what pydantic knows about it, and the sentence that explains it, "" for none."""
+    """A setting: its dotted name, its pydantic field, and the sentence that explains it, "" if there is none."""
 
     name: str
     field: FieldInfo
@@ -35,14 +34,14 @@ def settings_described() -> Iterator[Setting]:
 
 
 def description_of(name: str, descriptions: Mapping[str, str]) -> str:
-    """Return the sentence for a name that ``flatten`` yields, in which names of sources and of maps may be anything."""
+    """Return the sentence for a name that ``flatten`` yields, which may contain the names of sources and map keys."""
     if name.startswith(_RULES):
         return descriptions[f"{_RULES}{RULES_OF_ALL}.{name.rpartition('.')[2]}"]
     return next(text for known, text in descriptions.items() if name == known or name.startswith(f"{known}."))
 
 
 def section_described(name: str) -> str:
-    """Return the docstring of a section as one paragraph; the name has dots where a section is in another one."""
+    """Return the docstring of a section as one paragraph; nested sections have dotted names."""
     kind: type = Config
     for part in name.split("."):
         if part != RULES_OF_ALL:
@@ -64,7 +63,7 @@ def _settings(prefix: str, kind: type) -> Iterator[Setting]:
 
 
 def _section_in(field: FieldInfo) -> type | None:
-    """Return the section that a field holds, or the map in it; None for a setting."""
+    """Return the section in a field, or in the values of its map; None for a setting."""
     for kind in (field.annotation, *get_args(field.annotation)):
         if isinstance(kind, type) and _fields(kind):
             return kind
@@ -72,7 +71,7 @@ def _section_in(field: FieldInfo) -> type | None:
 
 
 def _fields(kind: type) -> Mapping[str, FieldInfo]:
-    """Return the fields of a section, which is a model or a dataclass of pydantic's; none for other types."""
+    """Return the fields of a section, a pydantic model or dataclass; none for other types."""
     if issubclass(kind, BaseModel):
         return kind.model_fields
     fields: Mapping[str, FieldInfo] = getattr(kind, "__pydantic_fields__", {})
@@ -81,8 +80,8 @@ def _fields(kind: type) -> Mapping[str, FieldInfo]:
 
 def _descriptions(kind: type) -> dict[str, str]:
     """Return the docstring of each field of a section, those of a base class included."""
-    ours = [base for base in reversed(kind.__mro__) if base.__module__.partition(".")[0] == "consumer"]
-    return {name: text for base in ours for name, text in _own_descriptions(base)}
+    bases = [base for base in reversed(kind.__mro__) if base.__module__.partition(".")[0] == "consumer"]
+    return {name: text for base in bases for name, text in _own_descriptions(base)}
 
 
 def _own_descriptions(kind: type) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """The judge's settings and its scheme, built from the sections that configure them.
 
-The names of settings are those of the fields of ``JudgeSettings``, ``Scheme`` and ``SketchLayout``; only the exceptions
-are listed here. A field that no option sets is an error as soon as this module is imported.
+Settings have the names of the fields of ``JudgeSettings``, ``Scheme`` and ``SketchLayout``; this module lists only the
+exceptions. Importing it raises ``TypeError`` for a field that no option sets.
 """
 
 from collections.abc import Mapping
@@ -22,19 +22,19 @@ from consumer.model.article import BodyForm
 from storage.clock import MS_PER_S
 
 _BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
-"""Fields of ``JudgeSettings`` that are built below, or by the caller from the dictionaries (``scheme_digest``)."""
+"""Fields of ``JudgeSettings`` that are built below or, like ``scheme_digest``, by the caller."""
 _SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
-"""Options of ``[source]`` that decide verdicts; all others decide what is judged."""
+"""Options of ``[source]`` that change verdicts; the others select what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
-"""Forms that stored settings leave out, because older stores have no others."""
+"""Forms without a name in stored settings: older stores know no others."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
 
-def _options(kind: type, apart: frozenset[str], section: type[BaseModel], **renamed: str) -> dict[str, str]:
-    """Return the option in this section for each field of a dataclass, but for those ``apart``."""
-    options = {field.name: renamed.get(field.name, field.name) for field in fields(kind) if field.name not in apart}
+def _options(kind: type, excluded: frozenset[str], section: type[BaseModel], **renamed: str) -> dict[str, str]:
+    """Return the option in this section for each field of a dataclass, except those ``excluded``."""
+    options = {field.name: renamed.get(field.name, field.name) for field in fields(kind) if field.name not in excluded}
     missing = options.values() - section.model_fields.keys()
     if missing:
         raise TypeError(f"{section.__name__} has no option for {', '.join(sorted(missing))} of {kind.__name__}")
@@ -47,27 +47,27 @@ _SKETCH: Final = _options(SketchLayout, _SKETCH_FIXED, FingerprintSection)
 
 
 def configured_scheme(config: Config) -> Scheme:
-    """Return the configured scheme. Raises ValueError where it does not exist."""
+    """Return the configured scheme. Raises ValueError if it does not exist."""
     return _scheme(config, Scheme(), FingerprintSection.model_fields.keys())
 
 
 def configured_settings(config: Config, scheme: Scheme, scheme_digest: str) -> JudgeSettings:
-    """Return the configured settings. Raises ValueError where they contradict each other."""
+    """Return the configured settings. Raises ValueError if they contradict each other."""
     values = _values(config, scheme, JudgeSection.model_fields.keys(), with_rules=True)
     return JudgeSettings(scheme=scheme, scheme_digest=scheme_digest, extractor=_extractor(config.source), **values)
 
 
 def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
-    """Return the settings of a store, with those in place that the file, the environment or an option has.
+    """Return the settings of a store, overridden by those that the configuration sets explicitly.
 
-    The digest of the scheme stays, since it depends on dictionaries. Raises ValueError where settings contradict each
+    The digest of the scheme remains, since it depends on dictionaries. Raises ValueError if settings contradict each
     other.
     """
     scheme = _scheme(config, stored.scheme, config.fingerprint.model_fields_set)
     with_rules = "rules" in config.model_fields_set
     values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
     if stored.similarity_min == stored.scheme.definition.similarity_min:
-        # Another scheme is asked for with its own default.
+        # A store with the default of its scheme gets the default of the new scheme.
         values.setdefault("similarity_min", scheme.definition.similarity_min)
     if not _BODY_OPTIONS.isdisjoint(config.source.model_fields_set):
         values["extractor"] = _extractor(_source(config, stored))
@@ -75,17 +75,18 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
 
 
 def completed(config: Config, stored: JudgeSettings) -> Config:
-    """Return a configuration in which what was not named is as in a store; what was named stays.
+    """Return a configuration with the settings of a store wherever it sets none explicitly.
 
-    Dictionaries are files, which a store does not have. Raises ValueError where the two contradict each other.
+    Dictionaries are left as they are, since a store does not hold files. Raises ValueError if the two contradict each
+    other.
     """
     judge = {option: getattr(stored, name) for name, option in _JUDGE.items()}
     judge |= {"plan": stored.plan.name, "window_s": stored.window_ms // MS_PER_S}
     fingerprint = {option: getattr(stored.scheme, name) for name, option in _SCHEME.items()}
     fingerprint |= {option: getattr(stored.scheme.sketch, name) for name, option in _SKETCH.items()}
     completed = {
-        "judge": _completed(config.judge, judge),
-        "fingerprint": _completed(config.fingerprint, fingerprint),
+        "judge": _complete_section(config.judge, judge),
+        "fingerprint": _complete_section(config.fingerprint, fingerprint),
         "source": _source(config, stored),
     }
     if "rules" not in config.model_fields_set:
@@ -94,9 +95,9 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
-    """Return ``[source]``, reading bodies as the store does unless it says otherwise."""
+    """Return ``[source]``; bodies are read as for the store unless the configuration says otherwise."""
     if not stored.extractor:
-        # The store holds text, or HTML by revision 1; it does not say which.
+        # Such a store holds either text, or HTML read by revision 1.
         reads_html = config.source.body_format == "html"
         return _completed_source(config, {"reader_revision": 1}) if reads_html else config.source
     if stored.extractor not in get_args(BodyForm):
@@ -107,7 +108,7 @@ def _source(config: Config, stored: JudgeSettings) -> SourceSection:
 
 
 def _completed_source(config: Config, values: Mapping[str, Any]) -> SourceSection:
-    completed: SourceSection = _completed(config.source, values)
+    completed: SourceSection = _complete_section(config.source, values)
     return completed
 
 
@@ -117,23 +118,23 @@ def _extractor(source: SourceSection) -> str:
 
 
 def with_plan(config: Config, plan: str) -> Config:
-    """Return a configuration with this plan, unless it names one."""
+    """Return a configuration with this plan, unless it already sets one."""
     if "plan" in config.judge.model_fields_set:
         return config
     return config.model_copy(update={"judge": config.judge.model_copy(update={"plan": plan})})
 
 
-def _completed(section: Section, values: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a section of the same kind
-    named = {option: getattr(section, option) for option in section.model_fields_set}
-    return type(section).model_validate({**values, **named})
+def _complete_section(section: Section, values: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a section of the same kind
+    explicit = {option: getattr(section, option) for option in section.model_fields_set}
+    return type(section).model_validate({**values, **explicit})
 
 
 def _scheme(config: Config, base: Scheme, options: AbstractSet[str]) -> Scheme:
-    """Return a scheme with the values of these options of ``[fingerprint]`` in place."""
+    """Return ``base`` with the configured values of these options of ``[fingerprint]``."""
     section = config.fingerprint
     values = {name: getattr(section, option) for name, option in _SCHEME.items() if option in options}
     layout = {name: getattr(section, option) for name, option in _SKETCH.items() if option in options}
-    # A record keeps facts or slots: asking for one of them ends the other.
+    # A record keeps either facts or slots, so enabling one disables the other.
     facts = config.guards_facts or (base.facts and not config.guards_slots)
     slots = config.guards_slots or (base.slots and not config.guards_facts)
     return replace(base, sketch=replace(base.sketch, **layout), facts=facts, slots=slots, **values)

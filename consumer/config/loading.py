@@ -1,6 +1,7 @@
-"""Reads the configuration from file, environment and command line, and says what is wrong with it."""
+"""Reads the configuration from file, environment and command line, and explains its faults."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,16 @@ from consumer.text.redaction import is_secret, redacted, remember, remember_cred
 _UNKNOWN: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _NOT_A_SECTION: Final = frozenset({"model_type", "dataclass_type"})
 """pydantic's names for faults, of models and of dataclasses."""
-_MEANT_MIN: Final = 0.8
-"""How similar a name has to be to be suggested: a common section is not enough."""
+_SUGGESTION_SIMILARITY_MIN: Final = 0.8
+"""High enough that a shared section alone suggests nothing."""
+_PLAIN_WORDS: Final = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid tuple": "a list",
+    "Tuple should": "must",
+}
+"""pydantic's words in faults, and ours."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
@@ -55,24 +64,32 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
             )
 
     try:
-        read = Layered(**overrides)
+        config = Layered(**overrides)
     except ValidationError as error:
         raise ConfigError("; ".join(_sentences(error, _Origins(path, overrides)))) from error
     except SettingsError as error:
         raise ConfigError(
-            f"{error}: a whole section in the environment is written as TOML or JSON; one setting of it is "
+            f"{_unparsed_variables(error)} cannot be parsed: write a whole section as TOML or JSON, or one setting as "
             f"{ENV_PREFIX}SECTION{ENV_NESTING}NAME"
         ) from error
-    _remember_secrets(read)
-    return read
+    _remember_secrets(config)
+    return config
 
 
 class EnvironmentSource(EnvSettingsSource):
-    """Environment variables; maps and lists are written as ``--set`` takes them."""
+    """Environment variables; maps and lists have the same syntax as in ``--set``."""
 
-    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # as there
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # overrides
         """Parse the value of a map or a list."""
         return parse_value(value)
+
+
+def _unparsed_variables(error: SettingsError) -> str:
+    """Return the environment variables of the section that could not be parsed."""
+    field = re.search(r'field "(\w+)"', str(error))
+    section = f"{ENV_PREFIX}{field[1] if field else ''}".upper()
+    names = [name for name in os.environ if name.upper() == section or name.upper().startswith(section + ENV_NESTING)]
+    return f"the environment variable {' or '.join(sorted(names)) or section}"
 
 
 def _remember_secrets(config: Config) -> None:
@@ -101,42 +118,43 @@ def _check_toml(path: Path) -> None:
         with path.open("rb") as file:
             tomllib.load(file)
     except OSError as error:
-        raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"the configuration file {path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the configuration {path} is not TOML: {error}") from error
+        raise ConfigError(f"the configuration file {path} is not valid TOML: {error}") from error
 
 
 def _check_environment() -> None:
-    """Refuse variables that name no section: the settings library ignores them."""
+    """Raise ``ConfigError`` for variables that name no section: the settings library would ignore them."""
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
             section, *names = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)
-            # A name of a source would become lower case, and a setting for one that does not exist goes unnoticed.
+            # The name of a source would become lower case, and nothing would report a rule for an unknown source.
             if section == "rules":
                 raise ConfigError(
-                    f"{name}: set rules in the file; the environment loses the capital letters in names of sources"
+                    f"{name}: set rules in the configuration file; variables lose the capital letters in source names"
                 )
             if section == "console" and names[:1] == ["authority"] and names[1:]:
                 raise ConfigError(
-                    f"{name}: the environment loses the capital letters in names of sources; set ranks in the file, or "
-                    f"all of them as a map in {ENV_PREFIX}CONSOLE{ENV_NESTING}AUTHORITY"
+                    f"{name}: variables lose the capital letters in source names; set ranks in the configuration file, "
+                    f"or all of them as a map in {ENV_PREFIX}CONSOLE{ENV_NESTING}AUTHORITY"
                 )
             if section not in Config.model_fields:
                 known = ", ".join(sorted(Config.model_fields))
                 raise ConfigError(
-                    f"the environment variable {name} does not name a section of the configuration ({known})"
+                    f"the environment variable {name} does not name a section of the configuration; the sections are "
+                    f"{known}"
                 )
 
 
 @dataclass(frozen=True)
 class _Origins:
-    """Where settings were set: the command line wins over the environment, and that over the file."""
+    """Where settings come from: the command line wins over the environment, and the environment over the file."""
 
     path: Path | None
     overrides: Mapping[str, Any]
 
     def of(self, loc: Sequence[str | int]) -> str:
-        """Return the file or variable that sets this, with "from" before it; "" for the command line and defaults."""
+        """Return "from" and the file or variable that sets this; "" for the command line and defaults."""
         if _has(self.overrides, loc):
             return ""
         variables = {name.upper(): name for name in os.environ}
@@ -160,19 +178,27 @@ def _has(settings: object, loc: Sequence[str | int]) -> bool:
 def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
     for fault in error.errors(include_url=False):
         name = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        message = message.partition(", unable to")[0].replace("a valid tuple", "a list").replace("Tuple should", "must")
+        message = plain_fault(fault["msg"])
         origin = origins.of(fault["loc"])
         if fault["type"] in _UNKNOWN:
             known = [setting for setting, _ in flatten(Config.model_construct())]
-            meant = "".join(f" did you mean {setting}?" for setting in get_close_matches(name, known, 1, _MEANT_MIN))
+            similar = get_close_matches(name, known, 1, _SUGGESTION_SIMILARITY_MIN)
+            suggestion = "".join(f" did you mean {setting}?" for setting in similar)
             shown_origin = f" ({origin})" if origin else ""
-            yield f"unknown setting {name}{shown_origin};{meant} dupwatch config show lists all"
+            yield f"unknown setting {name}{shown_origin};{suggestion} dupwatch config show lists all"
         elif name:
             if fault["type"] in _NOT_A_SECTION:
-                message = "this is a section; set the settings in it"
+                message = f"this is a section; set one of its settings, {name}.NAME"
             hidden = isinstance(fault["input"], Mapping) or is_secret(name) or holds_secrets(name)
             facts = ([] if hidden else [f"it is {redacted(repr(fault['input']))}"]) + ([origin] if origin else [])
             yield f"{name}: {message}" + (f" ({', '.join(facts)})" if facts else "")
         else:
             yield message
+
+
+def plain_fault(message: str) -> str:
+    """Return a message of pydantic's in the words of our own."""
+    message = message.removeprefix("Value error, ").partition(", unable to")[0]
+    for theirs, ours in _PLAIN_WORDS.items():
+        message = message.replace(theirs, ours)
+    return message

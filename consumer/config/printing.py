@@ -10,16 +10,16 @@ from consumer.config.sections.judge import RuleSection
 from consumer.text.redaction import HIDDEN, is_secret, without_credentials
 
 SECRETS: Final = frozenset({"http.password"})
-"""Settings that are secret as a whole."""
+"""Settings that are always secret."""
 SECRETS_IN: Final = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
-"""Settings of client libraries, some of which are secret by their name (``text.redaction.is_secret``)."""
+"""Settings of client libraries; ``text.redaction.is_secret`` recognises the secret ones by name."""
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
-    """Yield every setting as (dotted name, TOML value), in the order of the sections; None for what is not set.
+    """Yield every setting as (dotted name, TOML value), in the order of the sections; unset ones have None.
 
-    ``HIDDEN`` replaces a value that is secret by its name or by credentials in it. Where no source has a rule, the
-    settings of a rule appear under the name ``SOURCE``.
+    ``HIDDEN`` replaces values with a secret name or with credentials in them. If no source has a rule, the settings of
+    a rule appear under the name ``SOURCE``.
     """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
@@ -43,10 +43,10 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Return whether this setting, or one below it, can be secret: a section may be given as one text by mistake."""
+    """Return whether this setting, or one below it, can be secret: users may set a whole section to one text."""
     return any(secret == name or secret.startswith(f"{name}.") for secret in (*SECRETS_IN, *SECRETS))
 
 
 def _toml(value: object) -> str:
-    """Write a value as TOML: as JSON, except for the one control character that JSON does not escape."""
+    """Return a value as TOML: as JSON, except for the one control character that JSON does not escape."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

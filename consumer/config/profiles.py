@@ -1,6 +1,6 @@
 """Names for groups of settings: profiles, by the kind of feed, and kinds of facts.
 
-They are shorthand. A store is bound to the settings that they stand for, and knows none of them.
+They are shorthand: a store is bound to the settings behind them, and does not record the names.
 """
 
 from collections.abc import Mapping
@@ -47,9 +47,9 @@ def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]
 
 
 def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as read, by section, with the values of profiles and facts where a setting is missing.
+    """Return the settings by section, with the values of profiles and facts for missing settings.
 
-    Unknown profiles are left for the validation of their section. Raises ``ValueError`` for one in a rule.
+    The validation of ``[judge]`` refuses an unknown profile there; one in a rule raises ``ValueError``.
     """
     sections: dict[str, Any] = {
         name: value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value

@@ -1,4 +1,4 @@
-"""Parses the values of settings, which are written alike in ``--set`` and in the environment."""
+"""Parses the values of settings in ``--set`` and in the environment, which have the same syntax."""
 
 import json
 import tomllib
@@ -11,18 +11,18 @@ def parse_value(text: str) -> object:
     Raises ``ValueError`` if it is neither.
     """
     try:
-        found = tomllib.loads(f"value = {text}")
+        parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return json.loads(text)
-    if found.keys() != {"value"}:
+    if parsed.keys() != {"value"}:
         raise ValueError("it has more than one value")
-    return found["value"]
+    return parsed["value"]
 
 
 def dotted(value: object) -> dict[str, object]:
-    """Flatten a map whose names have dots: TOML reads ``a.b = 1`` as a map within a map.
+    """Flatten a map whose names contain dots: TOML reads ``a.b = 1`` as a map within a map.
 
-    Raises ``ValueError`` for anything but a map.
+    Raises ``ValueError`` for anything except a map.
     """
     if not isinstance(value, Mapping):
         raise ValueError('write a map, as TOML or JSON: {"fetch.min.bytes" = 1} or {"fetch.min.bytes": 1}')  # noqa: TRY004  # for pydantic

@@ -1,4 +1,4 @@
-"""Checks of a configuration and everything it names, each finding with a remedy, and watching running consumers.
+"""Checks of a configuration and everything it names, with a remedy for each problem, and views of running consumers.
 
 Nothing here changes anything.
 """

@@ -1,4 +1,4 @@
-"""Read-only questions to the brokers, each with a deadline, and their answers as plain values."""
+"""Read-only requests to the brokers, each with a time limit, and their answers as plain values."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ from consumer.model.errors import SourceError
 from storage.clock import MS_PER_S
 
 ASK_S: Final = 5.0
-"""Deadline of one question."""
+"""Time limit of one request."""
 _SLICE_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
 _NEWEST: Final[Any] = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # as above
-_SAYS_WHY: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
-_GIVEN_UP: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
+_SPECIFIC: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
+_UNSPECIFIC: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
 
 
 class Cluster(NamedTuple):
@@ -40,7 +40,7 @@ class Cluster(NamedTuple):
 
     @property
     def is_mock(self) -> bool:
-        """Whether it is in the memory of a process, as that of ``dupwatch demo`` is."""
+        """Whether it is a mock in the memory of a process, such as that of ``dupwatch demo``."""
         return self.id.startswith(ID_PREFIX)
 
 
@@ -63,8 +63,8 @@ class GroupState(NamedTuple):
 class GroupProgress(NamedTuple):
     """The progress of a group in one partition: the first offset that exists, the end, and the committed offset.
 
-    ``young`` is the offset of the first message younger than the age asked for, None if no age was given. ``held`` says
-    why the group holds the partition, None if it does not.
+    ``young`` is the offset of the first message younger than the requested age, None if no age was requested. ``held``
+    says why the group holds the partition, None if it does not.
     """
 
     topic: str
@@ -91,24 +91,24 @@ class Brokers:
         self._address = address
         self._errors: list[KafkaError] = []
         # By default librdkafka retries ten times a second and reports each failure.
-        calm: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
-        self._admin = new_admin({**settings, **calm}, silent_log)
+        quiet: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
+        self._admin = new_admin({**settings, **quiet}, silent_log)
         self._metadata: Any = None
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises ``SourceError`` with the reason if no broker answers."""
-        self._metadata = self._answered()
+        self._metadata = self._read_metadata()
         broker = next(iter(self._metadata.brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
         (answer,) = self._admin.describe_configs([resource], request_timeout=ASK_S).values()
         try:
             settings = {name: entry.value for name, entry in answer.result().items() if entry.value is not None}
         except KafkaException:
-            # A user may be allowed to read and write topics, but not to see this.
+            # A user who may read and write topics may still not see the settings of brokers.
             settings = {}
         return Cluster(self._metadata.cluster_id or "", len(self._metadata.brokers), settings)
 
-    def _answered(self) -> Any:  # noqa: ANN401  # the client has no public type for it
+    def _read_metadata(self) -> Any:  # noqa: ANN401  # the client has no public type for it
         """Return the metadata. Give up before the deadline if the client reports that all brokers are down."""
         until_s = time.monotonic() + ASK_S
         while True:
@@ -116,19 +116,19 @@ class Brokers:
                 return self._admin.list_topics(timeout=_SLICE_S)
             except KafkaException as error:
                 self._admin.poll(0)
-                given_up = any(reported.code() in _GIVEN_UP for reported in self._errors)
-                if given_up or time.monotonic() > until_s:
-                    why = self._why(error.args[0])
-                    raise SourceError(f"The brokers at {self._address} do not answer: {why}.") from error
+                all_down = any(reported.code() in _UNSPECIFIC for reported in self._errors)
+                if all_down or time.monotonic() > until_s:
+                    reason = self._reason(error.args[0])
+                    raise SourceError(f"The brokers at {self._address} do not answer: {reason}.") from error
 
     def topics(self, names: Sequence[str]) -> dict[str, FoundTopic]:
-        """Return those of these topics that exist."""
+        """Return the topics with these names that exist."""
         return found_topics(self._admin, self._metadata, [name for name in names if self._has(name)], ASK_S)
 
     def group(self, name: str) -> GroupState | None:
-        """Return a group and its members; None if no group has ever committed, as far as this user may see.
+        """Return a group and its members; None if no group has committed, as far as this user can see.
 
-        The brokers are not asked then: describing a group makes them create their topic for offsets.
+        Such a group is not described, because that would make the brokers create their topic for offsets.
         """
         if not self._has(OFFSETS):
             return None
@@ -145,7 +145,7 @@ class Brokers:
         return GroupState(described.state.name.lower(), members)
 
     def progress(self, group: str, topics: Sequence[str], older_ms: Callable[[str], int | None]) -> list[GroupProgress]:
-        """Return the progress of a group; ``older_ms`` is the age up to which messages of a topic are ``young``."""
+        """Return the progress of a group by partition; ``older_ms`` returns the age limit of ``young`` messages."""
         places = [
             TopicPartition(topic, partition)
             for topic in topics
@@ -153,8 +153,8 @@ class Brokers:
             for partition in self._metadata.topics[topic].partitions
         ]
         of_group = [ConsumerGroupTopicPartitions(group, places)]
-        asked = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=ASK_S))
-        known = [place for place in asked.topic_partitions if place.offset >= 0]
+        offsets = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=ASK_S))
+        known = [place for place in offsets.topic_partitions if place.offset >= 0]
         committed = {(place.topic, place.partition): place.offset for place in known}
         held = {(place.topic, place.partition): note_of(place.metadata).held for place in known}
         first = self._offsets(dict.fromkeys(places, _EARLIEST))
@@ -173,7 +173,7 @@ class Brokers:
                 first[place].offset,
                 end[place].offset,
                 committed.get((place.topic, place.partition)),
-                # Without a message that young, the next one would be: at the end.
+                # Without such a message, the next one will be the first: at the end.
                 (young[place].offset if young[place].offset >= 0 else end[place].offset) if place in young else None,
                 held.get((place.topic, place.partition)),
             )
@@ -181,37 +181,37 @@ class Brokers:
         ]
 
     def newest(self, topics: Sequence[str]) -> list[NewestMessage]:
-        """Return the time of the newest message of each of these topics that has one, and of the topic of offsets."""
-        found = []
+        """Return the newest message of each of these topics and of the topic of offsets, if it has any."""
+        messages = []
         for topic in filter(self._has, (*topics, OFFSETS)):
             places = [TopicPartition(topic, partition) for partition in self._metadata.topics[topic].partitions]
             offsets = self._offsets(dict.fromkeys(places, _NEWEST))
             time_ms = max((offset.timestamp for offset in offsets.values()), default=-1)
             if time_ms >= 0:
-                found.append(NewestMessage(topic, time_ms, int(time.time() * MS_PER_S)))
-        return found
+                messages.append(NewestMessage(topic, time_ms, int(time.time() * MS_PER_S)))
+        return messages
 
     def _has(self, topic: str) -> bool:
         return topic in self._metadata.topics
 
-    def _offsets(self, asked: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, Any]:
-        if not asked:
+    def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, Any]:
+        if not specs:
             return {}
 
         def ask(left_s: float) -> dict[TopicPartition, Any]:
-            answers = self._admin.list_offsets(dict(asked), request_timeout=left_s)
+            answers = self._admin.list_offsets(dict(specs), request_timeout=left_s)
             return {place: answer.result() for place, answer in answers.items()}
 
         return once_led(ask, ASK_S)
 
-    def _why(self, error: KafkaError) -> str:
-        """Return the most specific error: the one that the call itself raises is only a time-out."""
-        telling = [reported for reported in self._errors if reported.code() in _SAYS_WHY]
-        other = [reported for reported in self._errors if reported.code() not in _GIVEN_UP]
-        text = (telling or other or [error])[0].str()
+    def _reason(self, error: KafkaError) -> str:
+        """Return the most specific error, since the call itself raises only a time-out."""
+        specific = [reported for reported in self._errors if reported.code() in _SPECIFIC]
+        other = [reported for reported in self._errors if reported.code() not in _UNSPECIFIC]
+        text = (specific or other or [error])[0].str()
         return text.rstrip(".")
 
 
-def _only(answers: Mapping[Any, Any]) -> Any:  # noqa: ANN401  # whatever was asked for
+def _only(answers: Mapping[Any, Any]) -> Any:  # noqa: ANN401  # the type depends on the request
     (answer,) = answers.values()
     return answer.result()

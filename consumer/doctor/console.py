@@ -1,7 +1,7 @@
-"""Findings on the moderators' console: its database, where its flags come from, and its store.
+"""Findings on the moderators' console: its database, the source of its flags, and its store.
 
-The checks are those that the console itself makes at its start. They need the packages of its extra, so they are
-imported when they run.
+The console makes the same checks when it starts. They need the packages of its extra, so they are imported when they
+run.
 """
 
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ _COMMAND = "dupwatch console"
 
 
 def names_console(config: Config) -> bool:
-    """Return whether the configuration changes a setting of the console; ``config show`` writes all defaults."""
+    """Return whether the configuration changes a default of the console: ``config show`` writes all of them."""
     return config.console != ConsoleSection()
 
 
 def is_console_alone(config: Config) -> bool:
-    """Return whether it is the configuration of a console, and neither of a run nor of a service besides."""
+    """Return whether the configuration is for a console, but neither for a run nor for a service."""
     return names_console(config) and not config.service.model_fields_set and "url" not in config.source.model_fields_set
 
 
 def console_checks(config: Config) -> Iterator[DoctorCheck]:
-    """Yield the checks of the console, if the configuration names any of its settings."""
+    """Yield the checks of the console, if the configuration changes any of its settings."""
     if names_console(config):
         yield DoctorCheck(_DATABASE, lambda: check_tables(config.console))
         yield DoctorCheck("flags of the console", lambda: check_flags(config))
@@ -41,7 +41,7 @@ def check_tables(section: ConsoleSection) -> Iterator[Finding]:
     """Check that the database answers, and has the tables of this version."""
     reviews = _imported("consumer.reviews.database")
     try:
-        found = _imported("consumer.wiring.console_database").found_tables(section)
+        tables = _imported("consumer.wiring.console_database").found_tables(section)
     except reviews.DatabaseUnavailable as error:
         yield wrong(
             SinkError,
@@ -49,17 +49,19 @@ def check_tables(section: ConsoleSection) -> Iterator[Finding]:
             "Start it, or correct console.database.",
         )
         return
-    if found is None or found.stored is None:
-        what = (
-            "does not exist yet; the console makes it" if found is None else "has no tables yet; the console adds them"
+    if tables is None or tables.stored is None:
+        state = (
+            "does not exist yet; the console creates it"
+            if tables is None
+            else "has no tables yet; the console creates them"
         )
-        yield ok(f"The database {section.database} {what} at its first start.")
-    elif found.stored == found.used:
-        yield ok(f"The database {section.database} has the tables of this version, {found.used}.")
+        yield ok(f"The database {section.database} {state} at its first start.")
+    elif tables.stored == tables.used:
+        yield ok(f"The database {section.database} has the tables of this version, {tables.used}.")
     else:
         yield warning(
-            f"The database {section.database} has tables of version {found.stored}, and this dupwatch uses "
-            f"{found.used}.",
+            f"The database {section.database} has tables of version {tables.stored}, and this dupwatch uses "
+            f"{tables.used}.",
             "Back it up and stop consoles of the earlier version. Then start dupwatch console, which moves the tables.",
         )
 
@@ -78,7 +80,7 @@ def check_flags(config: Config) -> Iterator[Finding]:
     else:
         yield wrong(
             SinkError,
-            f"There is no topic {read.topic} to read flags from.",
+            f"The topic {read.topic}, from which the console reads flags, does not exist.",
             f"Create it: dupwatch topics init --sink {config.sink.url}; or correct sink.url.",
         )
 
@@ -88,29 +90,29 @@ def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # of an e
         return ok(f"The console reads flags from {path}.")
     if fault.kind == "missing":
         return warning(
-            f"There is no file {path}: flags come in once a run writes it.",
+            f"The file {path} does not exist yet: flags appear once a run writes it.",
             "Start the run, or correct sink.url.",
         )
     if fault.kind == "unreadable":
         return wrong(ConfigError, f"This user cannot read {path}.", "Let this user read it, or correct sink.url.")
-    return wrong(
-        ConfigError, f"{path} does not begin with a verdict.", "Name the file that the run writes in sink.url."
-    )
+    return wrong(ConfigError, f"{path} does not begin with a verdict.", "Set sink.url to the file that the run writes.")
 
 
 def check_rights(config: Config) -> Iterator[Finding]:
-    """Check that the console can read articles from the store, and release them. Its settings have a check already."""
+    """Check that the console can read articles from the store, and release them."""
     store = _imported("consumer.wiring.console_store")
     store.check_store(config)
     own = None
-    # The check of flags says what is wrong with the sink.
+    # The check of flags reports a fault of the sink.
     with suppress(ConfigError):
         own = _imported("consumer.wiring.console_feed").console_file(config)
     path = store.unwritable_path(lambda: store.unwritable_part(config), own)
     if path is None:
         yield ok(f"The console reads articles from {config.store.url}, and may release them.")
     else:
-        yield warning(f"This user may not write {path}, so releases wait.", "Let the user of the console write it.")
+        yield warning(
+            f"This user may not write {path}, so releases wait.", "Give the user of the console write permission."
+        )
 
 
 def _imported(module: str) -> Any:  # noqa: ANN401  # of an extra

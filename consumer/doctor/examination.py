@@ -1,6 +1,6 @@
 """The checks that a configuration needs, in the order in which a run would start its parts.
 
-The first is about settings that are valid one by one, but contradict each other or what is on this machine.
+The first finds settings that are valid one by one, but contradict each other or this machine.
 """
 
 import socket
@@ -49,30 +49,31 @@ CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
 _ANY_SCHEMA: Final = 1
-"""The id of a schema that need not exist: that it does not is an answer too."""
+"""The id of any schema; it need not exist, since an error about it is an answer."""
 
 
 def checks_of(config: Config) -> list[DoctorCheck]:
     """Return all checks, the cheapest first."""
-    # What is wrong with the store is what its own check finds out.
+    # The check of the store reports its faults.
     with suppress(StoreError, ConfigError):
         config = stores.completed_config(config, answer_s=DEADLINE_S)
-    # Asked again after an error, but not after an answer.
+    # The cache keeps results, but not errors.
     settings = cache(lambda: components.judge_settings(config, components.lexicon_of(config)))
     checks = [
         DoctorCheck(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
         DoctorCheck("open files", lambda: check_descriptors(config)),
         DoctorCheck("TLS files", lambda: check_tls(config)),
     ]
-    source, written = feeds.source_side(config), config.kafka.value_format
+    source, value_format = feeds.source_side(config), config.kafka.value_format
     if source.lasting:
         checks.append(DoctorCheck("address of the pages", lambda: check_address(config)))
         if KAFKA.names(config.source.url):
             with suppress(ConfigError):  # the first check reports it
                 checks += _Kafka(config).checks()
-        if source.is_keyed and written != "json":
+        if source.is_keyed and value_format != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
-            checks.append(DoctorCheck("schema registry", partial(_check_registry, config, written), deadline_s=wait_s))
+            check = partial(_check_registry, config, value_format)
+            checks.append(DoctorCheck("schema registry", check, deadline_s=wait_s))
     if config.banks.url is not None:
         checks.append(DoctorCheck("banks", partial(_check_banks, config), deadline_s=READ_S + DEADLINE_S))
     checks += service_checks(config)
@@ -93,30 +94,30 @@ def _check_banks(config: Config) -> Iterator[Finding]:
 
 
 def _cache_finding(folder: Path) -> Finding:
-    """Check that the fingerprints of items can be written; without them a run works, and starts slowly."""
+    """Return whether the cache of fingerprints can be written; without it a run works, but starts slowly."""
     slow = "each start computes all items"
     if folder.exists() and not folder.is_dir():
         return warning(f"The cache of banks {folder} is not a folder, so {slow}.", "Name a folder in banks.cache.")
     if not may_write(folder):
-        remedy = "Let the user of the run write it, or correct banks.cache."
+        remedy = "Give the user of the run write permission, or correct banks.cache."
         return warning(f"This user may not write the cache of banks {folder}, so {slow}.", remedy)
     return ok(f"The cache of banks {folder} can be written.")
 
 
 class _Kafka:
-    """The checks that ask brokers, with one client per cluster."""
+    """The checks of brokers, with one client per cluster."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._source = parse_kafka(config.source.url)
         self._sink = parse_kafka(config.sink.url) if KAFKA.names(config.sink.url) else None
         self._keep_ms = config.lifetime_s * MS_PER_S
-        self._asked: dict[str, Callable[[], Brokers]] = {}
+        self._clients: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):
-            self._asked[place.brokers] = cache(partial(self._client, place))
+            self._clients[place.brokers] = cache(partial(self._client, place))
 
     def checks(self) -> Iterator[DoctorCheck]:
-        """Yield the checks in order; each needs that of the brokers it asks."""
+        """Yield the checks in order; each needs the check of its brokers."""
         yield DoctorCheck(_BROKERS, self._check_source_brokers)
         yield DoctorCheck("topics of articles", self._check_sources, _BROKERS)
         yield DoctorCheck("group", self._check_group, _BROKERS)
@@ -133,13 +134,13 @@ class _Kafka:
 
     @property
     def _at_source(self) -> Brokers:
-        return self._asked[self._source.brokers]()
+        return self._clients[self._source.brokers]()
 
     def _check_source_brokers(self) -> Iterator[Finding]:
         yield from cluster_findings(self._at_source.cluster(), self._config.kafka, transactional=self._transactional)
 
     def _check_sink_brokers(self, sink: TopicsAddress) -> Iterator[Finding]:
-        cluster = self._asked[sink.brokers]().cluster()
+        cluster = self._clients[sink.brokers]().cluster()
         yield from cluster_findings(cluster, self._config.kafka, transactional=self._transactional)
         if self._transactional and cluster.id != self._at_source.cluster().id:
             yield wrong(
@@ -174,9 +175,9 @@ class _Kafka:
         yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
-        wanted = kafka_parts.sink_topics(self._config)
-        plans = [plan for plan in topic_plan(wanted) if plan.name in wanted.written]
-        found = self._asked[sink.brokers]().topics(wanted.written)
+        sink_topics = kafka_parts.sink_topics(self._config)
+        plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written]
+        found = self._clients[sink.brokers]().topics(sink_topics.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
     def _found(self) -> dict[str, FoundTopic]:
@@ -187,41 +188,42 @@ class _Kafka:
         return self._config.kafka.delivery == "exactly-once"
 
 
-def _check_registry(config: Config, written: SchemaFormat) -> Iterator[Finding]:
-    """Ask for a schema as a consumer would. Raises the error that the consumer would get."""
-    # A schema in another format is an answer too.
+def _check_registry(config: Config, value_format: SchemaFormat) -> Iterator[Finding]:
+    """Request a schema as a consumer would. Raises the error that the consumer would get."""
+    # A schema in another format is an answer, too.
     with suppress(UnusableSchema):
-        ConfluentRegistry(components.registry_options(config), written).schema(_ANY_SCHEMA)
+        ConfluentRegistry(components.registry_options(config), value_format).schema(_ANY_SCHEMA)
     yield ok(f"The schema registry at {config.registry.url} answers.")
 
 
 def own_addresses() -> set[str]:
     """Return the addresses by which other machines may know this one."""
-    found = {"127.0.0.1", "::1"}
+    addresses = {"127.0.0.1", "::1"}
     with suppress(OSError):
-        found |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
-    for family, nowhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        addresses |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
+    for family, unused in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         # Connecting a datagram socket sends nothing: the system only picks the address it would send from.
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
-            asked.connect((nowhere, 9))
-            found.add(asked.getsockname()[0])
-    return found
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((unused, 9))
+            addresses.add(probe.getsockname()[0])
+    return addresses
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
     """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
-    judged = settings()
-    yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
-    chosen = components.engine_choice(config, judged, components.lexicon_of(config))
+    judged_by = settings()
+    scheme, plan, digest = judged_by.scheme.name, judged_by.plan.name, judged_by.short_digest()
+    yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")
+    chosen = components.engine_choice(config, judged_by, components.lexicon_of(config))
     yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
     if feeds.source_side(config).lasting:
-        yield from _lasting(config)
+        yield from _check_lasting(config)
     else:
-        yield from _file(config)
+        yield from _check_file(config)
     yield from map(finding_of, kind_of(config.store.url).needs(stores.configured_opening(config)).advice)
 
 
-def _file(config: Config) -> Iterator[Finding]:
+def _check_file(config: Config) -> Iterator[Finding]:
     if feeds.is_followed(config) and not is_alone(config):
         yield wrong(
             ConfigError,
@@ -229,19 +231,19 @@ def _file(config: Config) -> Iterator[Finding]:
             "Send the file to a topic with dupwatch produce, or name a file as the sink.",
         )
     if FILE.names(config.source.url) and not Path(config.source.url).is_file():
-        yield wrong(SourceError, f"No file {config.source.url}.", "Correct source.url or --source.")
+        yield wrong(SourceError, f"The source {config.source.url} is not a file.", "Correct source.url or --source.")
     if NOWHERE.names(config.sink.url) and not is_alone(config):
         yield wrong(
             ConfigError,
-            f"The sink {NOWHERE_URL} is for dupwatch serve.",
+            f"The sink {NOWHERE_URL} is only for dupwatch serve.",
             "Name a file in sink.url, or - for standard output.",
         )
     if FILE.names(config.sink.url) and not is_console_alone(config):
         yield from check_written(Path(config.sink.url), "sink", "sink.url")
 
 
-def _lasting(config: Config) -> Iterator[Finding]:
-    # Each of these raises ConfigError with a message that says what to do.
+def _check_lasting(config: Config) -> Iterator[Finding]:
+    # These calls raise ConfigError with a message that says what to do.
     feeds.check_pair(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():
@@ -251,6 +253,6 @@ def _lasting(config: Config) -> Iterator[Finding]:
     feeds.check_settings(config)
     if not stores.outlives_run(config):
         yield warning(
-            "The store is in memory: it is lost at every restart, and consumers do not share it.",
+            "The store is in memory: every restart loses it, and consumers do not share it.",
             f"Name a persistent store: {lasting_examples()}.",
         )

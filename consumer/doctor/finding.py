@@ -1,4 +1,4 @@
-"""Checks and their findings. Checks run one after the other, each within a deadline; a failed one hides no other."""
+"""Checks and their findings. Checks run one after the other, each with a deadline; a failed one hides no other."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,23 +14,23 @@ DEADLINE_S: Final = 15.0
 """Default deadline of a check."""
 
 _REMEDIES: Final[dict[type[Fatal], str]] = {
-    ConfigError: "Correct the setting that it names.",
-    SourceError: "Start it, or correct source.url and the settings under [kafka.client].",
-    SinkError: "Start it, or correct sink.url and the settings under [kafka.client].",
+    ConfigError: "Correct the setting that the message names.",
+    SourceError: "Start the server, or correct source.url and the settings under [kafka.client].",
+    SinkError: "Start the server, or correct sink.url and the settings under [kafka.client].",
 }
 
-_UNANSWERED: Final = frozenset(
+_NO_ANSWER: Final = frozenset(
     {
         KafkaError._TIMED_OUT,  # noqa: SLF001  # named so by its library
         KafkaError._TRANSPORT,  # noqa: SLF001  # as above
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
-"""Errors that are no answer. With two of three brokers away the third still answers some questions."""
+"""Errors that mean no answer. With two of three brokers down, the third still answers some requests."""
 
 
 class Finding(NamedTuple):
-    """One sentence that says what was found and, unless it is ``ok``, one that says what to do.
+    """A sentence that says what was found and, unless it is ``ok``, a sentence that says what to do.
 
     ``means`` is the error with which a run would fail; only ``wrong`` findings have it.
     """
@@ -58,15 +58,15 @@ class CheckFindings(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Return whether checks that need this one have to be skipped."""
+        """Whether checks that need this one are skipped."""
         return any(finding.status in {"wrong", "unchecked"} for finding in self.findings)
 
 
 def sentence(text: str) -> str:
     """Return a phrase as a sentence, with a full stop, and a capital letter unless it begins with a setting's name."""
     names_setting = "." in text.partition(" ")[0].rstrip(".:")
-    begun = text if names_setting else f"{text[:1].upper()}{text[1:]}"
-    return begun if begun.endswith(".") else f"{begun}."
+    capitalised = text if names_setting else f"{text[:1].upper()}{text[1:]}"
+    return capitalised if capitalised.endswith(".") else f"{capitalised}."
 
 
 def ok(found: str) -> Finding:
@@ -75,12 +75,12 @@ def ok(found: str) -> Finding:
 
 
 def warning(found: str, remedy: str) -> Finding:
-    """Return a finding that does not keep a run from working."""
+    """Return a finding on a problem with which a run still works."""
     return Finding("warning", found, remedy)
 
 
 def wrong(means: type[Fatal], found: str, remedy: str) -> Finding:
-    """Return a finding with which a run fails or breaks a promise."""
+    """Return a finding on a problem with which a run fails or breaks a guarantee."""
     return Finding("wrong", found, remedy, means)
 
 
@@ -90,7 +90,7 @@ def unchecked(found: str, remedy: str) -> Finding:
 
 
 def examine(checks: Sequence[DoctorCheck]) -> Iterator[CheckFindings]:
-    """Run the checks in order and yield each result as soon as it is there. Never raises."""
+    """Run the checks in order and yield each result as soon as it is known. Never raises."""
     failed: dict[str | None, CheckFindings] = {}
     for check in checks:
         needed = failed.get(check.needs)
@@ -107,7 +107,7 @@ def _skipped(needed: CheckFindings) -> Finding:
 
 
 def exit_code(results: Iterable[CheckFindings]) -> int:
-    """Return the exit code that a run would have because of the first wrong finding; 0 if nothing is wrong."""
+    """Return the exit code of a run that fails with the first wrong finding; 0 if nothing is wrong."""
     for result in results:
         for finding in result.findings:
             if finding.means is not None:
@@ -116,7 +116,7 @@ def exit_code(results: Iterable[CheckFindings]) -> int:
 
 
 def _bounded(check: DoctorCheck) -> tuple[Finding, ...]:
-    """Run a check on a thread, which is abandoned at the deadline: some library calls have no time-out."""
+    """Run a check on a thread, and abandon it at the deadline: some library calls have no time-out."""
     found: list[Finding] = []
     done = threading.Event()
 
@@ -124,17 +124,17 @@ def _bounded(check: DoctorCheck) -> tuple[Finding, ...]:
         try:
             found.extend(check.run())
         except Exception as error:  # noqa: BLE001  # one check that fails must not hide the others
-            found.append(_of_error(error))
+            found.append(_finding_of(error))
         done.set()
 
     threading.Thread(target=run, name=f"doctor {check.name}", daemon=True).start()
     if not done.wait(check.deadline_s):
-        late = unchecked(f"No answer within {check.deadline_s:g} s.", "Check that the other side is up, and try again.")
+        late = unchecked(f"No answer within {check.deadline_s:g} s.", "Check that the server is up, and try again.")
         return (*found, late)
     return tuple(found)
 
 
-def _of_error(error: Exception) -> Finding:
+def _finding_of(error: Exception) -> Finding:
     if isinstance(error, Fatal):
         return wrong(type(error), sentence(str(error)), _REMEDIES.get(type(error), "Follow the message."))
     if isinstance(error, StoreRefused):
@@ -142,17 +142,17 @@ def _of_error(error: Exception) -> Finding:
     if isinstance(error, StoreError):
         return wrong(StoreBroken, sentence(str(error)), "Start the store that store.url names, or correct store.url.")
     if isinstance(error, KafkaException):
-        return _of_kafka(error.args[0])
+        return _kafka_finding(error.args[0])
     if isinstance(error, OSError):
         return wrong(ConfigError, sentence(str(error)), "Make it readable for this user, or correct the setting.")
     return unchecked(f"The check itself failed: {error!r}.", "Rely on the other checks, and report this as a bug.")
 
 
-def _of_kafka(error: KafkaError) -> Finding:
-    if error.code() in _UNANSWERED:
+def _kafka_finding(error: KafkaError) -> Finding:
+    if error.code() in _NO_ANSWER:
         return wrong(
             SourceError,
             f"The brokers do not answer in time: {error.str().rstrip('.')}.",
-            "Start the brokers that are down: with most of them away the others have no controller.",
+            "Start the brokers that are down: the others have no controller without a majority.",
         )
     return unchecked(f"The brokers answered with an error: {error.str()}.", "Check the permissions of this Kafka user.")

@@ -1,4 +1,4 @@
-"""Findings on brokers, topics, group and clocks: pure functions of what the brokers answered."""
+"""Findings on brokers, topics, group and clocks: pure functions of the brokers' answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -37,9 +37,9 @@ def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: 
     """Yield findings on a cluster that answers."""
     if cluster.is_mock:
         yield unchecked(
-            "These brokers are those of dupwatch demo, or another mock cluster in memory: it has no controller, which "
-            "would know about topics, groups and clocks.",
-            "Nothing is broken. To have brokers of your own checked, name them in source.url and sink.url.",
+            "These brokers are a mock cluster in memory, such as that of dupwatch demo. It has no controller, so "
+            "topics, groups and clocks cannot be checked.",
+            "Nothing is broken. To check your own brokers, name them in source.url and sink.url.",
         )
         return
     version = cluster.settings.get(_VERSION)
@@ -52,14 +52,14 @@ def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: 
             f'kafka.group_protocol is "consumer", but the brokers support only {protocols!r}.',
             'Set it to "classic", or upgrade the brokers to 4.0 or later.',
         )
-    most_ms = int(cluster.settings.get(_TRANSACTION_MAX, TRANSACTION_TIMEOUT_MS))
-    asked_ms = int(section.producer.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS))
-    if transactional and asked_ms > most_ms:
+    allowed_ms = int(cluster.settings.get(_TRANSACTION_MAX, TRANSACTION_TIMEOUT_MS))
+    timeout_ms = int(section.producer.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS))
+    if transactional and timeout_ms > allowed_ms:
         yield wrong(
             SinkError,
-            f"The transaction time-out is {asked_ms} ms, but the brokers allow at most {most_ms} ms.",
-            f"Set transaction.timeout.ms under [kafka.producer] to at most {most_ms}, or raise {_TRANSACTION_MAX} of "
-            "the brokers.",
+            f"The transaction time-out is {timeout_ms} ms, but the brokers allow at most {allowed_ms} ms.",
+            f"Set transaction.timeout.ms under [kafka.producer] to at most {allowed_ms}, or raise {_TRANSACTION_MAX} "
+            "of the brokers.",
         )
 
 
@@ -67,7 +67,7 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
     """Check that the topics of a sink exist as planned; ``init`` is the command that creates them."""
     for topic in topics:
         if topic.name not in found:
-            yield wrong(SinkError, f"No topic {topic.name}.", f"Create it: {init}")
+            yield wrong(SinkError, f"The topic {topic.name} does not exist.", f"Create it: {init}")
             continue
         yield from _as_planned(topic, found[topic.name], SinkError)
 
@@ -75,31 +75,31 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
 def source_findings(
     topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], needed_ms: int
 ) -> Iterator[Finding]:
-    """Check that the topics of articles exist, retain them for window and slack, and cannot be backdated."""
+    """Check that the topics of articles exist, retain messages for window and slack, and have times set by brokers."""
     for topic in topics:
         if topic.name not in found:
             yield wrong(
                 SourceError,
-                f"No topic {topic.name}.",
-                "Correct source.url, or create it: dupwatch topics init",
+                f"The topic {topic.name} does not exist.",
+                "Correct source.url, or create the topic: dupwatch topics init",
             )
             continue
-        there = found[topic.name]
-        yield from _as_planned(topic, there, SourceError)
-        keep_ms = int(there.settings.get("retention.ms", "-1"))
+        existing = found[topic.name]
+        yield from _as_planned(topic, existing, SourceError)
+        keep_ms = int(existing.settings.get("retention.ms", "-1"))
         if KEEP_FLOOR_MS <= keep_ms < needed_ms:
             yield warning(
                 f"{topic.name} retains messages for {_hours(keep_ms)}, less than window and slack "
                 f"({_hours(needed_ms)}): a lost store cannot be refilled from it.",
                 f"Set retention.ms to at least {needed_ms}, or archive the articles for dupwatch backfill.",
             )
-        if dated_by_producers(there):
+        if dated_by_producers(existing):
             yield warning(
                 f"{topic.name} has {TIME_OF}={BY_PRODUCER}: any producer can backdate a copy, which then passes as the "
                 "original or falls out of the window.",
                 f"Set {TIME_OF}={BY_BROKER}, unless you trust all producers.",
             )
-        if int(there.settings.get("retention.bytes", "-1")) >= 0:
+        if int(existing.settings.get("retention.bytes", "-1")) >= 0:
             yield warning(
                 f"{topic.name} has a retention.bytes limit: a flood shortens the retention time.",
                 "Set retention.bytes to -1, or make sure that the busiest day fits.",
@@ -107,17 +107,19 @@ def source_findings(
 
 
 def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
-    bad = [wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)]
-    yield from bad or [
+    wrongs = [
+        wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)
+    ]
+    yield from wrongs or [
         ok(f"{topic.name} has {counted(found.partitions, 'partition')} with {counted(found.replication, 'replica')}.")
     ]
     yield from _replica_findings(topic.name, found, means)
 
 
 def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
-    """Yield what a missing broker means for a topic: nothing yet, no writes, or neither reads nor writes."""
+    """Yield the effect of a missing broker on a topic: none yet, no writes, or neither reads nor writes."""
     brokers = ", ".join(map(str, found.missing))
-    remedy = f"Start broker {brokers}, or find out why it does not follow." if brokers else "Start their brokers."
+    remedy = f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start their brokers."
     needed = int(found.settings.get("min.insync.replicas", "1"))
     if found.leaderless:
         numbers = ", ".join(map(str, found.leaderless))
@@ -126,13 +128,13 @@ def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Itera
         yield wrong(
             means,
             f"{name} has partitions with {counted(found.in_sync_min, 'replica')} in sync, but min.insync.replicas is "
-            f"{needed}: brokers refuse what is written to them.",
+            f"{needed}: brokers refuse writes to them.",
             remedy,
         )
     elif found.behind:
         yield warning(
             f"{name} has {len(found.behind)} of {found.partitions} partitions with a replica that is not in sync, on "
-            f"broker {brokers}. Reading and writing goes on.",
+            f"broker {brokers}. Reads and writes continue.",
             remedy,
         )
 
@@ -143,7 +145,7 @@ def group_findings(
     """Yield findings on the members of the group, and on static members with the same name."""
     if group is None:
         yield unchecked(
-            f"The group {section.group} was not checked: as far as this user may see, no group has committed offsets "
+            f"The group {section.group} was not checked: as far as this user can see, no group has committed offsets "
             "on these brokers.",
             f"Check again after the first run; if that does not help, allow this user to describe {OFFSETS}.",
         )
@@ -171,12 +173,12 @@ def group_findings(
 def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) -> Iterator[Finding]:
     """Yield the lag of the group, and whether messages were or will soon be deleted before it reads them."""
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
-    fresh = [place for place in progress if place.committed is None]
-    waiting = sum(place.end - place.first for place in fresh)
+    uncommitted = [place for place in progress if place.committed is None]
+    waiting = sum(place.end - place.first for place in uncommitted)
     yield ok(f"The group {section.group} has {counted(lag, 'message')} to read.")
-    if fresh:
+    if uncommitted:
         yield ok(
-            f"It has no committed offset in {counted(len(fresh), 'partition')}; there it starts at the "
+            f"It has no committed offset in {counted(len(uncommitted), 'partition')}; there it starts at the "
             f"{section.start} of {counted(waiting, 'message')}."
         )
     for place in progress:
@@ -215,33 +217,33 @@ def _partition_findings(place: GroupProgress, committed: int, section: KafkaSect
 
 
 def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
-    """Compare this machine's clock with those that set the times of messages.
+    """Compare this machine's clock with the clocks that set the times of messages.
 
-    No message comes from the future, so one that seems to is a lower bound for the difference of the clocks. An old
+    No message comes from the future, so one that seems to gives a lower bound for the difference of the clocks. An old
     message proves nothing: it may be old, or its clock may be slow. ``by_broker`` are the topics whose times the
     brokers set.
     """
     agreed = False
     for message in newest:
         ahead_ms = message.time_ms - message.now_ms
-        whose = "the brokers'" if message.topic in by_broker or message.topic == OFFSETS else "its producers'"
+        clock_owner = "the brokers'" if message.topic in by_broker or message.topic == OFFSETS else "its producers'"
         if ahead_ms > CLOCKS_AGREE_MS:
             found = f"The newest message of {message.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."
-            remedy = f"Synchronise this machine's clock and {whose} with NTP."
+            remedy = f"Synchronise this machine's clock and {clock_owner} with NTP."
             if ahead_ms > ahead_ms_max:
-                beyond = " That is more than kafka.ahead_s_max, so messages get the time of reading instead."
-                yield wrong(SourceError, found + beyond, remedy)
+                effect = " That is more than kafka.ahead_s_max, so messages get the time of reading instead."
+                yield wrong(SourceError, found + effect, remedy)
             else:
                 yield warning(found, remedy)
             return
-        if ahead_ms >= -CLOCKS_AGREE_MS and whose == "the brokers'":
+        if ahead_ms >= -CLOCKS_AGREE_MS and clock_owner == "the brokers'":
             agreed = True
     if agreed:
         yield ok(f"The clocks of this machine and of the brokers agree within {CLOCKS_AGREE_MS // MS_PER_S} s.")
     else:
         yield unchecked(
-            "The clocks cannot be compared: the brokers have set the time of no message in the last "
-            f"{CLOCKS_AGREE_MS // MS_PER_S} s.",
+            "The clocks cannot be compared: there is no message of the last "
+            f"{CLOCKS_AGREE_MS // MS_PER_S} s with a time that the brokers set.",
             "Check again while articles arrive and a consumer of the group runs.",
         )
 

@@ -1,4 +1,4 @@
-"""Findings on this machine: the limit of open files, files to write, the address of the pages, and TLS files."""
+"""Findings on this machine: the limit of open files, output files, the address of the pages, and TLS files."""
 
 import errno
 import json
@@ -30,8 +30,8 @@ _DESCRIPTORS_BASE: Final = 64
 _DESCRIPTORS_WORKER: Final = 6
 ENDS_SOON: Final = timedelta(days=14)
 PAGE_S: Final = 3.0
-_SHOWN: Final = frozenset({"http", "service"})
-"""The sections whose certificate is loaded again when its file changes."""
+_RELOADED: Final = frozenset({"http", "service"})
+"""The sections whose certificate is reloaded when its file changes."""
 
 
 class TlsFiles(NamedTuple):
@@ -56,7 +56,7 @@ def check_descriptors(config: Config) -> Iterator[Finding]:
 
 
 def descriptor_finding(limit: int, needed: int) -> Finding:
-    """Return what a limit means for a process that needs ``needed`` open files."""
+    """Return whether a limit is enough for a process that needs ``needed`` open files."""
     if limit == resource.RLIM_INFINITY:
         return ok("The number of open files is unlimited.")
     found = f"The limit is {limit} open files; a run needs about {needed}"
@@ -69,10 +69,12 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
 
 
 def check_written(path: Path, what: str, setting: str) -> Iterator[Finding]:
-    """Check that a run could write this file; ``what`` it is, and which ``setting`` names it."""
+    """Yield why a run could not write this file; ``what`` describes it, and ``setting`` names it."""
     folder = path.parent
     if not folder.is_dir():
-        yield wrong(SinkError, f"No folder {folder} for the {what} {path}.", f"Create it, or correct {setting}.")
+        yield wrong(
+            SinkError, f"The folder {folder} of the {what} {path} does not exist.", f"Create it, or correct {setting}."
+        )
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield wrong(
             SinkError,
@@ -104,26 +106,26 @@ def check_address(config: Config) -> Iterator[Finding]:
     if error is None:
         yield ok(f"{config.http.listen} is free for the pages.")
     elif error.errno == errno.EADDRINUSE:
-        yield _taken(address, config.http.model_dump().get("tls_certificate"))
+        yield _used_address(address, config.http.tls_certificate)
     else:
-        yield not_of_this_machine("http", config.http.listen, error)
+        yield cannot_listen("http", config.http.listen, error)
 
 
 def why_not_free(address: ListenAddress) -> OSError | None:
     """Return why a server could not listen on this address; None if it could."""
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-        with socket.socket(family, socket.SOCK_STREAM) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(address)
-            tried.listen(1)
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
     except OSError as error:
         return error
     return None
 
 
-def not_of_this_machine(section: str, listen: str, error: OSError) -> Finding:
-    """Return that nothing can listen on this address of a section."""
+def cannot_listen(section: str, listen: str, error: OSError) -> Finding:
+    """Return the finding that nothing can listen on this address of a section."""
     return wrong(
         ConfigError,
         f"Cannot listen on {listen}: {error.strerror or error}.",
@@ -135,7 +137,7 @@ def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage
     """Return what a server answers at /readyz, over TLS if it has a certificate; None if nothing answers."""
     access = ClientAccess()
     if certificate is not None:
-        # A server with the configured certificate is ours, whatever its host name.
+        # A server with the configured certificate is ours, under any host name.
         access = ClientAccess(authorities=certificate, checks_name=False)
     try:
         return PagesClient(url_here(address, is_secure=certificate is not None), access, PAGE_S).get("/readyz")
@@ -143,8 +145,8 @@ def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage
         return None
 
 
-def _taken(address: ListenAddress, certificate: str | None) -> Finding:
-    """Return who uses the address: a consumer, with its state, or something else."""
+def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
+    """Return what uses the address: a consumer, with its state, or another process."""
     answer = readiness_at(address, certificate)
     if answer is None or not answer.ours:
         return wrong(
@@ -171,23 +173,23 @@ def tls_files(config: Config) -> list[TlsFiles]:
     """Return every group of TLS files that is configured."""
     # Includes the settings from secret files.
     client = admin_settings("", kafka_options(config))
-    given = {**client, **config.kafka.consumer, **config.kafka.producer}
+    settings = {**client, **config.kafka.consumer, **config.kafka.producer}
     authorities, certificate, key, password = (
-        None if (value := given.get(f"ssl.{name}")) is None else str(value)
+        None if (value := settings.get(f"ssl.{name}")) is None else str(value)
         for name in ("ca.location", "certificate.location", "key.location", "key.password")
     )
-    named = [TlsFiles("kafka", authorities, certificate, key, password)]
+    groups = [TlsFiles("kafka", authorities, certificate, key, password)]
     needs_of_stores = needs_of_all(stores.configured_opening(config))
-    named += [TlsFiles(*needs.tls) for needs in needs_of_stores if needs.tls is not None]
-    named += [
+    groups += [TlsFiles(*needs.tls) for needs in needs_of_stores if needs.tls is not None]
+    groups += [
         TlsFiles(name, None, section.tls_certificate, section.tls_key)
         for name, section in (("http", config.http), ("service", config.service))
     ]
-    return [files for files in named if any((files.authorities, files.certificate, files.key))]
+    return [files for files in groups if any((files.authorities, files.certificate, files.key))]
 
 
 def today() -> datetime:
-    """Return the time with which the dates of certificates are compared."""
+    """Return the current time, with which the dates of certificates are compared."""
     return datetime.now(UTC)
 
 
@@ -221,7 +223,7 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
     ends = min(validity.ends for validity in found)
     begins = max(validity.begins for validity in found)
     if ends <= now:
-        then = "; the new one is shown within seconds" if section in _SHOWN else " and restart"
+        then = "; the server loads the new one within seconds" if section in _RELOADED else " and restart"
         yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", f"Renew it{then}.")
     elif begins > now:
         yield wrong(
@@ -241,12 +243,12 @@ def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:
         # Without a password here, OpenSSL would prompt for it on the terminal.
         context.load_cert_chain(certificate, files.key, password=files.password or "")
     except OSError as error:
-        # An unreadable file is reported with its dates already. SSLError is an OSError.
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        # The check of dates has already reported an unreadable file. SSLError is an OSError.
+        reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         yield wrong(
             ConfigError,
-            f"{files.section}: the certificate {certificate} does not match its key: {why or error}.",
-            "Name the key of this certificate, readable for this user, and the password of the key.",
+            f"{files.section}: the certificate {certificate} does not match its key: {reason or error}.",
+            "Name the key of this certificate, make it readable for this user, and set its password if it has one.",
         )
     else:
         yield ok(f"{files.section}: the certificate matches its key.")

@@ -1,7 +1,7 @@
-"""Finds and fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
+"""Fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
 
-The standard library is enough: ``requests`` and ``httpx`` add pools, redirects and proxies, which requests to a
-consumer nearby do not need, and each would be one more package to keep patched.
+The standard library is enough: ``requests`` and ``httpx`` add pools, redirects and proxies, which are not needed here,
+and each would be one more package to keep patched.
 """
 
 import base64
@@ -21,7 +21,7 @@ BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""
 _CHUNK_BYTES: Final = 1 << 16
 _SERVER: Final = "dupwatch"
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
+_LOOPBACK_OF: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
 
 
 class PageUnavailable(Exception):  # noqa: N818  # the state of a request
@@ -29,7 +29,7 @@ class PageUnavailable(Exception):  # noqa: N818  # the state of a request
 
 
 class FetchedPage(NamedTuple):
-    """An answer; ``ours``: it came from a consumer."""
+    """An answer; ``ours`` says whether it came from a consumer."""
 
     status: int
     body: bytes
@@ -37,9 +37,9 @@ class FetchedPage(NamedTuple):
 
 
 class ClientAccess(NamedTuple):
-    """Credentials for the pages, if they need any, and which certificates are trusted.
+    """Credentials for the pages, if they need any, and the certificates to trust.
 
-    ``authorities`` is a PEM file; None stands for those of the system. Its certificates need not be authorities.
+    ``authorities`` is a PEM file, whose certificates need not be authorities; None stands for those of the system.
     """
 
     user: str | None = None
@@ -49,7 +49,10 @@ class ClientAccess(NamedTuple):
 
 
 class PagesClient:
-    """Fetches pages of one consumer, from any thread. Raises ``ConfigError`` for a bad URL or file of authorities."""
+    """A client for the pages of one consumer, usable from any thread.
+
+    Raises ``ConfigError`` for a bad URL or a bad file of authorities.
+    """
 
     def __init__(self, url: str, access: ClientAccess, wait_s: float) -> None:
         try:
@@ -75,7 +78,7 @@ class PagesClient:
                 server = answer.getheader("Server") or ""
                 return FetchedPage(answer.status, self._body(answer), server.startswith(_SERVER))
         except (OSError, HTTPException) as error:
-            raise PageUnavailable(_why(error)) from error
+            raise PageUnavailable(_reason(error)) from error
 
     def _connection(self) -> HTTPConnection:
         if self._context is None:
@@ -83,7 +86,7 @@ class PagesClient:
         return HTTPSConnection(self._host, self._port, timeout=self._wait_s, context=self._context)
 
     def _body(self, answer: HTTPResponse) -> bytes:
-        """Read the whole body in bounded time; the timeout of the connection applies to each part only."""
+        """Return the whole body, in bounded time: the time-out of the connection applies only to each part."""
         until_s = time.monotonic() + self._wait_s
         body = bytearray()
         while part := answer.read1(_CHUNK_BYTES):
@@ -98,25 +101,26 @@ class PagesClient:
 def own_url(config: Config) -> str:
     """Return the URL of the pages of the consumer that a configuration describes, on this machine.
 
-    Raises ``ConfigError`` if there are none, or if their port is not fixed.
+    Raises ``ConfigError`` if there are no pages, or if their port is not fixed.
     """
     if not config.http.listen:
         raise ConfigError("http.listen is empty, so this consumer has no pages; name a consumer: dupwatch top URL")
     address = parse_address(config.http.listen)
     if not address.port:
         raise ConfigError(
-            f"http.listen is {config.http.listen}: the log of the consumer has its port; name it: dupwatch top URL"
+            f"http.listen is {config.http.listen}, without a fixed port; take the port from the consumer's log, and "
+            "name it: dupwatch top URL"
         )
     return url_here(address, is_secure=config.http.tls_certificate is not None)
 
 
 def url_here(address: ListenAddress, *, is_secure: bool) -> str:
     """Return the URL at which this machine reaches a server that listens on an address."""
-    return ListenAddress(_EVERYWHERE.get(address.host, address.host), address.port).url(is_secure=is_secure)
+    return ListenAddress(_LOOPBACK_OF.get(address.host, address.host), address.port).url(is_secure=is_secure)
 
 
 def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:
-    """Trust the configured certificate: whoever has it is the consumer, under any host name."""
+    """Return access that trusts the configured certificate, under any host name."""
     certificate = config.http.tls_certificate
     return access if certificate is None else access._replace(authorities=certificate, checks_name=False)
 
@@ -140,7 +144,7 @@ def _context(access: ClientAccess) -> ssl.SSLContext:
     return context
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""Metrics of running consumers: rates between two scrapes, and which block plans their windows have outgrown. Pure."""
+"""Metrics of running consumers: rates between two scrapes, and outgrown block plans. Pure functions."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,29 +18,28 @@ _POSTINGS: Final = "dupwatch_postings_read_total"
 _ARTICLES: Final = "dupwatch_articles_total"
 _CONNECTIONS: Final = "dupwatch_store_connections_total"
 _ARTICLES_MIN: Final = 50
-"""With fewer articles in an interval the mean since the start counts: rows differ."""
+"""With fewer articles in an interval, the mean since the start is used, since the sizes of rows vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """The samples of one consumer at one time, by name and labels. ``at_s`` is in seconds since 1970."""
+    """The samples of one consumer at one time, by name and labels; ``at_s`` is in seconds since 1970."""
 
     at_s: float
     samples: Mapping[str, Mapping[Labels, float]]
 
     def values(self, name: str, **labels: str) -> list[float]:
         """Return the values of all samples with this name and these labels."""
-        wanted = labels.items()
-        return [value for found, value in self.samples.get(name, {}).items() if wanted <= dict(found).items()]
+        return [value for found, value in self.samples.get(name, {}).items() if labels.items() <= dict(found).items()]
 
     def total(self, name: str, **labels: str) -> float:
-        """Return the sum of these values; 0 if there are none."""
+        """Return the sum of the values of all samples with this name and these labels; 0 if there are none."""
         return sum(self.values(name, **labels))
 
     def values_of(self, name: str, label: str) -> list[str]:
-        """Return the values of a label in the samples with this name, in their order."""
-        found = (dict(labels).get(label) for labels in self.samples.get(name, {}))
-        return list(dict.fromkeys(value for value in found if value is not None))
+        """Return the different values of a label in the samples with this name, in order of appearance."""
+        values = (dict(labels).get(label) for labels in self.samples.get(name, {}))
+        return list(dict.fromkeys(value for value in values if value is not None))
 
 
 def parse_scrape(text: str, at_s: float) -> Scrape:
@@ -57,67 +56,65 @@ def parse_scrape(text: str, at_s: float) -> Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What happened at one consumer between two scrapes, or since it started if there is no first scrape."""
+    """The interval between two scrapes of a consumer, or since its start if there is no first scrape."""
 
     before: Scrape | None
     after: Scrape
 
     @property
     def seconds(self) -> float:
-        """Its length; never 0."""
+        """The length of the interval; never 0."""
         begin_s = self.before.at_s if self.before is not None else self.after.total(_BEGAN)
         return max(self.after.at_s - begin_s, 1e-3)
 
     def increases(self, name: str, **labels: str) -> Iterator[tuple[dict[str, str], float]]:
         """Yield the increase of each counter with this name and these labels, from 0 if it was reset."""
-        wanted = labels.items()
-        continues = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
-        known = self.before.samples.get(name, {}) if self.before is not None and continues else {}
+        same_process = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
+        earlier = self.before.samples.get(name, {}) if self.before is not None and same_process else {}
         for found, value in self.after.samples.get(name, {}).items():
-            described = dict(found)
-            if wanted <= described.items():
-                grown = value - known.get(found, 0.0)
-                yield described, value if grown < 0 else grown
+            of_sample = dict(found)
+            if labels.items() <= of_sample.items():
+                increase = value - earlier.get(found, 0.0)
+                yield of_sample, value if increase < 0 else increase
 
 
 def rate(intervals: Sequence[Interval], name: str, **labels: str) -> float:
     """Return the increase per second, over all consumers."""
     return sum(
-        sum(grown for _, grown in interval.increases(name, **labels)) / interval.seconds for interval in intervals
+        sum(increase for _, increase in interval.increases(name, **labels)) / interval.seconds for interval in intervals
     )
 
 
 def mean(intervals: Sequence[Interval], name: str, **labels: str) -> float | None:
     """Return the mean of the observations of a histogram; None if there are none."""
-    count = sum(grown for interval in intervals for _, grown in interval.increases(f"{name}_count", **labels))
-    total = sum(grown for interval in intervals for _, grown in interval.increases(f"{name}_sum", **labels))
-    return total / count if count else None
+    count = _increase(intervals, f"{name}_count", **labels)
+    return _increase(intervals, f"{name}_sum", **labels) / count if count else None
 
 
 def quantile(intervals: Sequence[Interval], share: float, name: str, **labels: str) -> float | None:
-    """Return the value below which this share of the observations of a histogram lies, over all consumers.
+    """Return the quantile ``share`` of the observations of a histogram, over all consumers.
 
-    Assumes an even distribution within a bucket, like Prometheus' ``histogram_quantile``. None if there are no
-    observations; infinity if the value lies above the last bound.
+    Assumes an even distribution within a bucket, like Prometheus' ``histogram_quantile``. Returns None if there are no
+    observations, and infinity above the last bound.
     """
     buckets: dict[float, float] = {0.0: 0.0}
     for interval in intervals:
-        for described, grown in interval.increases(f"{name}_bucket", **labels):
-            bound = float(described.get(_BOUND, "inf"))
-            buckets[bound] = buckets.get(bound, 0.0) + grown
+        for of_bucket, increase in interval.increases(f"{name}_bucket", **labels):
+            bound = float(of_bucket.get(_BOUND, "inf"))
+            buckets[bound] = buckets.get(bound, 0.0) + increase
     bounds = sorted(buckets)
-    wanted = share * buckets[bounds[-1]]
+    rank = share * buckets[bounds[-1]]
     if not buckets[bounds[-1]]:
         return None
     for low, high in pairwise(bounds):
-        if buckets[high] >= wanted:
+        if buckets[high] >= rank:
             inside = buckets[high] - buckets[low]
-            return high if math.isinf(high) or not inside else low + (high - low) * (wanted - buckets[low]) / inside
+            return high if math.isinf(high) or not inside else low + (high - low) * (rank - buckets[low]) / inside
     return None
 
 
 class OutgrownPlan(NamedTuple):
-    """A plan, the postings that articles read with it on average, the most that fit it, and the plan to move to."""
+    """A plan, the mean postings that an article reads with it, the limit for the plan, and the plan to move to."""
 
     plan: str
     read: float
@@ -128,8 +125,8 @@ class OutgrownPlan(NamedTuple):
 def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
     """Yield each plan that the window of some of these consumers has outgrown.
 
-    Consumers with the same plan share a window. Their store is taken for a remote one if any of them has opened
-    connections to one. A plan without a larger one that finds the same pairs is not outgrown.
+    Consumers with the same plan share a window. Their store counts as remote if any of them has opened connections to
+    one. A plan is not outgrown unless a larger one finds the same pairs.
     """
     by_plan: dict[tuple[str, str], list[Interval]] = {}
     for interval in intervals:
@@ -139,17 +136,17 @@ def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
     for (plan, larger), consumers in by_plan.items():
         read = _postings_an_article(consumers)
         remote = any(consumer.after.total(_CONNECTIONS) for consumer in consumers)
-        most = outgrown_postings(remote=remote)
-        if larger and read > most:
-            yield OutgrownPlan(plan, read, most, larger)
+        postings_max = outgrown_postings(remote=remote)
+        if larger and read > postings_max:
+            yield OutgrownPlan(plan, read, postings_max, larger)
 
 
 def _postings_an_article(intervals: Sequence[Interval]) -> float:
-    if _grown(intervals, _ARTICLES) < _ARTICLES_MIN:
+    if _increase(intervals, _ARTICLES) < _ARTICLES_MIN:
         intervals = [Interval(None, interval.after) for interval in intervals]
-    articles = _grown(intervals, _ARTICLES)
-    return _grown(intervals, _POSTINGS) / articles if articles else 0.0
+    articles = _increase(intervals, _ARTICLES)
+    return _increase(intervals, _POSTINGS) / articles if articles else 0.0
 
 
-def _grown(intervals: Sequence[Interval], name: str) -> float:
-    return sum(grown for interval in intervals for _, grown in interval.increases(name))
+def _increase(intervals: Sequence[Interval], name: str, **labels: str) -> float:
+    return sum(increase for interval in intervals for _, increase in interval.increases(name, **labels))

@@ -1,4 +1,4 @@
-"""Findings on the HTTP service: its address, its names, its tokens, its audit log, and where its verdicts go."""
+"""Findings on the HTTP service: its address, names, tokens, audit log, and sink."""
 
 import errno
 import resource
@@ -19,9 +19,9 @@ from consumer.doctor.finding import DoctorCheck, Finding, ok, sentence, warning,
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
     ENDS_SOON,
+    cannot_listen,
     check_written,
     descriptors_needed,
-    not_of_this_machine,
     readiness_at,
     today,
     why_not_free,
@@ -36,31 +36,31 @@ from consumer.web.token_file import read_tokens
 from consumer.wiring import components, kafka_parts
 from consumer.wiring.feeds import is_followed
 
-_NAMED_MAX: Final = 5
-_MAKE: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
+_LISTED_MAX: Final = 5
+_ADD_COMMAND: Final = 'dupwatch tokens add NAME --role ROLE --owner "WHO" --tokens {path}'
 _HOSTNAME_MISMATCH: Final = 62
 """X509_V_ERR_HOSTNAME_MISMATCH of OpenSSL."""
 
 
 class _Readiness(msgspec.Struct, forbid_unknown_fields=True):
-    """What the service answers at /readyz."""
+    """The answer of the service at /readyz."""
 
     ready: bool
     reasons: tuple[str, ...]
 
 
 def is_named(config: Config) -> bool:
-    """Return whether the configuration has something to say about the service."""
+    """Return whether the configuration sets anything for the service."""
     return bool(config.service.model_fields_set)
 
 
 def is_alone(config: Config) -> bool:
-    """Return whether it is the configuration of a service or a console, and of no run besides: it names no source."""
+    """Return whether the configuration is for a service or a console, but not for a run: it names no source."""
     return (is_named(config) or names_console(config)) and "url" not in config.source.model_fields_set
 
 
 def service_checks(config: Config) -> Iterator[DoctorCheck]:
-    """Yield the checks of the service, if the configuration names any of its settings."""
+    """Yield the checks of the service, if the configuration sets anything for it."""
     if not is_named(config):
         return
     yield DoctorCheck("open files of the service", lambda: check_service_descriptors(config))
@@ -74,7 +74,7 @@ def service_checks(config: Config) -> Iterator[DoctorCheck]:
 
 
 def check_service_descriptors(config: Config) -> Iterator[Finding]:
-    """Check that as many connections may be open as the service lets in."""
+    """Check that the service may open as many connections as it accepts."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     needed = descriptors_needed(config) + config.service.connections_max
     if limit == resource.RLIM_INFINITY or limit >= needed:
@@ -88,7 +88,7 @@ def check_service_descriptors(config: Config) -> Iterator[Finding]:
 
 
 def check_service_address(section: ServiceSection) -> Iterator[Finding]:
-    """Check that the service may and can listen, and is found under its names."""
+    """Check that the service is protected, can listen, and is reachable under its names."""
     address = parse_address(section.listen)
     if not is_loopback(address):
         yield from _exposure(section)
@@ -96,9 +96,9 @@ def check_service_address(section: ServiceSection) -> Iterator[Finding]:
     if error is None:
         yield ok(f"{section.listen} is free for the service.")
     elif error.errno == errno.EADDRINUSE:
-        yield _taken(address, section.tls_certificate)
+        yield _used_address(address, section.tls_certificate)
     else:
-        yield not_of_this_machine("service", section.listen, error)
+        yield cannot_listen("service", section.listen, error)
     yield from _names(section)
 
 
@@ -107,7 +107,7 @@ def _exposure(section: ServiceSection) -> Iterator[Finding]:
         yield wrong(
             ConfigError,
             f"service.listen = {section.listen} lets other machines in, but service.tokens is not set.",
-            "Set service.tokens to a file that dupwatch tokens add makes, or listen on 127.0.0.1.",
+            "Set service.tokens to a file that dupwatch tokens add has created, or listen on 127.0.0.1.",
         )
     elif section.tls_certificate is None:
         yield warning(
@@ -116,57 +116,58 @@ def _exposure(section: ServiceSection) -> Iterator[Finding]:
         )
     if not section.names:
         yield warning(
-            "service.names is empty: requests by a host name get 421, only those by an address are answered.",
+            "service.names is empty: requests to a host name get 421, and only requests to an address are answered.",
             "Add the names that clients, Prometheus and a proxy use.",
         )
 
 
 def _names(section: ServiceSection) -> Iterator[Finding]:
-    """Check that names are names, and in the certificate."""
-    wrong_ones = [name for name in section.names if not name.isascii() or set(name) & set(":/*@ ")]
-    if wrong_ones:
+    """Check that the names are host names that the certificate covers."""
+    invalid = [name for name in section.names if not name.isascii() or set(name) & set(":/*@ ")]
+    if invalid:
         yield wrong(
             ConfigError,
-            f"service.names has what no request names: {_listed(wrong_ones)}.",
-            "Write each as a host name alone, without scheme, port, path or wildcard.",
+            f"service.names has entries that are not host names: {_listed(invalid)}.",
+            "Write host names alone, without scheme, port, path or wildcard.",
         )
     elif section.tls_certificate is not None and section.names:
         try:
             missing = names_not_in(section.tls_certificate, section.tls_key, section.names)
         except OSError:
-            # The check of TLS files says what is wrong with them. SSLError is an OSError.
+            # The check of TLS files reports such faults. SSLError is an OSError.
             return
         if missing:
             yield warning(
-                f"The certificate {section.tls_certificate} is not for {_listed(missing)}: clients refuse it there.",
-                "Add these names to the certificate, or take them from service.names.",
+                f"The certificate {section.tls_certificate} does not cover {_listed(missing)}, so clients refuse it.",
+                "Add these names to the certificate, or remove them from service.names.",
             )
 
 
 def names_not_in(certificate: str, key: str | None, names: Iterable[str]) -> list[str]:
-    """Return the names that a certificate is not good for, as OpenSSL finds out in a handshake in memory.
+    """Return the names that a certificate does not cover, according to OpenSSL in a handshake in memory.
 
-    Raises ``OSError`` where it cannot be used.
+    Raises ``OSError`` if the certificate cannot be used.
     """
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Without a password here, OpenSSL would prompt for it on the terminal.
     server.load_cert_chain(certificate, key, password="")
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The certificate itself is trusted, whoever has signed it: only its names are in question.
+    # The certificate is trusted whatever its issuer: only its names are checked.
     client.load_verify_locations(certificate)
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return [name for name in names if not _is_good_for(name, server, client)]
+    return [name for name in names if not _covers(name, server, client)]
 
 
-def _is_good_for(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
-    """Shake hands until the client has seen the certificate. A fault other than of the name is not told here."""
+def _covers(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
+    """Return whether a handshake finds no mismatch of the name; other faults of the certificate are ignored."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asking = client.wrap_bio(to_client, to_server, server_hostname=name)
-    answering = server.wrap_bio(to_server, to_client, server_side=True)
+    client_end = client.wrap_bio(to_client, to_server, server_hostname=name)
+    server_end = server.wrap_bio(to_server, to_client, server_side=True)
     try:
-        for side in (asking, answering, asking):
+        # After these steps the client has verified the certificate.
+        for end in (client_end, server_end, client_end):
             try:
-                side.do_handshake()
+                end.do_handshake()
             except ssl.SSLWantReadError:
                 continue
     except ssl.SSLCertVerificationError as error:
@@ -174,14 +175,14 @@ def _is_good_for(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> b
     return True
 
 
-def _taken(address: ListenAddress, certificate: str | None) -> Finding:
-    """Return who uses the address: a service, with its state, or something else."""
+def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
+    """Return what uses the address: a service, with its state, or another process."""
     place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
     try:
-        found = None if answer is None or answer.ours else msgspec.json.decode(answer.body, type=_Readiness)
+        readiness = None if answer is None or answer.ours else msgspec.json.decode(answer.body, type=_Readiness)
     except msgspec.DecodeError:
-        found = None
-    if answer is None or found is None:
+        readiness = None
+    if answer is None or readiness is None:
         return wrong(
             ConfigError,
             f"{place} is in use, but not by a service with this configuration.",
@@ -189,13 +190,14 @@ def _taken(address: ListenAddress, certificate: str | None) -> Finding:
         )
     if answer.status == HTTPStatus.OK:
         return ok(f"A service is running at {place} and is ready.")
-    return warning(f"A service is running at {place} but is not ready: {'; '.join(found.reasons)}.", "Check its log.")
+    reasons = "; ".join(readiness.reasons)
+    return warning(f"A service is running at {place} but is not ready: {reasons}.", "Check its log.")
 
 
 def check_tokens(section: ServiceSection) -> Iterator[Finding]:
     """Check that the token file can be used, and that its tokens are valid for a while."""
     if section.tokens is None:
-        yield ok("service.tokens is not set: every program of this machine may check, store, retract and release.")
+        yield ok("service.tokens is not set: every program on this machine may check, store, retract and release.")
         return
     try:
         tokens = read_tokens(Path(section.tokens))
@@ -203,30 +205,30 @@ def check_tokens(section: ServiceSection) -> Iterator[Finding]:
         yield wrong(
             ConfigError,
             sentence(str(error)),
-            "Correct the file, as the user that runs the service, or name another one in service.tokens.",
+            "As the user that runs the service, correct the file, or name another one in service.tokens.",
         )
     else:
         yield from token_findings(section.tokens, tokens, today())
 
 
 def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterator[Finding]:
-    """Yield which tokens are valid, which have expired, and which will soon."""
+    """Yield findings on valid tokens, expired ones, and those that expire soon."""
     valid = sorted((token for token in tokens if token.state(now) == "valid"), key=lambda token: token.expires_at)
     if not valid:
         none = "has no token" if not tokens else "has no valid token"
-        yield warning(f"{path} {none}: the service lets nobody in.", f"Add one: {_MAKE.format(path=path)}")
+        yield warning(f"{path} {none}: the service lets nobody in.", f"Add one: {_ADD_COMMAND.format(path=path)}")
     expired = [token.name for token in tokens if token.state(now) == "expired"]
     if expired:
         yield warning(
             f"{counted(len(expired), 'token has', 'tokens have')} expired: {_listed(expired)}.",
-            "Give their programs new ones; then dupwatch tokens revoke NAME ends this warning.",
+            "Give their programs new tokens, and revoke the old ones: dupwatch tokens revoke NAME.",
         )
     soon = [token for token in valid if token.expires_at - now < ENDS_SOON]
     if soon:
         yield warning(
             f"{counted(len(soon), 'token expires', 'tokens expire')} within {ENDS_SOON.days} days, the first on "
             f"{soon[0].expires_at:%Y-%m-%d}: {_listed([token.name for token in soon])}.",
-            "Give their programs new ones before.",
+            "Give their programs new tokens before that date.",
         )
     elif valid:
         first = f"the first expires on {valid[0].expires_at:%Y-%m-%d}"
@@ -240,21 +242,21 @@ def check_audit(path: Path) -> Iterator[Finding]:
 
 
 def _check_sink(config: Config) -> Iterator[Finding]:
-    """Check the topics that verdicts on requests go to."""
+    """Check the topics for verdicts on requests."""
     if config.kafka.delivery == "exactly-once":
         yield wrong(
             ConfigError,
             "dupwatch serve delivers verdicts at least once, but kafka.delivery is exactly-once.",
             'Start it with --set kafka.delivery="at-least-once".',
         )
-    address, wanted = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
+    address, sink_topics = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
     brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
-    plans = [plan for plan in topic_plan(wanted) if plan.name in wanted.written]
+    plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written]
     remedy = f"dupwatch topics init --sink {config.sink.url}"
-    yield from topic_findings(plans, brokers.topics(wanted.written), remedy)
+    yield from topic_findings(plans, brokers.topics(sink_topics.written), remedy)
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED_MAX
-    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _LISTED_MAX
+    return ", ".join(names[:_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")

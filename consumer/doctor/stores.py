@@ -1,4 +1,4 @@
-"""Findings on the store: what its kind checks by itself, the settings that it is bound to, and its size."""
+"""Findings on the store: the checks of its kind, the settings that it is bound to, and its size."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ _ERRORS: Final[dict[str, type[Fatal]]] = {
     "refused": StoreMismatch,
     "broken": StoreBroken,
 }
-_GROWN: Final = 2
-"""A window of more than this many times the articles that were expected is worth a look at the disks."""
+_GROWTH_MAX: Final = 2
+"""A window with more than this many times the expected articles is a reason to check the disks."""
 _SEEDS: Final = 1 << 32
 _COUNTED_MAX: Final = 100_000
 """Up to this many versions and retractions are counted one by one, which takes a few seconds."""
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
-    """Yield the checks of the configured store: those of its kind, and of its settings and size if a store is there.
+    """Yield the checks of the configured store: those of its kind and, if the store exists, of its settings and size.
 
-    The check of the settings needs the last check of a remote store, which asks for it, otherwise the check ``needed``.
+    The check of the settings needs the last check of a remote store, or else the check ``needed``.
     """
     url = config.store.url
     kind = kind_of(url)
@@ -72,7 +72,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
             stored = store.settings()
             planned = None if stored is not None else store.planned()
     except StoreUnavailable as error:
-        yield unchecked(f"The store does not answer: {error}", "Fix that first.")
+        yield unchecked(f"The store does not answer: {error}", "Start the store, or correct store.url.")
         return
     if planned is not None and planned.plan != ours.plan.name:
         yield wrong(
@@ -104,7 +104,7 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
     if section.body_format != "text" and section.reader_revision < READER_REVISION:
         read = "Pages are" if section.body_format == "article" else "HTML is"
         yield warning(
-            f"{read} read by revision {section.reader_revision}, as the store was made for it: readings above words "
+            f"{read} read by revision {section.reader_revision}, for which the store was made: readings above words "
             "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
             f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/operate/migration.md).",
         )
@@ -113,7 +113,7 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
 def _stretch_findings(ours: JudgeSettings) -> Iterator[Finding]:
     if not ours.stretches_max:
         yield warning(
-            "A text that is changed and changed back, or retracted and published again, stays out of force: "
+            "A text that is changed and changed back, or retracted and published again, does not come back into force: "
             "judge.stretches_max is 0, as in stores made before this setting existed.",
             "Fill a new store with dupwatch migrate (docs/operate/migration.md).",
         )
@@ -152,12 +152,11 @@ class StoreWindow:
     def larger_plan(self) -> str | None:
         """The plan to move to, None if the store has not outgrown its own.
 
-        Up to the number of articles that the store is made for, its plan was chosen knowingly.
+        A store with as many articles as it was made for has not: its plan was chosen for them.
         """
         if self.size.error is None or (self.planned is not None and self.size.low <= self.planned.articles):
             return None
-        looked_up = LookUpSettings.of(self.settings)
-        return plan_to_move_to(self.settings.plan, self.size.low, looked_up, remote=self.remote)
+        return plan_to_move_to(self.settings.plan, self.size.low, LookUpSettings.of(self.settings), remote=self.remote)
 
 
 def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
@@ -167,43 +166,43 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
             if store.settings() is None:
                 yield ok("Nothing has been judged into the store yet.")
                 return
-            used = settings()
+            judged_by = settings()
             remote = stores.is_remote(config)
-            size = window_size(store, used.plan, used.window_ms, SystemRandom().randrange(_SEEDS))
+            size = window_size(store, judged_by.plan, judged_by.window_ms, SystemRandom().randrange(_SEEDS))
             if size.error is None and not remote:
-                size = counted_window(store, used.window_ms, _COUNTED_MAX) or size
-            found = StoreWindow(size, store.planned(), used, remote)
+                size = counted_window(store, judged_by.window_ms, _COUNTED_MAX) or size
+            window = StoreWindow(size, store.planned(), judged_by, remote)
     except StoreUnavailable as error:
-        yield unchecked(f"The store does not answer: {error}", "Fix that first.")
+        yield unchecked(f"The store does not answer: {error}", "Start the store, or correct store.url.")
         return
-    yield size_finding(found, config)
+    yield size_finding(window, config)
 
 
-def size_finding(found: StoreWindow, config: Config) -> Finding:
-    """Return what the size of a window means for the plan of its store."""
-    plan, planned = found.settings.plan.name, found.planned
+def size_finding(window: StoreWindow, config: Config) -> Finding:
+    """Return whether the window of a store has outgrown its plan, or its disks may be too small."""
+    plan, planned = window.settings.plan.name, window.planned
     expected = f", of {planned.articles:,} expected" if planned is not None else ""
-    says = f"The window has {described_size(found.size)}{expected}"
-    larger = found.larger_plan
+    summary = f"The window has {described_size(window.size)}{expected}"
+    larger = window.larger_plan
     if larger is not None:
-        looked_up = LookUpSettings.of(found.settings)
-        limit = rounded(outgrown_articles(found.settings.plan, looked_up, remote=found.remote))
-        cost = look_up_cost(found.settings.plan, found.size.articles, looked_up)
+        look_up = LookUpSettings.of(window.settings)
+        limit = rounded(outgrown_articles(window.settings.plan, look_up, remote=window.remote))
+        cost = look_up_cost(window.settings.plan, window.size.articles, look_up)
         return warning(
-            f"{says}, and has outgrown the plan {plan}: an article reads about {cost}, and from {limit:,} articles on"
-            f" judging takes twice as long as with {larger}.",
-            _move(config, found.size.articles, larger),
+            f"{summary}, and has outgrown the plan {plan}: an article reads about {cost}, and from {limit:,} articles "
+            f"on, judging takes twice as long as with {larger}.",
+            _move_commands(config, window.size.articles, larger),
         )
-    if planned is not None and found.size.low > _GROWN * planned.articles:
+    if planned is not None and window.size.low > _GROWTH_MAX * planned.articles:
         return warning(
-            f"{says}. The plan {plan} still fits.",
-            "Check the space on disks. What a store of this size needs: dupwatch store init --articles"
-            f" {found.size.articles} --store {config.store.url}.",
+            f"{summary}. The plan {plan} still fits.",
+            "Check the free space on the disks. To see what a store of this size needs: dupwatch store init --articles"
+            f" {window.size.articles} --store {config.store.url}.",
         )
-    return ok(f"{says}; the plan {plan} fits.")
+    return ok(f"{summary}; the plan {plan} fits.")
 
 
-def _move(config: Config, articles: int, larger: str) -> str:
+def _move_commands(config: Config, articles: int, larger: str) -> str:
     """Return the commands that move to a larger plan."""
     new = f'a copy of the configuration with judge.plan = "{larger}" and a store.url of its own'
     if not source_side(config).is_shared:

@@ -1,4 +1,4 @@
-"""Watches running consumers from outside; those that do not answer are shown as away."""
+"""Watches running consumers over HTTP; consumers that do not answer count as away."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ _OURS: Final = "dupwatch_"
 
 
 class ShownArticle(msgspec.Struct, frozen=True):
-    """One of the two articles of a flag, as far as it is shown."""
+    """The shown fields of an article of a flag."""
 
     title: str = ""
     source: str = ""
 
 
 class ShownFlag(msgspec.Struct, frozen=True):
-    """The fields of a flag in ``/flags.json`` that are shown."""
+    """The shown fields of a flag in ``/flags.json``."""
 
     id: str
     duplicate_of: str
@@ -55,10 +55,10 @@ class _Readiness(msgspec.Struct, frozen=True):
 
 
 class ConsumerStatus(NamedTuple):
-    """What one consumer answered.
+    """The answers of one consumer.
 
-    If it did not, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are its
-    latest, None if it does not serve them; ``returning`` are the texts that came back to it most often.
+    Without an answer, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are
+    its latest, None if it does not serve them; ``returning`` are the texts that came back most often.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ConsumerStatus(NamedTuple):
 
 
 class WatchedConsumer:
-    """A consumer that is watched; ``clock`` gives seconds since 1970."""
+    """A consumer to watch; ``clock`` returns seconds since 1970."""
 
     def __init__(self, name: str, client: PagesClient, clock: Callable[[], float] = time.time) -> None:
         self.name = name
@@ -80,9 +80,9 @@ class WatchedConsumer:
         self._last: Scrape | None = None
 
     def look(self) -> ConsumerStatus:
-        """Fetch its pages. Never raises because of the consumer or the network."""
+        """Fetch the pages and return the status. Never raises because of the consumer or the network."""
         try:
-            interval = self._measured()
+            interval = self._interval()
         except PageUnavailable as error:
             return ConsumerStatus(self.name, None, ready=False, reasons=(), flags=None, away=str(error))
         ready, reasons = self._readiness()
@@ -91,7 +91,7 @@ class WatchedConsumer:
             return ConsumerStatus(self.name, interval, ready, reasons, None)
         return ConsumerStatus(self.name, interval, ready, reasons, page.flags, returning=page.returning)
 
-    def _measured(self) -> Interval:
+    def _interval(self) -> Interval:
         page = self._client.get("/metrics")
         if page.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise PageUnavailable("wrong user name or password")
@@ -107,17 +107,17 @@ class WatchedConsumer:
         return Interval(before, scrape)
 
     def _readiness(self) -> tuple[bool, tuple[str, ...]]:
-        page = self._asked("/readyz")
+        page = self._page("/readyz")
         if page is None:
             return False, ("/readyz does not answer",)
         reasons: tuple[str, ...] = ()
-        # A page that needs a password may return only its status.
+        # Without a password, the page may return only its status.
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             reasons = msgspec.json.decode(page.body, type=_Readiness).reasons
         return page.status == HTTPStatus.OK, reasons
 
     def _flags(self) -> _Flags | None:
-        page = self._asked("/flags.json")
+        page = self._page("/flags.json")
         if page is None or page.status != HTTPStatus.OK:
             return None
         try:
@@ -125,7 +125,7 @@ class WatchedConsumer:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _asked(self, path: str) -> FetchedPage | None:
+    def _page(self, path: str) -> FetchedPage | None:
         try:
             return self._client.get(path)
         except PageUnavailable:
@@ -133,23 +133,23 @@ class WatchedConsumer:
 
 
 def look_at_all(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor) -> list[ConsumerStatus]:
-    """Look at all consumers at once, so that those that do not answer delay the others by one timeout at most."""
+    """Look at all consumers in parallel, so that those that do not answer delay the others by at most one time-out."""
     return list(pool.map(WatchedConsumer.look, watched))
 
 
-def latest(seen: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag] | None:
+def latest(statuses: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag] | None:
     """Return the latest flags of all consumers, newest first; None if no consumer serves them."""
-    pages = [consumer.flags for consumer in seen if consumer.flags is not None]
+    pages = [consumer.flags for consumer in statuses if consumer.flags is not None]
     if not pages:
         return None
     flags = [flag for page in pages for flag in page]
     return sorted(flags, key=lambda flag: flag.decided_at, reverse=True)[:flags_max]
 
 
-def returning(seen: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
-    """Return the texts that came back most often to any consumer; one that came to several is named once."""
+def returning(statuses: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
+    """Return the texts that came back most often to any consumer, each once."""
     texts: dict[tuple[str, str], ShownText] = {}
-    for text in (text for consumer in seen for text in consumer.returning):
+    for text in (text for consumer in statuses for text in consumer.returning):
         known = texts.setdefault((text.id, text.first), text)
         if text.times > known.times:
             texts[text.id, text.first] = text

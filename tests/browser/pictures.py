@@ -60,7 +60,7 @@ def _demo() -> Iterator[str]:
         assert process.stderr is not None
         lines = (line.decode() for line in process.stderr)
         any(line.startswith("The feed has ended") for line in lines)
-        yield next(line for line in lines if "nobody has to sign in" in line).split()[-1]
+        yield next(line for line in lines if "no sign-in needed" in line).split()[-1]
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=TIMEOUT_S)

@@ -224,7 +224,7 @@ def test_a_bank_that_is_created_again_stays_disabled(dupwatch: Command, made: Pa
     assert dupwatch("bank", "disable", "spam", *banks).code == 0
     again = dupwatch("bank", "create", "spam", "--action", "deny", "--note", "lotteries", *banks)
     assert b"Changed the bank spam" in again.out
-    assert b"It is disabled: dupwatch bank enable spam --banks" in again.out
+    assert b"It is disabled. To enable it: dupwatch bank enable spam --banks" in again.out
     (spam, _) = json_lines(dupwatch("bank", "list", "--json", *banks).out)
     assert (spam["enabled"], spam["note"], spam["labels"], spam["items"]) == (False, "lotteries", [], 1)
     before = made.read_bytes()
@@ -242,13 +242,13 @@ def test_an_item_is_confirmed(dupwatch: Command, made: Path, tmp_path: Path) -> 
         return bool(item.get("confirmed"))
 
     assert b"spam/offer is confirmed." in dupwatch("bank", "confirm", "spam", "offer", "--by", "An Na", *log).out
-    assert b"was confirmed already" in dupwatch("bank", "confirm", "spam", "offer", *log).out
+    assert b"was already confirmed" in dupwatch("bank", "confirm", "spam", "offer", *log).out
     assert b"enabled, confirmed" in dupwatch("bank", "show", "spam", "offer", "--banks", made).out
     for form, name in ((("--csv",), "spam.csv"), ((), "spam.jsonl")):
         exported = tmp_path / name
         exported.write_bytes(dupwatch("bank", "export", "spam", *form, "--banks", made).out)
         assert b"is no longer confirmed" in dupwatch("bank", "confirm", "spam", "offer", "--undo", *log).out
-        assert b"was not confirmed already" in dupwatch("bank", "confirm", "spam", "offer", "--undo", *log).out
+        assert b"was not confirmed; nothing" in dupwatch("bank", "confirm", "spam", "offer", "--undo", *log).out
         assert not is_confirmed()
         assert dupwatch("bank", "import", "spam", exported, "--banks", made).code == 0
         assert is_confirmed()
@@ -259,7 +259,7 @@ def test_an_item_is_confirmed(dupwatch: Command, made: Path, tmp_path: Path) -> 
     recorded = [(line["action"], line["id"]) for line in json_lines((tmp_path / "audit.jsonl").read_bytes())]
     assert recorded == [(f"banks.{action}", "spam/offer") for action in ("confirm", "unconfirm", "unconfirm")]
     ended = dupwatch("bank", "confirm", "spam", "none", "--banks", made)
-    assert (ended.code, "there is no item 'none'" in ended.err) == (2, True)
+    assert (ended.code, "has no item 'none'" in ended.err) == (2, True)
 
 
 def test_export_and_import(dupwatch: Command, made: Path, tmp_path: Path) -> None:
@@ -305,9 +305,9 @@ def test_a_stored_article_is_copied(dupwatch: Command, made: Path, tmp_path: Pat
         (("add", "spam", "--text", "letters", "--item", "a b"), "the id of an item must have"),
         (("create", "Spam", "--action", "deny"), "the name of a bank must have"),
         (("create", "spam", "--action", "allow"), "has the action 'deny', which cannot be changed"),
-        (("show", "other"), "banks: notices, spam"),
-        (("show", "spam", "other"), "there is no item 'other'"),
-        (("export", "--csv"), "name it"),
+        (("show", "other"), "the banks are notices, spam"),
+        (("show", "spam", "other"), "has no item 'other'"),
+        (("export", "--csv"), "name the bank"),
     ],
 )
 def test_what_cannot_be_done(dupwatch: Command, made: Path, arguments: tuple[str, ...], complaint: str) -> None:
@@ -322,7 +322,7 @@ def test_what_cannot_be_done(dupwatch: Command, made: Path, arguments: tuple[str
 def test_an_item_that_finds_nothing_is_added_with_a_reason(dupwatch: Command, made: Path) -> None:
     """Because it has ended, or its bank is disabled."""
     ended = dupwatch("bank", "add", "spam", "--text", text(6), "--until", "2020-01-01", "--banks", made)
-    assert (ended.code, ended.out.count(b"Nothing is compared with it: it ended at 2020-01-01")) == (0, 1)
+    assert (ended.code, ended.out.count(b"Articles are not compared with it: it ended at 2020-01-01")) == (0, 1)
     assert dupwatch("bank", "disable", "spam", "--banks", made).code == 0
     ended = dupwatch("bank", "add", "spam", "--text", text(7), "--banks", made)
     # A narrow terminal wraps the line.

@@ -62,7 +62,7 @@ def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_
     assert shown(ended.err, "dead letters") == 0
     assert "/readyz" in ended.err
     # At 10,000 articles a second batches are large, and at least one had many flags.
-    assert ended.err.count("nobody has to sign in") >= 2
+    assert ended.err.count("no sign-in needed") >= 2
 
 
 def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
     process = start("demo", "--forever", "--feed", feed, stderr=subprocess.PIPE)
     address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
     pages = line_of(process, lambda line: line.startswith("Health")).split()
-    console = line_of(process, lambda line: "nobody has to sign in" in line)
+    console = line_of(process, lambda line: "no sign-in needed" in line)
     line_of(process, lambda line: line.startswith("The feed has ended"))
-    assert line_of(process, lambda line: "nobody has to sign in" in line) == console
+    assert line_of(process, lambda line: "no sign-in needed" in line) == console
     wait_ready(pages[3])
     producer = ordered_producer(address)
     for name in ("b", "c"):
@@ -133,7 +133,7 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
     del producer
     line_of(process, lambda line: line.startswith("≈ "))
     line_of(process, lambda line: line.startswith("≈ "))
-    assert line_of(process, lambda line: "nobody has to sign in" in line) == console
+    assert line_of(process, lambda line: "no sign-in needed" in line) == console
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0
@@ -158,7 +158,7 @@ def test_its_console_shows_what_was_flagged_and_takes_decisions(tmp_path: Path) 
     undo = ("--set", "console.undo_s=0")
     process = start("demo", "--forever", "--feed", feed, "--rate", "100", *undo, stderr=subprocess.PIPE)
     address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
-    browser = Browser(line_of(process, lambda line: "nobody has to sign in" in line).split()[-1].rstrip("/"))
+    browser = Browser(line_of(process, lambda line: "no sign-in needed" in line).split()[-1].rstrip("/"))
     wait_for(lambda: "/flags/1" in browser.get("/").text)
     assert text(1)[:40] in browser.get("/flags/1").shown
     added = browser.send("/flags/1/bank", "/flags/1", bank="spam", side="article").header("location")
@@ -189,7 +189,7 @@ def test_its_console_shows_near_misses(tmp_path: Path) -> None:
     bodies = {"a": words, "b": words[:150] + text(5, 50).split()}
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": " ".join(body)} for name, body in bodies.items()])
     process = start("demo", "--forever", "--feed", feed, "--rate", "100", *ONE_SECRET, stderr=subprocess.PIPE)
-    browser = Browser(line_of(process, lambda line: "nobody has to sign in" in line).split()[-1].rstrip("/"))
+    browser = Browser(line_of(process, lambda line: "no sign-in needed" in line).split()[-1].rstrip("/"))
     wait_for(lambda: "/flags/1" in browser.get("/?kind=near_miss").text, TIMEOUT_S)
     assert "This pair was not flagged." in browser.get("/flags/1").shown
     assert browser.send("/flags/1/decide", "/flags/1", decision="wrong", note="").status == 303

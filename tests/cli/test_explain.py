@@ -219,7 +219,7 @@ def test_one_of_the_two_can_be_standard_input(tmp_path: Path) -> None:
     ended = run_process("explain", tmp_path / "a.txt", "-", "--json", given=text(1).encode())
     assert [line["near"] for line in json_lines(ended.out)] == [True]
     refused = run_process("explain", "-", "-", given=b"x")
-    assert (refused.code, "only one of the two texts can be standard input" in refused.err) == (2, True)
+    assert (refused.code, "both texts are standard input" in refused.err) == (2, True)
 
 
 def test_only_an_id_has_versions(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:

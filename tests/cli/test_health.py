@@ -40,8 +40,8 @@ def test_it_follows_the_configuration(brokers: str, tmp_path: Path) -> None:
     gone = run_process("health", env=named)
     assert (gone.code, gone.out) == (
         1,
-        f"No answer from https://127.0.0.1:{service.port}: Connection refused. Check that the consumer runs, and that "
-        "this is its http.listen.\n".encode(),
+        f"No answer from https://127.0.0.1:{service.port}: Connection refused. Check that the consumer is running, "
+        "and that this is its http.listen.\n".encode(),
     )
 
 

@@ -308,4 +308,4 @@ def test_dangling_flags(dupwatch: Command, tmp_path: Path) -> None:
     assert sorted(line["id"] for line in json_lines(ended.out)) == ["flagged", "further"]
     recent = dupwatch("store", "verify", "--dangling", "--store", url)
     assert (recent.code, recent.out) == (0, b"")
-    assert recent.err == "No dangling flags: none names an article that has been pending for more than 3600 s.\n"
+    assert recent.err == "No dangling flags: no flag names an article that has been pending for more than 3600 s.\n"

@@ -33,9 +33,9 @@ def test_every_line_has_an_outcome(dupwatch: Command, tmp_path: Path, store: tup
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b'{"title":"x"}\n{"title":"y"}\n', "all 2 lines failed (line 1: the record has no id)"),
-        (b'[{"id":"x","body":"y"},\n{"id":"x","body":"y"}]\n', "all 2 lines failed (line 1: the record is not JSON"),
-        (b'{"id":"x","body":null}\n', "all 1 lines failed (line 1: a retraction has no text)"),
+        (b'{"title":"x"}\n{"title":"y"}\n', "2 lines failed (line 1: the record has no id)"),
+        (b'[{"id":"x","body":"y"},\n{"id":"x","body":"y"}]\n', "2 lines failed (line 1: the record is not JSON"),
+        (b'{"id":"x","body":null}\n', "1 line failed (line 1: a retraction has no text)"),
     ],
     ids=["no id", "an array", "a retraction"],
 )

@@ -56,7 +56,7 @@ def test_an_embedded_store(dupwatch: Command) -> None:
     map_bytes = int(outgrown.partition("set store.map_bytes_max = ")[2].removesuffix("."))
     assert map_bytes == pytest.approx(told["figures"]["store_bytes"]["value"] / 0.8, abs=1e9)
     busy = json.loads(dupwatch("size", "--articles-a-day", "50000000", "--json").out)
-    assert any("take --store hbase" in warning for warning in busy["warnings"])
+    assert any("use --store hbase" in warning for warning in busy["warnings"])
     few = json.loads(dupwatch("size", "--articles-a-day", "1000", "--json").out)
     assert few["warnings"] == []
 
@@ -108,8 +108,8 @@ def test_calibrating_replaces_speeds(dupwatch: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--articles-a-day", "0"), "--articles-a-day 0: write how many articles arrive on a day, at least 1"),
-        (("--articles-a-day", "-5"), "--articles-a-day -5: write how many articles arrive on a day"),
+        (("--articles-a-day", "0"), "--articles-a-day 0: write how many articles arrive in a day, at least 1"),
+        (("--articles-a-day", "-5"), "--articles-a-day -5: write how many articles arrive in a day"),
         (("--articles-a-day", "999999999999"), "or a shorter --window"),
         (("--chars", "0"), "--chars 0: write how many characters an article has on average"),
         (("--chars", "1000001"), "longer articles than 1,000,000 characters are refused"),
@@ -124,7 +124,7 @@ def test_calibrating_replaces_speeds(dupwatch: Command) -> None:
         (("--lang", "fr"), "--lang fr: write zh for Chinese, Japanese and Korean, en for languages in Latin letters"),
         (("--store", "memory:"), "--store memory:: a store in memory ends with its run; write lmdb or hbase"),
         (("--store", "mongodb"), "--store mongodb: write lmdb or hbase, or the URL of a store"),
-        (("--sample", "kafka://h:1/topic"), "this is not a file; write the name of a file of articles"),
+        (("--sample", "kafka://h:1/topic"), "this is not a file; name a file of articles"),
         (("--sample", "nowhere.jsonl"), "--sample nowhere.jsonl: this is not a file"),
         (("--calibrate", "--calibrate-seconds", "0"), "--calibrate-seconds 0: write a time from 1 to 3,600 seconds"),
         (("--set", "judge.max_distance=8"), "no plan for 64 bits supports more"),

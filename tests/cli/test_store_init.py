@@ -97,14 +97,14 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--store", STORE], "use either --print, to print the script, or --apply"),
-        (["--store", STORE, "--print", "--apply"], "use either --print, to print the script, or --apply"),
+        (["--store", STORE], "add --print, to print the script for the HBase shell, or --apply"),
+        (["--store", STORE, "--print", "--apply"], "add --print, to print the script for the HBase shell, or --apply"),
         (["--store", "lmdb:store", "--print"], "hbase://HOST:PORT"),
         (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "unknown block plan"),
         (["--store", STORE, "--articles", "9", "--set", "judge.plan=2x32"], "unknown block plan"),
         (["--store", STORE, "--articles", "9", "--set", "judge.max_distance=8"], "no plan for 64 bits supports more"),
-        (["--store", STORE, "--articles", "0"], "--articles': Input should be greater than or equal to 1"),
-        (["--store", STORE, "--articles", "9", "--print", "--apply"], "use either --print, to print the script, or"),
+        (["--store", STORE, "--articles", "0"], "--articles': must be at least 1"),
+        (["--store", STORE, "--articles", "9", "--print", "--apply"], "add --print, to print the script for"),
         (["--store", "memory:", "--articles", "9", "--apply"], "a store in memory keeps no plan"),
         (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "is 1 to 2147483647 seconds"),
         (["--store", STORE, "--apply", "--shell", "/nowhere/hbase shell"], "/nowhere/hbase: No such file"),
@@ -158,7 +158,7 @@ def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) 
             " 104000 118000 12c000"
         ),
         "            articles: 1000 2000 3000 4000 5000 6000 7000 8000 9000 a000 b000 c000 d000 e000 f000",
-        "  settings  consumers without judge.plan take 16x28; those with another are refused",
+        "  settings  consumers without judge.plan use 16x28; consumers with another plan are refused",
         "The limits were measured on one machine (docs/operate/sizing.md).",
     ]
     script = dupwatch(*asked, "--print").out.decode()

@@ -111,11 +111,11 @@ _SHORT = "At least one text is short: the two are duplicates only if they are eq
     ("scheme", "plain", "noted", "compared"),
     [
         ("jieba-tfidf/1", "😀", "has no keywords, or is empty", _NEVER),
-        ("jieba-tfidf/2", "😀", "is short: only an article with an equal text", _SHORT),
+        ("jieba-tfidf/2", "😀", "is short: only an equal text", _SHORT),
         ("jieba-tfidf/2", "", "has no keywords, or is empty", _NEVER),
         ("jieba-tfidf/2", _RUSSIAN, "by its shingles", None),
         ("jieba-tfidf/2", text(1), None, None),
-        ("jieba-tfidf/3", "😀", "is short: only an article with an equal text", _SHORT),
+        ("jieba-tfidf/3", "😀", "is short: only an equal text", _SHORT),
         ("jieba-tfidf/3", " ".join(text(1)), "by its shingles", None),
         ("jieba-tfidf/3", "", "has no keywords, or is empty", _NEVER),
         ("jieba-tfidf/3", text(1), None, None),

@@ -53,7 +53,7 @@ MISTAKES: dict[str, Mistake] = {
         ("config", "check", "--config", "{folder}/no.toml"), 2, ("no.toml", "does not exist|No such file")
     ),
     "a configuration that is no TOML": Mistake(
-        ("config", "check", "--config", "{folder}/feed"), 2, ("feed", "not TOML", "line 1")
+        ("config", "check", "--config", "{folder}/feed"), 2, ("feed", "not valid TOML", "line 1")
     ),
     "a feed that is missing": Mistake(("run", "--source", "{folder}/fed"), 3, ("{folder}/fed", "No such file")),
     "a feed that is a folder": Mistake(("run", "--source", "{folder}"), 3, ("{folder}", "directory", "JSON lines")),

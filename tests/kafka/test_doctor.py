@@ -153,8 +153,8 @@ def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
     assert code == 3
     found = wrong(findings)
     assert [finding for finding in found if f"{compacted}: is compacted" in finding]
-    assert f"topics of articles: No topic {topics.prefix}-nowhere." in found
-    assert f"topics of verdicts: No topic {topics.prefix}-no.dead-letters." in found
+    assert f"topics of articles: The topic {topics.prefix}-nowhere does not exist." in found
+    assert f"topics of verdicts: The topic {topics.prefix}-no.dead-letters does not exist." in found
     assert f"{topics.prefix}-nowhere" not in admin.list_topics(timeout=WAIT_S).topics
 
 

@@ -1,4 +1,4 @@
-"""``dupwatch compare``: how far apart two texts are, by every measure."""
+"""``dupwatch compare``: the distance and the similarity of two texts, by every measure."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple
@@ -54,7 +54,7 @@ def compare(
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
     check_one_stream([a, b])
     if scheme is not None and store is not None:
-        raise ConfigError("give --scheme or --store: a store has a scheme of its own")
+        raise ConfigError("--scheme and --store exclude each other, since a store has its own scheme; use one of them")
     chosen = configured(config, settings, fingerprint__scheme=scheme, store__url=store)
     lexicon = lexicon_of(chosen)
     if store is None:
@@ -64,20 +64,20 @@ def compare(
             bound = stored_binding(opened, lexicon)
         chosen_scheme, secret = bound.settings.scheme, bound.secret
     fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
-    sides = _measured(read_text(a, chosen), read_text(b, chosen), fingerprinter)
-    answer(json=json, lines=[_plain(*sides, chosen_scheme)], text=_text(*sides, chosen_scheme))
+    compared = _compared(read_text(a, chosen), read_text(b, chosen), fingerprinter)
+    answer(json=json, lines=[_plain(*compared, chosen_scheme)], text=_text(*compared, chosen_scheme))
     if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
         render.console(stderr=True).print(
-            "The similarity is estimated with the published secret; --store estimates it as that store does."
+            "The similarity is estimated with the published secret; --store STORE uses the secret of that store."
         )
 
 
-def _measured(
+def _compared(
     a: NamedText, b: NamedText, fingerprinter: Fingerprinter
 ) -> tuple[_ComparedText, _ComparedText, _Measures]:
     definition = fingerprinter.scheme.definition
     batch = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
-    side_a, side_b = (
+    text_a, text_b = (
         _ComparedText(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
         for number, text in enumerate((a, b))
     )
@@ -85,13 +85,13 @@ def _measured(
     equal_text = batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes()
     similarity = float(definition.sketch_similarity(batch.sketches[0], batch.sketches[1]))
     measures = _Measures(
-        distance=hamming_distance(side_a.fingerprint, side_b.fingerprint),
+        distance=hamming_distance(text_a.fingerprint, text_b.fingerprint),
         similarity=1.0 if equal_text and definition.compares_letters else similarity,
         cosine=cosine(weights_a, weights_b),
         equal_text=equal_text,
         shared=tuple(word for word in weights_a if word in weights_b),
     )
-    return side_a, side_b, measures
+    return text_a, text_b, measures
 
 
 def _plain(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> dict[str, object]:
@@ -107,18 +107,18 @@ def _plain(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Sche
         "shared_keywords": measures.shared,
         **{
             name: {
-                "name": side.name,
-                "kind": side.kind.name.lower(),
-                "fingerprint": f"{side.fingerprint:0{scheme.bits // 4}x}",
+                "name": compared.name,
+                "kind": compared.kind.name.lower(),
+                "fingerprint": f"{compared.fingerprint:0{scheme.bits // 4}x}",
             }
-            for name, side in (("a", a), ("b", b))
+            for name, compared in (("a", a), ("b", b))
         },
     }
 
 
 def _text(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> Iterator[RenderableType]:
-    for name, side in (("A", a), ("B", b)):
-        yield Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}")
+    for name, compared in (("A", a), ("B", b)):
+        yield Text.assemble((f"{name}  ", "bold"), render.plain(compared.name), f"  {compared.kind.name.lower()}")
     yield ""
     yield from _bit_lines(a.fingerprint, b.fingerprint, scheme.bits)
     rows = {

@@ -1,4 +1,4 @@
-"""The difference of two texts, and the passages that articles share."""
+"""The view of the difference of two texts, and of the passages that articles share."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400
-"""Characters of one side of a change; the number of characters left out is shown."""
+"""Characters of each text in a change; the number of omitted characters is shown."""
 CHANGES_SHOWN_MAX: Final = 200
 PASSAGE_CHARS_SHOWN_MAX: Final = 300
 PASSAGES_SHOWN_MAX: Final = 5
 
 
 def shown(stretches: Sequence[Stretch]) -> Text:
-    """Return both texts in one, abridged: text of A only is red, of B only green, what moved is yellow."""
+    """Return both texts in one, abridged: text only in A is red, text only in B green, and moved text yellow."""
     text = Text()
     changes = 0
     for stretch in stretches:
@@ -39,7 +39,7 @@ def shown(stretches: Sequence[Stretch]) -> Text:
 
 
 def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
-    """Yield notes on what the difference leaves out, and on what was not compared."""
+    """Yield notes on changes that are not shown, and on text that was not compared."""
     kinds = Counter(stretch.kind for stretch in stretches)
     changes = kinds.total() - kinds["equal"]
     if not changes:
@@ -60,15 +60,15 @@ def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
 def _marked(text: str, before: str, after: str) -> str:
     if not text:
         return ""
-    left_out = len(text) - CHANGED_CHARS_SHOWN_MAX
-    if left_out <= 0:
+    omitted = len(text) - CHANGED_CHARS_SHOWN_MAX
+    if omitted <= 0:
         return f"{before}{plain(text)}{after}"
     half = CHANGED_CHARS_SHOWN_MAX // 2
-    return f"{before}{plain(text[:half])} … {counted(left_out, 'more character')} … {plain(text[-half:])}{after}"
+    return f"{before}{plain(text[:half])} … {counted(omitted, 'more character')} … {plain(text[-half:])}{after}"
 
 
 def print_passages(shared: SharedPart) -> None:
-    """Print the passages that also stand in one other article, in the order of the text."""
+    """Print the passages that are also in another article, in the order of the text."""
     if shared.passages is None:
         console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
         return
@@ -84,11 +84,11 @@ def print_passages(shared: SharedPart) -> None:
     if more > 0:
         console().print(f"and {counted(more, 'more passage')}")
     if not shared.passages:
-        console().print("No passage is the same word for word.")
+        console().print("No passage is identical word for word.")
 
 
 def plain_passages(shared: SharedPart) -> dict[str, object]:
-    """Return where each passage begins in the text, and how long it is, in characters; null where that is not known."""
+    """Return the start and the length of each passage, in characters; null if they are not known."""
     found = shared.passages
     places = None if found is None else [{"at": passage.at, "chars": len(passage.text)} for passage in found]
     return {"id": shared.part.id, "version": shared.part.version, "passages": places}

@@ -64,16 +64,16 @@ def explain(
 ) -> None:
     """Explain why two articles are near-duplicates, or why not: every condition, with its figures.
 
-    Articles in a store are compared with the settings of that store. Settings of the judge and source rules that are
-    given here override them.
+    Articles in a store are compared with the settings of that store. Settings of the judge and source rules given here
+    override them.
     """
     check_one_stream([a, b])
     chosen = configured(config, settings, store__url=store)
-    explanation = _explained(chosen, (a, version_a), (b, version_b))
+    explanation = _explain_pair(chosen, (a, version_a), (b, version_b))
     answer(json=json, lines=[plain(explanation)], text=_text(explanation))
 
 
-def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> Explanation:
+def _explain_pair(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> Explanation:
     lexicon = lexicon_of(config)
     with ExitStack() as stack:
         opened = None
@@ -84,7 +84,7 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
             opened = stack.enter_context(opened_store(config, readonly=True))
             stored = stored_binding(opened, lexicon)
             bound = stored._replace(settings=settings_to_compare(config, stored.settings))
-            # A file is read as the articles of the store were.
+            # A file is read in the same way as the articles of the store.
             config = completed(config, stored.settings)
             other_settings = differences(stored.settings.encode(), bound.settings)
         article_a, article_b = (_named_article(*named, config, opened, bound, lexicon) for named in (a, b))
@@ -126,7 +126,7 @@ def _named_article(
 ) -> ComparedArticle:
     if is_text(name):
         if version is not None:
-            raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
+            raise ConfigError(f"{name} is a file, and only ids have versions; remove --version-a or --version-b")
         article = read_article(name, config)
         fingerprints = engine(config, bound, lexicon).fingerprint([article.body or ""], [article.lang])
         built = version_builder(bound).versions([article], [ArrivalTime(now_ms(), 0)], fingerprints)[0]
@@ -151,7 +151,7 @@ def _fingerprint_line(name: str, article: ComparedArticle) -> Text:
 
 def conditions(a: StoredVersion, b: StoredVersion, histories: tuple[History, History], comparison: PairComparison,
                settings: JudgeSettings) -> Table:  # fmt: skip
-    """Return a table of all conditions: whether each holds, and the figures behind it."""
+    """Return a table of all conditions, each with its result and its figures."""
     table = Table(
         "",
         "condition",
@@ -177,7 +177,7 @@ def conditions(a: StoredVersion, b: StoredVersion, histories: tuple[History, His
         (
             comparison.not_released,
             "pair not released",
-            "no release names this pair" if comparison.not_released else "one was released from the other",
+            "this pair was never released" if comparison.not_released else "one was released from the other",
         ),
         (
             comparison.found_by_blocks,
@@ -239,7 +239,7 @@ def _similarity_text(comparison: PairComparison, settings: JudgeSettings) -> str
 
 
 def _facts_text(x: Record, y: Record, comparison: PairComparison, settings: JudgeSettings) -> str:
-    """Return what the fact guard or the slot guard compared."""
+    """Return the figures of the fact guard or the slot guard."""
     if comparison.slot_conflicts is not None:
         conflicts, most = comparison.slot_conflicts, comparison.slot_conflicts_max
         return f"slots with different values: {conflicts}, maximum {most}"

@@ -20,7 +20,7 @@ BLOCK_BITS: Final = 16
 SUMS_IN_A_LINE: Final = 8
 _NOTES: Final = {
     TextKind.EMPTY: "This text has no keywords, or is empty: such an article matches nothing and is always kept.",
-    TextKind.SHORT: "This text is short: only an equal text (docs/use/fingerprint.md) is its duplicate.",
+    TextKind.SHORT: "This text is short: only an equal text is its duplicate (docs/use/fingerprint.md).",
     TextKind.SHINGLED: "This text has few keywords: it is found, and compared, by its shingles.",
 }
 

@@ -1,4 +1,4 @@
-"""``dupwatch idf``: build an IDF table from your own articles."""
+"""``dupwatch idf``: build an IDF table from the articles of a feed."""
 
 import math
 import os
@@ -27,11 +27,11 @@ from storage.files import FileWriting, replace_file
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
 
 WORDS_MAX: Final = 4_000_000
-"""Words kept in memory, about 100 bytes each. Beyond that, words of only one article are dropped."""
+"""Maximum words in memory, about 100 bytes each. Beyond that, words of only one article are dropped."""
 
 
 class _Counts:
-    """Counts the articles in which each word occurs."""
+    """Counts of the articles in which each word occurs."""
 
     def __init__(self) -> None:
         self.articles = 0
@@ -73,9 +73,9 @@ def build(
     console = render.console(stderr=True)
     if output != STREAM:
         check_suffix(Path(output), "a table of words", gzip=False)
-    counts = _counted(feed, output, chosen, console)
+    counts = _count_words(feed, output, chosen, console)
     if not counts.words:
-        raise SourceError(f"no article in {feed} has keywords; an IDF table needs some")
+        raise SourceError(f"no article in {feed} has keywords, so there is nothing to count; name another feed")
     if output == STREAM:
         with results():
             write(counts.table().encode())
@@ -85,15 +85,17 @@ def build(
     if counts.bad_records:
         console.print(f"Skipped {counted(counts.bad_records, 'invalid record')}; dupwatch run shows what is wrong")
     if counts.dropped:
-        console.print(f"Dropped {counts.dropped:,} words that occur in one article: more than {WORDS_MAX:,} words")
+        console.print(
+            f"Dropped {counts.dropped:,} words that occur in only one article: the limit is {WORDS_MAX:,} words"
+        )
 
 
-def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
+def _count_words(feed: str, output: str, config: Config, console: Console) -> _Counts:
     counts = _Counts()
     decode = file_decoder(config)
     source = feed_file(config, feed)
     try:
-        _check_apart(source, output)
+        _check_output(source, output)
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
         with render.progress(console) as progress:
             update = render.follow(progress, "counting", source.progress)
@@ -113,22 +115,22 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
     return counts
 
 
-def _check_apart(source: FileSource, output: str) -> None:
-    """Refuse to overwrite the feed with the table."""
+def _check_output(source: FileSource, output: str) -> None:
+    """Raise ``ConfigError`` if the table would overwrite the feed."""
     try:
         is_source = output != STREAM and source.is_file(Path(output).stat())
     except OSError:
         return
     if is_source:
-        raise ConfigError(f"the table would overwrite the feed {source.name}; name a different --output than {output}")
+        raise ConfigError(f"--output {output} would overwrite the feed {source.name}; name another file")
 
 
 def _write(path: Path, table: bytes, writing: FileWriting) -> None:
     """Write a temporary file and rename it, so that no run ever reads half a table."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        replace_file(path, beside, table, writing)
+        replace_file(path, temporary, table, writing)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise SinkError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""``dupwatch query``: which stored articles an article would duplicate, without storing it."""
+"""``dupwatch query``: find the stored articles that an article would duplicate, without storing it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -29,6 +29,7 @@ from consumer.store_tools.explanation import SharedPart, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import TextQuery
+from consumer.text.counts import counted
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.comparable_store import queries
 from consumer.wiring.components import engine, feed_file, file_decoder, lexicon_of, version_builder
@@ -66,28 +67,28 @@ def query(
         chosen = completed(chosen, judged_by)
         known = resources.enter_context(followed_banks(chosen, bound, lexicon, Hooks()))
         query_of = queries(chosen, opened, judged_by)(matcher_of(known))
-        asking = TextQuery(
+        text_query = TextQuery(
             opened, engine(chosen, bound, lexicon, known=known), version_builder(bound), query_of, now_ms
         )
         path = Path(source)
         if source != STREAM and not is_text(source) and not is_folder(source):
-            _write(_answer_stored(asking, chosen, source))
+            _write(_answer_stored(text_query, chosen, source))
         elif source != STREAM and path.is_file() and is_one_article(source, chosen):
             article = read_article(source, chosen)
             if article.id == source and (path.suffix.lower() in _JSON_SUFFIXES or _begins_like_json(article)):
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
-            _write(_answer(article.id, *asking.about([article])[0]))
+            _write(_answer(article.id, *text_query.about([article])[0]))
         else:
-            _answer_lines(asking, chosen, source)
+            _answer_lines(text_query, chosen, source)
 
 
 def _begins_like_json(article: Article) -> bool:
     return (article.body or "").lstrip().startswith(("{", "["))
 
 
-def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[str, object]:
-    """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
-    store = asking.store
+def _answer_stored(text_query: TextQuery, config: Config, article_id: str) -> dict[str, object]:
+    """Return what a stored article would duplicate if it arrived now; released pairs are left out."""
+    store = text_query.store
     if not store.history(id_hash_of(article_id)):
         raise SourceError(
             f"no file named {article_id!r}, and no article with that id in {config.store.url}. To query a text, write "
@@ -95,7 +96,7 @@ def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[s
         )
     stored = stored_article(store, config.store.url, article_id).stored
     record = msgspec.structs.replace(stored.record, time_ms=now_ms())
-    (found,) = asking.query([Version(record, None)])
+    (found,) = text_query.query([Version(record, None)])
     others = store.read([match.record.reference for match in found.matches])
     pairs = zip(found.matches, others, strict=True)
     matches = [match for match, other in pairs if other is None or not_released(stored, other)]
@@ -109,7 +110,7 @@ def _answer_stored(asking: TextQuery, config: Config, article_id: str) -> dict[s
 
 @dataclass(slots=True)
 class _Faults:
-    """Counts lines that could not be answered, and keeps what was wrong with the first of them."""
+    """Counts of all lines and of failed ones, and the fault of the first failed line."""
 
     lines: int = 0
     failed: int = 0
@@ -121,20 +122,21 @@ class _Faults:
         return {"line": line, "error": error, "detail": detail, "outcome": "error"}
 
 
-def _answer_lines(asking: TextQuery, config: Config, source: str) -> None:
+def _answer_lines(text_query: TextQuery, config: Config, source: str) -> None:
     faults = _Faults()
-    for answer in _answers(asking, config, source, faults):
+    for answer in _answers(text_query, config, source, faults):
         _write(answer)
     if faults.lines and faults.failed == faults.lines:
         raise SourceError(
-            f"no valid article in {source}: all {faults.lines:,} lines failed ({faults.first}). Articles must be JSON "
-            "lines in UTF-8; map other field names with --set source.fields.body=NAME."
+            f"no valid article in {'standard input' if source == STREAM else source}: "
+            f"{counted(faults.lines, 'line')} failed ({faults.first}). Articles must be JSON lines in UTF-8; map other "
+            "field names with --set source.fields.body=NAME."
         )
     if not faults.lines:
         render.console(stderr=True).print(f"{render.plain(source)} is empty.")
 
 
-def _answers(asking: TextQuery, config: Config, feed: str, faults: _Faults) -> Iterator[dict[str, object]]:
+def _answers(text_query: TextQuery, config: Config, feed: str, faults: _Faults) -> Iterator[dict[str, object]]:
     decode = file_decoder(config)
     source = feed_file(config, feed)
     for batch in source.batches():
@@ -153,7 +155,7 @@ def _answers(asking: TextQuery, config: Config, feed: str, faults: _Faults) -> I
                 articles.append(article)
                 answers.append(None)
         found = iter(
-            _answer(article.id, *about) for article, about in zip(articles, asking.about(articles), strict=True)
+            _answer(article.id, *about) for article, about in zip(articles, text_query.about(articles), strict=True)
         )
         yield from (next(found) if answer is None else answer for answer in answers)
     show_blank_lines(render.console(stderr=True), source)

@@ -59,7 +59,7 @@ def release(
 
     Later articles may be flagged as duplicates of it. If the sink has a clean feed (kafka.unique), the article is sent
     there again, provided that its record is still in its topic and that it is still the latest version. Releasing an
-    article again changes nothing and shows the current state; the event is sent again if there is a sink.
+    article again changes nothing and shows the current state; if there is a sink, the event is sent again.
     """
     if json and not (yes or dry_run):
         raise ConfigError("--json cannot prompt; add --yes or --dry-run")
@@ -73,18 +73,19 @@ def release(
         links = chain(opened, flagged.stored)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
     with closing(SourceRecords(completed_config(chosen))) as records:
-        back = records.record_of(flagged)
+        returned = records.record_of(flagged)
     if not json:
         with results():
-            _announce(links, histories)
-    _show_way_back(chosen, back, json=json)
+            _show_effect(links, histories)
+    _show_return(chosen, returned, json=json)
     if dry_run:
         event = preview_release(flagged, attribution, now_ms)
     elif yes or confirmed("Release it?"):
-        event = _release(chosen, flagged, attribution, back)
+        event = _release(chosen, flagged, attribution, returned)
         if sink is not None and not is_followed(chosen):
             _warn(
-                f"No event is sent to {render.plain(sink)}: a release goes to topics, --sink kafka://HOST:PORT/PREFIX."
+                f"No event is sent to {render.plain(sink)}: releases go only to topics; use --sink "
+                "kafka://HOST:PORT/PREFIX."
             )
     else:
         return
@@ -92,22 +93,22 @@ def release(
 
 
 def _release(
-    config: Config, flagged: FlaggedVersion, attribution: Attribution, back: RawRecord | ReturnObstacle | None
+    config: Config, flagged: FlaggedVersion, attribution: Attribution, returned: RawRecord | ReturnObstacle | None
 ) -> VerdictEvent:
     """Release a version, send the event to the sink, and return the event."""
     reference = flagged.reference
     with opened_store(config) as opened:
-        # A person may have taken time to confirm, in which a newer version may have arrived.
-        confirmed = read_flagged(opened, reference)
-        event = release_version(opened, confirmed, attribution, now_ms)
+        # Before the confirmation, a newer version may have arrived.
+        current = read_flagged(opened, reference)
+        event = release_version(opened, current, attribution, now_ms)
     if not is_followed(config):
         return event
-    record, last = back if isinstance(back, RawRecord) else None, confirmed.stored.ends_at is None
-    send_release(config, event, record if last else None)
+    record, is_latest = returned if isinstance(returned, RawRecord) else None, current.stored.ends_at is None
+    send_release(config, event, record if is_latest else None)
     if record is not None:
         with opened_store(config, readonly=True) as opened:
-            stayed = last and bool(in_force(opened, [reference]))
-        if not stayed:
+            is_still_latest = is_latest and bool(in_force(opened, [reference]))
+        if not is_still_latest:
             _warn(
                 f"A newer version of {render.plain(flagged.stored.record.id)} arrived during the release. Compare its "
                 f"last message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
@@ -115,7 +116,7 @@ def _release(
     return event
 
 
-def _announce(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
+def _show_effect(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
     """Show the article and the effect of a release."""
     print_article(links, histories)
     verdict = links[0].verdict
@@ -128,15 +129,15 @@ def _announce(links: Sequence[DuplicateLink], histories: Sequence[History]) -> N
     )
 
 
-def _show_way_back(config: Config, back: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
+def _show_return(config: Config, returned: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
     """Show whether the article returns to the clean feed; with ``json`` only if it does not."""
-    if back is None:
+    if returned is None:
         return
     topic = sink_topics(config).unique_topic
-    if isinstance(back, ReturnObstacle):
-        _warn(f"The article cannot be sent to {topic}: {render.plain(back.why)}.")
-    elif back.partition is not None and not json:
-        origin = "{} [{}] offset {}".format(*back.partition, back.start)
+    if isinstance(returned, ReturnObstacle):
+        _warn(f"The article cannot be sent to {topic}: {render.plain(returned.why)}.")
+    elif returned.partition is not None and not json:
+        origin = "{} [{}] offset {}".format(*returned.partition, returned.start)
         with results():
             render.console().print(f"A release sends the article to {topic} again, from {origin}.")
 

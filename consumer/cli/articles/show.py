@@ -55,7 +55,7 @@ def print_article(links: Sequence[DuplicateLink], histories: Sequence[History]) 
 
 
 def print_links(links: Sequence[DuplicateLink], histories: Sequence[History]) -> None:
-    """Print a version and the chain of articles that it duplicates; ``histories`` belong to the ids of the links."""
+    """Print a version and the chain of articles that it duplicates; ``histories`` are those of the links."""
     console = render.console()
     for depth, (link, history) in enumerate(zip(links, histories, strict=True)):
         if depth:
@@ -75,7 +75,7 @@ def print_link(link: DuplicateLink, history: History) -> None:
 
 
 def _in_force(stored: StoredVersion, history: History) -> str:
-    """Return since when a version is in force, or what ended it."""
+    """Return the time since which a version is in force, or what ended it."""
     ended = how_it_ended(stored, history)
     arrived = rfc3339(stored.record.time_ms)
     return f"since {arrived}" if ended is None else f"no: arrived {arrived}, {ended}"

@@ -1,4 +1,4 @@
-"""What ``dupwatch bank create`` and ``add`` do, and what they say about it."""
+"""The changes of ``dupwatch bank create`` and ``add``, and the sentences about them."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from consumer.wiring.stores import outlives_run
 from storage.clock import now_ms
 
 
-def options(given: Mapping[str, str | None]) -> str:
-    """Return those options that were given, for a command to copy; each begins with a space."""
-    return "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+def options(values: Mapping[str, str | None]) -> str:
+    """Return the options that have a value, for a command to copy; each begins with a space."""
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
 def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
-    """Create a bank, or change one, which stays enabled or disabled; yield sentences about what was done.
+    """Create a bank or change one, and yield sentences about it. A changed bank remains enabled or disabled.
 
     ``banks`` is the option that names the banks. Raises ``BankError``.
     """
@@ -38,15 +38,15 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
     elif entries:
         yield f"Changed the bank {entry.bank}; options that were not given have their defaults."
     else:
-        yield f"The bank {entry.bank} is there already, and nothing was changed."
+        yield f"The bank {entry.bank} already exists; nothing was changed."
     if before is not None and not before.enabled:
-        yield f"It is disabled: dupwatch bank enable {entry.bank}{banks}"
+        yield f"It is disabled. To enable it: dupwatch bank enable {entry.bank}{banks}"
 
 
-def add_item(config: Config, entry: BankItem, given: Mapping[str, str | None]) -> Iterator[str]:
-    """Add an item, or replace one; yield sentences about what was done. Raises ``BankError``.
+def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) -> Iterator[str]:
+    """Add an item or replace one, and yield sentences about it. Raises ``BankError``.
 
-    ``given`` are the options that name the banks and the store.
+    ``places`` are the options that name the banks and the store.
     """
     found: list[Banks] = []
 
@@ -61,9 +61,12 @@ def add_item(config: Config, entry: BankItem, given: Mapping[str, str | None]) -
     else:
         yield f"Added {entry.item} to the bank {entry.bank}."
     if not before.banks[entry.bank].enabled:
-        banks = options({"--banks": given["--banks"]})
-        yield f"The bank is disabled, so nothing is compared with it: dupwatch bank enable {entry.bank}{banks}"
+        banks = options({"--banks": places["--banks"]})
+        yield (
+            "The bank is disabled, so articles are not compared with it. To enable it: dupwatch bank enable "
+            f"{entry.bank}{banks}"
+        )
     elif not before.after([entry]).only(*entry.key).items_at(now_ms()):
-        yield f"Nothing is compared with it: it ended at {entry.until}."
+        yield f"Articles are not compared with it: it ended at {entry.until}."
     elif outlives_run(config):
-        yield (f"See which stored articles repeat it: dupwatch bank matches {entry.bank} {entry.item}{options(given)}")
+        yield f"See which stored articles repeat it: dupwatch bank matches {entry.bank} {entry.item}{options(places)}"

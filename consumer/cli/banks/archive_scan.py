@@ -13,16 +13,18 @@ from consumer.cli.banks.store_scan import show_limited
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
+from consumer.files.source import STREAM
 from consumer.judge.events import mentions_of
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.record import RawRecord
+from consumer.text.counts import counted
 from consumer.wiring.components import feed_file, file_decoder
 
 
 @dataclass(slots=True)
 class _Counts:
-    """What a scan has met; ``first`` says what was wrong with the first invalid record."""
+    """The counts of a scan; ``first`` says what was wrong with the first invalid record."""
 
     records: int = 0
     repeating: int = 0
@@ -33,7 +35,7 @@ class _Counts:
 
 
 class _ArchiveScan:
-    """Compares the articles of records with items, and counts."""
+    """A comparison of the articles in an archive with items, with counts."""
 
     def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
         self._decode = file_decoder(config)
@@ -69,7 +71,7 @@ class _ArchiveScan:
 def scan_archive(config: Config, items: Banks, source: str) -> None:
     """Write a line for each article of an archive that repeats an item.
 
-    Raises ``SourceError`` where it cannot be read, or has no valid article.
+    Raises ``SourceError`` if the archive cannot be read, or has no valid article.
     """
     counts = _Counts()
     scan = _ArchiveScan(config, items, counts)
@@ -88,15 +90,16 @@ def scan_archive(config: Config, items: Banks, source: str) -> None:
     show_blank_lines(errors, archive)
     if counts.records and counts.invalid == counts.records:
         raise SourceError(
-            f"no valid article in {source}: all {counts.records:,} lines failed ({counts.first}). Articles must be "
-            "JSON lines in UTF-8; map other field names with --set source.fields.body=NAME."
+            f"no valid article in {'standard input' if source == STREAM else source}: "
+            f"{counted(counts.records, 'line')} failed ({counts.first}). Articles must be JSON lines in UTF-8; map "
+            "other field names with --set source.fields.body=NAME."
         )
 
 
 def _show_counts(counts: _Counts) -> None:
     errors = render.console(stderr=True)
     articles = counts.records - counts.retractions - counts.invalid
-    errors.print(f"Compared articles: {articles:,}. Those that repeat an item: {counts.repeating:,}.")
+    errors.print(f"Compared articles: {articles:,}. Of these, {counts.repeating:,} repeat an item.")
     if counts.invalid:
         errors.print(f"Invalid records: {counts.invalid:,}. The first: {render.plain(counts.first)}")
     if counts.retractions:

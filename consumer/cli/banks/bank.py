@@ -1,4 +1,4 @@
-"""``dupwatch bank``: make banks of known texts, change them, and try what they would find."""
+"""``dupwatch bank``: create and change banks of known texts, and test what they find."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -39,7 +39,7 @@ from consumer.text.counts import counted
 from consumer.text.timestamps import option_time_ms, rfc3339
 from consumer.wiring.banks import read_banks
 
-app = typer.Typer(no_args_is_help=True, help="Known texts: make banks, change them, and try what they find.")
+app = typer.Typer(no_args_is_help=True, help="Create and change banks of known texts, and test what they find.")
 
 ItemArgument = Annotated[str | None, typer.Argument(metavar="ITEM", help="An item; without one, the whole bank.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
@@ -59,7 +59,7 @@ def create(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Create a bank, or replace the labels, note and similarity of one. The file is created if there is none."""
+    """Create a bank, or replace the labels, note and similarity of one. The file is created if it does not exist."""
     chosen = configured(config, settings, banks__url=banks)
     values: dict[str, object] = {
         "bank": bank,
@@ -157,7 +157,7 @@ def disable(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Switch an item or a bank off; it stays in the file."""
+    """Switch an item or a bank off; it remains in the file."""
     _switch(configured(config, settings, banks__url=banks), bank, item, by, enabled=False)
 
 
@@ -186,19 +186,19 @@ def confirm(
 ) -> None:
     """Confirm that an item may match any share of the feed: its bank matches are sent, and no alert fires.
 
-    Another text, or a lower similarity of the item, has to be confirmed again.
+    If the item gets another text or a lower similarity, confirm it again.
     """
-    made, name = stamp(by), f"{bank}/{item}"
+    change_stamp, name = stamp(by), f"{bank}/{item}"
 
     def confirmation(found: Banks) -> Sequence[Entry]:
         entry = existing_item(found, bank, item)
-        return [msgspec.structs.replace(entry, confirmed=not undo, **made)] if entry.confirmed is undo else []
+        return [msgspec.structs.replace(entry, confirmed=not undo, **change_stamp)] if entry.confirmed is undo else []
 
-    action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "confirmed")
+    action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "already confirmed")
     if change_banks(configured(config, settings, banks__url=banks), action, name, confirmation):
         say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
     else:
-        say(f"{name} was {state} already; nothing was changed.")
+        say(f"{name} was {state}; nothing was changed.")
 
 
 @app.command()
@@ -216,7 +216,7 @@ def remove(
     found = read_banks(chosen)
     existing_bank(found, bank)
     if item is not None and (bank, item) not in found.items:
-        say(f"There is no item {item} in the bank {bank}; nothing was changed.")
+        say(f"The bank {bank} has no item {item}; nothing was changed.")
         return
     if item is None:
         count = found.item_counts()[bank]
@@ -248,7 +248,7 @@ def try_(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Print which items a text repeats, a line of JSON for each."""
+    """Print the items that a text repeats, one line of JSON each."""
     chosen = configured(config, settings, banks__url=banks)
     article = named_text(chosen, source, text, None)
     comparison = BankComparison(chosen, read_banks(chosen))
@@ -257,18 +257,18 @@ def try_(
     with results():
         write(b"".join(msgspec.json.encode(mention) + b"\n" for mention in mentions))
     if not mentions:
-        render.console(stderr=True).print(f"It repeats none of {counted(len(comparison), 'item')}.")
+        render.console(stderr=True).print(f"The text repeats none of {counted(len(comparison), 'item')}.")
 
 
 def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:
-    made = stamp(by)
+    change_stamp = stamp(by)
 
     def switched(banks: Banks) -> Sequence[Entry]:
         entry: Entry = existing_bank(banks, bank) if item is None else existing_item(banks, bank, item)
-        return [] if entry.enabled is enabled else [msgspec.structs.replace(entry, enabled=enabled, **made)]
+        return [] if entry.enabled is enabled else [msgspec.structs.replace(entry, enabled=enabled, **change_stamp)]
 
     name, state = bank if item is None else f"{bank}/{item}", "enabled" if enabled else "disabled"
     if change_banks(config, state.removesuffix("d"), name, switched):
         say(f"{name} is {state}.")
     else:
-        say(f"{name} was {state} already; nothing was changed.")
+        say(f"{name} was already {state}; nothing was changed.")

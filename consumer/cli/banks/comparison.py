@@ -1,4 +1,4 @@
-"""Compares articles that are in no store with items of banks."""
+"""The comparison of articles outside a store with items of banks."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from storage.clock import now_ms
 
 
 class BankComparison:
-    """Compares articles with the items of some banks, by the settings of the configuration."""
+    """A comparison of articles with the items of banks, by the configured settings."""
 
     def __init__(self, config: Config, banks: Banks) -> None:
         lexicon = lexicon_of(config)
@@ -27,7 +27,7 @@ class BankComparison:
         return len(self._known)
 
     def matches(self, articles: Sequence[Article]) -> BankMatches:
-        """Return what each of these articles repeats."""
+        """Return the items that each of these articles repeats."""
         texts, languages = [article.body or "" for article in articles], [article.lang for article in articles]
         fingerprints = self._known.engine.fingerprint(texts, languages, self._known.known_shingles)
         arrivals = [ArrivalTime(now_ms(), place) for place in range(len(articles))]

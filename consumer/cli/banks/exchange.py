@@ -33,8 +33,8 @@ def import_(
         items = (
             items_of_csv(bank, content.decode("utf-8-sig")) if is_csv else items_of_lines(bank, content.split(b"\n"))
         )
-        made = stamp(by)
-        entries = [msgspec.structs.replace(item, **made) for item in items]
+        change_stamp = stamp(by)
+        entries = [msgspec.structs.replace(item, **change_stamp) for item in items]
     except OSError as error:
         raise SourceError(f"{source} cannot be read: {error.strerror}") from error
     except (BankError, UnicodeDecodeError) as error:
@@ -42,23 +42,23 @@ def import_(
     if not entries:
         raise SourceError(f"{source} has no items")
     change_banks(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
-    # A text that the file has twice is one item.
+    # A text that occurs twice in the file is one item.
     say(f"Added {counted(len({entry.item for entry in entries}), 'item')} to the bank {bank}.")
 
 
 def export(
     bank: Annotated[str | None, typer.Argument(metavar="BANK", help="One bank; default: all.")] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Write CSV, of one bank.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV; needs a BANK.")] = False,
     banks: BanksOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Write banks and items as JSON lines, which are a file of banks themselves, or as CSV."""
+    """Write banks and items as JSON lines, which can serve as a file of banks, or as CSV."""
     found = read_banks(configured(config, settings, banks__url=banks))
     if bank is not None:
         existing_bank(found, bank)
     elif csv:
-        raise ConfigError("CSV has the items of one bank: name it")
+        raise ConfigError("--csv writes the items of one bank; name the bank")
     entries = [entry for entry in found.entries() if bank in {None, entry.bank}]
     with results():
         if csv:

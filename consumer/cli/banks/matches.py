@@ -1,4 +1,4 @@
-"""``dupwatch bank matches``: which stored articles repeat items of a bank, looked up in a moment."""
+"""``dupwatch bank matches``: look up the stored articles that repeat items of a bank."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,43 +40,43 @@ def matches(
 ) -> None:
     """Show which kept articles of the window repeat items of a bank.
 
-    They are looked up by the keys of the store, which takes a moment, but may miss some; dupwatch bank scan compares
-    every article.
+    It looks articles up by the keys of the store, which is quick but may miss some; dupwatch bank scan compares every
+    article.
     """
     chosen = configured(config, settings, store__url=store, banks__url=banks)
     items = chosen_items(read_banks(chosen), bank, item)
     with bound_store(chosen) as opened:
         found = BankLookUp(opened.compared, now_ms).find(items)
-        counted = _members(opened.compared.store, found) if members else None
+        counts = _member_counts(opened.compared.store, found) if members else None
     lines = (
-        match_fields(match) | ({} if counted is None else {"members": counted[match.stored.record.reference]})
+        match_fields(match) | ({} if counts is None else {"members": counts[match.stored.record.reference]})
         for match in found.found
     )
-    answer(json=json, lines=lines, text=[match_table(found.found, counted)] if found.found else [])
+    answer(json=json, lines=lines, text=[match_table(found.found, counts)] if found.found else [])
     errors = render.console(stderr=True)
     for sentence in _sentences(found, items, opened.compared.settings):
         errors.print(sentence)
 
 
-def _members(store: Store, found: StoredMatches) -> Counter[bytes]:
+def _member_counts(store: Store, found: StoredMatches) -> Counter[bytes]:
     kept = frozenset(match.stored.record.reference for match in found.found)
-    members: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("counting flagged articles", total=None)
         for so_far in member_counts(store, kept):
-            members = so_far
+            counts = so_far
             progress.advance(task)
-    return members
+    return counts
 
 
 def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> Iterator[str]:
-    """Yield how much was found, and what the look-up may have missed."""
+    """Yield sentences on the matches, and on what the look-up may have missed."""
     seconds = settings.window_ms // MS_PER_S
     window = counted(seconds // _DAY_S, "day") if seconds % _DAY_S == 0 else f"{seconds / _HOUR_S:g} hours"
     named = "the item" if found.items == 1 else f"any of {found.items:,} items"
     yield f"Kept articles of the last {window} that repeat {named}: {len(found.found):,}."
     if found.truncated:
-        yield "There are more: a limit cut the look-up short."
+        yield "There are more: the look-up stopped at a limit."
     threshold = settings.similarity_min
     least = min(item.similarity or items.banks[item.bank].item_similarity for item in items.items.values())
     missed = f"Equal texts are found, and nearly all that are at least {threshold:g} similar"
@@ -86,10 +86,10 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
     if found.parts:
         yield (
             "Longer articles that contain an item are found if they were stored with judge.parts and share an anchor "
-            "with it; with short items few do."
+            "with it. Few share one with a short item."
         )
     else:
         yield "Longer articles that contain an item were not looked for: judge.parts is not set."
     if found.without_text:
-        yield f"Without a stored text, and so not searched for parts: {found.without_text:,}."
+        yield f"Not searched for parts, because they have no stored text: {found.without_text:,}."
     yield "dupwatch bank scan compares every article, and finds these."

@@ -1,4 +1,4 @@
-"""The text that commands about banks are given: as a file, on the command line, or by a stored article's id."""
+"""The text for a bank command: from a file, the command line, or a stored article."""
 
 from consumer.cli.texts import read_article
 from consumer.config.config import Config
@@ -9,8 +9,8 @@ from consumer.wiring.stores import opened_store
 
 
 def named_text(config: Config, source: str | None, text: str | None, article_id: str | None) -> Article:
-    """Return the text that is named, as an article. Raises ``ConfigError`` unless exactly one is."""
-    if sum(given is not None for given in (source, text, article_id)) != 1:
+    """Return the named text as an article. Raises ``ConfigError`` unless exactly one is named."""
+    if sum(name is not None for name in (source, text, article_id)) != 1:
         raise ConfigError("name one text: a file, --text TEXT, or --article ID of the store")
     if text is not None:
         return Article("", text)

@@ -1,4 +1,4 @@
-"""What the commands about banks have in common."""
+"""Options and functions that the bank commands share."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,14 +24,14 @@ BanksOption = Annotated[
 ]
 BankArgument = Annotated[str, typer.Argument(metavar="BANK", help="The bank's name.")]
 ByOption = Annotated[
-    str | None, typer.Option("--by", help="Who does this; default: the user of this process.", metavar="WHO")
+    str | None, typer.Option("--by", help="Who makes the change; default: the user of this process.", metavar="WHO")
 ]
 NoteOption = Annotated[str, typer.Option(help="A note for others.", metavar="TEXT")]
 LabelOption = Annotated[list[str] | None, typer.Option("--label", help="A label of your own. May be repeated.")]
 SimilarityOption = Annotated[
     float | None,
     typer.Option(
-        help="How similar an article must be, 0.5 to 1; default: 0.7, or 0.9 where the bank allows.", metavar="SHARE"
+        help="How similar an article must be, 0.5 to 1; default: 0.7, or 0.9 if the bank allows.", metavar="SHARE"
     ),
 ]
 
@@ -46,30 +46,31 @@ def change_banks(config: Config, action: str, target: str, change: BankLogChange
 
 
 def stamp(by: str | None) -> dict[str, str]:
-    """Return who makes a change now, and when, as members of an entry."""
+    """Return the author and the time of a change, as members of an entry."""
     return {"by": current_user() if by is None else by, "at": rfc3339(now_ms())}
 
 
 def existing_bank(banks: Banks, name: str) -> Bank:
-    """Return a bank. Raises ``BankError`` if there is none of that name."""
+    """Return a bank. Raises ``BankError`` if it does not exist."""
     bank = banks.banks.get(name)
     if bank is None:
-        others = ", ".join(sorted(banks.banks)) or "none; dupwatch bank create makes one"
-        raise BankError(f"there is no bank {name!r}; banks: {others}")
+        names = ", ".join(sorted(banks.banks))
+        others = f"the banks are {names}" if names else "create one with dupwatch bank create"
+        raise BankError(f"the bank {name!r} does not exist; {others}")
     return bank
 
 
 def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
-    """Return an item of a bank. Raises ``BankError`` if there is none."""
+    """Return an item of a bank. Raises ``BankError`` if the item or the bank does not exist."""
     existing_bank(banks, bank)
     found = banks.items.get((bank, item))
     if found is None:
-        raise BankError(f"there is no item {item!r} in the bank {bank!r}; dupwatch bank show {bank} lists them")
+        raise BankError(f"the bank {bank!r} has no item {item!r}; dupwatch bank show {bank} lists its items")
     return found
 
 
 def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
-    """Return the items of all banks, of one bank, or one item. Raises ``BankError`` for names that there are not."""
+    """Return the items of all banks, of one bank, or one item. Raises ``BankError`` for names that do not exist."""
     if bank is None and item is not None:
         raise BankError(f"--item {item} needs its bank: add --bank BANK")
     if bank is not None and item is None:
@@ -79,11 +80,13 @@ def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
     found = banks.only(bank, item)
     if not found.items_at(now_ms()):
         name = "/".join(filter(None, (bank, item))) or "the banks"
-        raise BankError(f"nothing counts in {name}: there is no item, or all are disabled or have ended")
+        raise BankError(
+            f"no active item in {name}: all are disabled or have ended, or there is none; add or enable one"
+        )
     return found
 
 
 def say(sentence: str) -> None:
-    """Print what was done."""
+    """Print a sentence about what was done."""
     with results():
         render.console().print(render.plain(sentence))

@@ -1,4 +1,4 @@
-"""What ``dupwatch bank scan`` does about stored articles: it counts first, asks, and then scans again and acts."""
+"""The actions of ``dupwatch bank scan`` on stored articles: count, ask for confirmation, scan again and act."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,14 +29,14 @@ _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle
 def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
     """Release the flagged articles that repeat these items, and write the events.
 
-    What was released like this before gets its event again: an earlier run may have ended before it wrote it.
+    Earlier releases of this kind get their event again: a run may have ended before it wrote them.
     """
     Attribution(by, reason)
 
     def chosen(found: Iterable[StoredMatch]) -> Iterator[AllowedFlag]:
         return allowed_flags(found, by, reason)
 
-    if not yes and not _confirmed(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
+    if not yes and not _confirm(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
         return
     counts, released, again = ScanCounts(), 0, 0
 
@@ -44,27 +44,27 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
         return f"Released: {released:,}. Run the command again, with the same --by and --reason, to release the others"
 
     with (
-        _told_when_stopped(counts, so_far),
+        _report_when_stopped(counts, so_far),
         opened_audit_log(config) as audit_log,
         bound_store(config, readonly=False) as opened,
         BankReleases.opened(opened) as releases,
         results(),
     ):
         for compared in compared_versions(opened, items, counts):
-            done = _released(releases, list(chosen(compared.found())), audit_log)
+            done = _release_flags(releases, list(chosen(compared.found())), audit_log)
             released, again = released + len(done.events) - done.again, again + done.again
             for event in done.events:
                 write(event.encoded + b"\n")
     show_counts(counts)
-    _tell(f"Released: {released:,}.")
+    _print_message(f"Released: {released:,}.")
     if again:
-        _tell(f"Released by an earlier run, and written again: {again:,}.")
+        _print_message(f"Released by an earlier run, and written again: {again:,}.")
     if released and not is_followed(config):
-        _tell("No events were sent: releases go to topics, --sink kafka://HOST:PORT/PREFIX.")
+        _print_message("No events were sent: releases go to topics, --sink kafka://HOST:PORT/PREFIX.")
 
 
-def _released(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
-    """Release flags, and record each in the audit log. After an error it is unknown which of them were released."""
+def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
+    """Release flags, and record each in the audit log. After an error it is unknown which flags were released."""
     fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
     try:
         done = releases.release(flags)
@@ -77,9 +77,9 @@ def _released(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: A
 
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
-    """Send an event about each stored article and each of these items that it repeats, and write the events."""
+    """Send an event for each stored article and each of these items that it repeats, and write the events."""
     with TopicEventWriter.opened(config) as events:
-        if not yes and not _confirmed(_preview(config, items, denied_articles), "Events to send", "Send them?"):
+        if not yes and not _confirm(_preview(config, items, denied_articles), "Events to send", "Send them?"):
             return
         counts, sent = ScanCounts(), 0
 
@@ -87,7 +87,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
             return f"Sent events: {sent:,}. Run the command again: it sends the same events again, and then the others"
 
         with (
-            _told_when_stopped(counts, so_far),
+            _report_when_stopped(counts, so_far),
             opened_audit_log(config) as audit_log,
             bound_store(config) as opened,
         ):
@@ -103,24 +103,24 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
                 if sent:
                     record_change(audit_log, "banks.send", target, counted(sent, "event"))
     show_counts(counts)
-    _tell(f"Sent events: {sent:,}.")
+    _print_message(f"Sent events: {sent:,}.")
 
 
 @contextmanager
-def _told_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterator[None]:
-    """Say how far a scan came that was stopped or failed."""
+def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterator[None]:
+    """Print how far a scan came if it is stopped or fails."""
     try:
         yield
     except BaseException:
         if counts.versions:
             stopped = f"Stopped after {counts.versions:,} compared versions"
-            _tell(f"{stopped}; what was done about the last ones is unknown. {so_far()}.")
+            _print_message(f"{stopped}; it is unknown what was done about the last ones. {so_far()}.")
         raise
 
 
 @dataclass(slots=True)
 class _Preview:
-    """How much there is to do, and the ids of the first articles; ``again`` counts what was done before."""
+    """The number of articles to act on, and the first ids; ``again`` counts those that an earlier run released."""
 
     count: int = 0
     again: int = 0
@@ -144,17 +144,17 @@ def _preview(config: Config, items: Banks, chosen: _Choice) -> _Preview:
     return preview
 
 
-def _confirmed(preview: _Preview, what: str, question: str) -> bool:
-    """Say how much there is to do, and ask on the terminal. Ctrl-C exits."""
+def _confirm(preview: _Preview, what: str, question: str) -> bool:
+    """Print how much there is to do, ask for confirmation on the terminal, and return the answer. Ctrl-C exits."""
     shown = ", ".join(map(render.plain, preview.names))
     more = f" and {preview.count - len(preview.names):,} more" if preview.count > len(preview.names) else ""
-    _tell(f"{what}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
+    _print_message(f"{what}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
     if preview.again:
-        _tell(f"Released by an earlier run, to be written again: {preview.again:,}.")
+        _print_message(f"Released by an earlier run, to be written again: {preview.again:,}.")
     if not preview.count + preview.again:
         return False
     return confirmed(question)
 
 
-def _tell(sentence: str) -> None:
+def _print_message(sentence: str) -> None:
     render.console(stderr=True).print(sentence)

@@ -1,4 +1,4 @@
-"""``dupwatch bank scan``: what of an archive or of a store repeats items of banks, and what to do about it."""
+"""``dupwatch bank scan``: find what repeats items of banks in an archive or a store, and act on it."""
 
 from typing import Annotated
 
@@ -38,7 +38,7 @@ def scan(
     send: Annotated[
         bool,
         typer.Option(
-            "--send", help="Send an event about each article that repeats an item of a bank that denies to the topics."
+            "--send", help="Send an event to the topics for each article that repeats an item of a bank that denies."
         ),
     ] = False,
     by: Annotated[str | None, typer.Option("--by", help="With --release: who releases them.", metavar="NAME")] = None,
@@ -55,9 +55,10 @@ def scan(
 ) -> None:
     """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
 
-    The texts of a store are read, so parts of longer articles are found, too. With --release or --send it first counts
-    what it would do and asks, and then writes the events. Repeated, --send sends the same events again, and --release
-    those of its earlier releases with the same --by and --reason, whether to topics or to standard output.
+    It reads the texts of a store, so it also finds items within longer articles. With --release or --send it first
+    counts what it would do and asks for confirmation; then it writes the events. Run again, --send sends the same
+    events again, and --release writes those of its earlier releases with the same --by and --reason again, to topics or
+    to standard output.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
     chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
@@ -79,27 +80,27 @@ def _check_options(
     if source is not None and (store is not None or release or send):
         raise ConfigError("an archive has no flags and no verdicts: leave out FILE, or --store, --release and --send")
     if release and send:
-        raise ConfigError("--release is about banks that allow, and --send about banks that deny: use one of them")
+        raise ConfigError("--release is for banks that allow, and --send for banks that deny; use one of them")
     if release and not by:
-        raise ConfigError("--release needs --by NAME: a person answers for a release, and events name that person")
+        raise ConfigError("--release needs --by NAME: events name the person who is responsible for a release")
     if (release or send) and not yes:
         check_terminal()
 
 
 def _of_action(items: Banks, action: str) -> Banks:
     """Return the banks that allow, or those that deny. Raises ``ConfigError`` if there are none."""
-    wanted = [name for name, bank in items.banks.items() if bank.action == action]
-    if not wanted:
+    names = [name for name, bank in items.banks.items() if bank.action == action]
+    if not names:
         option, does = ("--release", "allows") if action == ALLOW else ("--send", "denies")
-        raise ConfigError(f"{option} is for items of a bank that {does}, and none of these does")
+        raise ConfigError(f"{option} is for items of a bank that {does}, and none of these banks does; name another")
     return Banks(
-        {name: items.banks[name] for name in wanted},
-        {key: each for key, each in items.items.items() if key[0] in wanted},
+        {name: items.banks[name] for name in names},
+        {key: each for key, each in items.items.items() if key[0] in names},
     )
 
 
 def _show(config: Config, items: Banks) -> None:
-    """Write what repeats items."""
+    """Write the stored articles that repeat items."""
     counts = ScanCounts()
     with bound_store(config) as opened, results():
         for compared in compared_versions(opened, items, counts):

@@ -1,4 +1,4 @@
-"""Scans of a store for items of banks, with a progress bar and counts for a person."""
+"""Scans of a store for items of banks, with a progress bar and counts."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ from storage.clock import now_ms
 
 
 def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> Iterator[ComparedVersions]:
-    """Yield all versions of a store with the items that they repeat; a terminal shows how far the scan is."""
+    """Yield all versions of a store with the items that they repeat, and show the progress on a terminal."""
     known = KnownTexts(opened.compared.engine, opened.compared.settings, now_ms)
     known.replace(items.entries())
-    # To count the versions of a remote store takes as long as to read them.
+    # Counting the versions of a remote store takes as long as reading them.
     total = None if is_remote(opened.config) else opened.compared.store.stats().versions
     with render.progress(render.console(stderr=True)) as progress:
         update = render.follow(progress, "comparing", lambda: (counts.versions, total))
@@ -26,19 +26,19 @@ def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> I
 
 
 def show_counts(counts: ScanCounts) -> None:
-    """Say how much was compared, and what could not be told."""
+    """Print how many versions were compared, and how many only in part."""
     errors = render.console(stderr=True)
-    errors.print(f"Compared versions: {counts.versions:,}. Those that repeat an item: {counts.repeating:,}.")
+    errors.print(f"Compared versions: {counts.versions:,}. Of these, {counts.repeating:,} repeat an item.")
     if counts.without_text:
         errors.print(
-            f"Without a stored text, and so not searched for parts: {counts.without_text:,} (store.keep_bodies)."
+            f"Not searched for parts, because they have no stored text (store.keep_bodies): {counts.without_text:,}."
         )
     show_limited(counts.limited)
 
 
 def show_limited(articles: int) -> None:
-    """Say how many articles were compared with only some items, or repeat more than are named."""
+    """Print how many articles were compared with only some items, or repeat more items than are named."""
     if articles:
         render.console(stderr=True).print(
-            f"Compared with only some of the items, or repeating more than the ten that are named: {articles:,}."
+            f"Compared with only some of the items, or repeating more than the ten named ones: {articles:,}."
         )

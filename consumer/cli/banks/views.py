@@ -1,4 +1,4 @@
-"""How banks and their items are shown."""
+"""Tables and fields of banks and their items."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ _ITEM_CHARS_MIN: int = 16
 
 
 def bank_fields(bank: Bank, items: int) -> dict[str, object]:
-    """Return a bank, and how many items it has."""
+    """Return the fields of a bank, with its number of items."""
     return {
         "bank": bank.bank,
         "action": bank.action,
@@ -37,7 +37,7 @@ def bank_fields(bank: Bank, items: int) -> dict[str, object]:
 
 
 def bank_table(banks: Banks) -> Table:
-    """Return all banks, a row for each."""
+    """Return a table of all banks."""
     counts = banks.item_counts()
     columns = [
         Column("bank", overflow="fold"),
@@ -66,7 +66,7 @@ def bank_table(banks: Banks) -> Table:
 
 
 def item_table(items: Sequence[BankItem]) -> Table:
-    """Return items, a row for each, with the beginning of the text."""
+    """Return a table of items, with the beginning of each text."""
     columns = [
         Column("item", overflow="fold"),
         Column("title", overflow="fold"),
@@ -92,7 +92,7 @@ def item_table(items: Sequence[BankItem]) -> Table:
 
 
 def item_view(item: BankItem) -> RenderableType:
-    """Return all of an item."""
+    """Return an item with its whole text."""
     head = {
         "bank": item.bank,
         "title": item.title,
@@ -111,7 +111,7 @@ def item_view(item: BankItem) -> RenderableType:
 
 
 def match_fields(match: StoredMatch) -> dict[str, object]:
-    """Return a stored article, and the items that it repeats."""
+    """Return the fields of a stored article, with the items that it repeats."""
     stored = match.stored
     return {
         "id": stored.record.id,
@@ -125,7 +125,7 @@ def match_fields(match: StoredMatch) -> dict[str, object]:
 
 
 def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | None) -> Table:
-    """Return articles, a row for each, with the number of flagged ones that repeat it where that is known."""
+    """Return a table of articles, with the number of flagged articles that repeat each if it is known."""
     columns = [
         Column("article", overflow="fold"),
         Column("title", overflow="fold"),
@@ -140,7 +140,7 @@ def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | Non
 
 def _match_row(match: StoredMatch, members: Mapping[bytes, int] | None) -> Sequence[str]:
     record = match.stored.record
-    counted = () if members is None else (f"{members[record.reference]:,}",)
+    copies = () if members is None else (f"{members[record.reference]:,}",)
     return (
         plain(record.id),
         plain(cut(record.title, _TEXT_CHARS)),
@@ -148,5 +148,5 @@ def _match_row(match: StoredMatch, members: Mapping[bytes, int] | None) -> Seque
         "\n".join(f"{each.bank}/{each.item}" for each in match.matches),
         "\n".join(each.form for each in match.matches),
         "\n".join(f"{each.similarity:.2f}" for each in match.matches),
-        *counted,
+        *copies,
     )

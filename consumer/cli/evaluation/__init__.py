@@ -1,1 +1,1 @@
-"""``dupwatch evaluate``: how well thresholds and reviews agree."""
+"""``dupwatch evaluate``: the quality of thresholds, measured on labelled or reviewed pairs."""

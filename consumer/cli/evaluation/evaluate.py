@@ -1,4 +1,4 @@
-"""``dupwatch evaluate``: find thresholds for a feed from labelled pairs, or measure with them how parts are named."""
+"""``dupwatch evaluate``: find thresholds for a feed with labelled pairs, or measure parts with them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -42,10 +42,10 @@ from storage.records import StoredVersion
 
 @dataclass(slots=True)
 class _NamedArticles:
-    """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read.
+    """The articles that the pairs name, without texts, and counts of skipped records; filled while the feed is read.
 
-    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first that of the settings, then those of
-    profiles.
+    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first with that of the settings, then with
+    those of profiles.
     """
 
     by_scheme: dict[Scheme, dict[str, StoredVersion]]
@@ -104,7 +104,7 @@ def evaluate(
     ] = LabelCut().unique_below,
     parts: Annotated[
         bool,
-        typer.Option("--parts", help="The pairs say which articles have a stretch in common: measure judge.parts."),
+        typer.Option("--parts", help="Measure judge.parts: the pairs say which articles share a stretch of text."),
     ] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -114,12 +114,12 @@ def evaluate(
     chosen = configured(config, settings, judge__parts=True if parts else None)
     _check(LabelCut(duplicate_from, unique_below), plot_file, parts=parts)
     if reviews is not None and (feed is not None or pairs is not None or parts):
-        raise ConfigError("--reviews needs no feed and no pairs, and knows no parts; give it alone")
+        raise ConfigError("--reviews cannot be combined with FEED, --pairs or --parts; leave these out")
     if reviews is not None:
         evaluate_reviewed(chosen, reviews, precision, plot_file, json=json)
         return
     if feed is None or pairs is None:
-        raise ConfigError("give a FEED with --pairs FILE, or --reviews FILE")
+        raise ConfigError("nothing to evaluate; name a FEED with --pairs FILE, or --reviews FILE")
     lexicon = lexicon_of(chosen)
     judged_by = judge_settings(chosen, lexicon)
     labelled = labelled_pairs(lines_of(pairs), LabelCut(duplicate_from, unique_below))
@@ -161,10 +161,13 @@ def _report(
 
 def _check(cut: LabelCut, plot_file: Path | None, *, parts: bool) -> None:
     if cut.unique_below > cut.duplicate_from:
-        raise ConfigError(f"--unique-below {cut.unique_below:g} is above --duplicate-from {cut.duplicate_from:g}")
+        raise ConfigError(
+            f"--unique-below {cut.unique_below:g} is above --duplicate-from {cut.duplicate_from:g}; lower the first "
+            "or raise the second"
+        )
     if plot_file is not None:
         if parts:
-            raise ConfigError("--plot draws the curves of thresholds, and parts have none; leave out one of the two")
+            raise ConfigError("--plot draws curves of thresholds, which parts do not have; leave out --plot or --parts")
         check_plot(plot_file)
 
 
@@ -172,13 +175,13 @@ def _read_named(
     feed: str, pairs: Sequence[LabelledPair], config: Config, settings: JudgeSettings, lexicon: Lexicon
 ) -> _NamedArticles:
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
-    wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
+    ids = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
     by_scheme = {each.scheme: each for each in (settings, *settings_by_profile(settings).values())}
     bindings = [unstored_binding(config, each) for each in by_scheme.values()]
     building = [(engine(config, bound, lexicon, sketched=True), version_builder(bound)) for bound in bindings]
     named = _NamedArticles({scheme: {} for scheme in by_scheme}, Counter(), 0)
     for articles in articles_of(feed, config, named.bad_records):
-        fresh = _fresh(articles, wanted, named)
+        fresh = _fresh(articles, ids, named)
         if not fresh:
             continue
         bodies = [article.body or "" for article in fresh]
@@ -191,11 +194,11 @@ def _read_named(
     return named
 
 
-def _fresh(articles: Sequence[Article], wanted: set[str], named: _NamedArticles) -> list[Article]:
-    """Return the wanted articles that are not known yet. Retractions have no text to compare."""
+def _fresh(articles: Sequence[Article], ids: set[str], named: _NamedArticles) -> list[Article]:
+    """Return the articles with these ids that are not known yet. Retractions have no text to compare."""
     fresh: dict[str, Article] = {}
     for article in articles:
-        if article.id in wanted and article.body is not None:
+        if article.id in ids and article.body is not None:
             if article.id in fresh or article.id in named.articles:
                 named.repeated_ids += 1
             else:
@@ -216,7 +219,7 @@ class _PartsReport(msgspec.Struct, frozen=True):
 def evaluate_parts(
     config: Config, feed: str, labelled: LabelledPairs, settings: JudgeSettings, lexicon: Lexicon, *, json: bool
 ) -> None:
-    """Judge the whole feed in memory, with parts, and print how many labelled pairs are named."""
+    """Judge the whole feed in memory, with parts, and print how many labelled pairs the verdicts name."""
     bad_records: Counter[str] = Counter()
     ids: set[str] = set()
     parts, near = pairs_named(_verdicts(config, feed, settings, lexicon, bad_records, ids))
@@ -232,7 +235,7 @@ def evaluate_parts(
 def _verdicts(
     config: Config, feed: str, settings: JudgeSettings, lexicon: Lexicon, bad_records: Counter[str], ids: set[str]
 ) -> Iterator[Verdict]:
-    """Judge the feed as a run over a file does; add the ids of its articles to ``ids``."""
+    """Judge the feed as a run over a file would, yield its verdicts, and add the ids of its articles to ``ids``."""
     detector = Detector(MemoryStore(), settings, lambda: 0, common=CommonHashes())
     bound = unstored_binding(config, settings)
     fingerprinting, builder = engine(config, bound, lexicon), version_builder(bound)
@@ -250,8 +253,8 @@ def _verdicts(
 def _sentences(evaluation: PartEvaluation) -> Iterator[str]:
     figures = evaluation.figures
     yield (
-        f"{figures.right:,} of {evaluation.parts:,} labelled parts are named, "
-        f"and {figures.wrong:,} of {evaluation.others:,} pairs labelled as none."
+        f"Verdicts name {figures.right:,} of {evaluation.parts:,} labelled parts, "
+        f"and {figures.wrong:,} of {evaluation.others:,} pairs that are labelled as not parts."
     )
     yield (
         f"precision {rate(figures.precision)} ({interval(figures.precision)}), "

@@ -1,4 +1,4 @@
-"""``dupwatch evaluate --reviews``: what reviewed pairs say of the threshold."""
+"""``dupwatch evaluate --reviews``: the threshold that reviewed pairs suggest."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -53,7 +53,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file: Path | None, *, json: bool) -> None:
-    """Read the reviews, and print what they say. Raises ``ConfigError`` where they cannot be evaluated."""
+    """Read the reviews and print their evaluation. Raises ``ConfigError`` if they cannot be evaluated."""
     settings = judge_settings(config, lexicon_of(config))
     if not settings.verify:
         raise ConfigError("--reviews judges similarity_min, which plain SimHash (judge.verify = false) does not have")
@@ -132,12 +132,12 @@ def _reported(figures: ReviewFigures, reported: ReportedCopies) -> str:
 
 
 def line_is_known(figures: ReviewFigures) -> bool:
-    """Return whether the reviews show anything of where reviewers draw the line."""
+    """Return whether the reviews show where reviewers draw the line."""
     return figures.line.low > 0 or figures.line.high < 1
 
 
 def line_text(figures: ReviewFigures) -> str:
-    """Return where reviewers draw the line, with its interval; an open end is said so."""
+    """Return where reviewers draw the line, with its interval, which may be open."""
     line = figures.line
     if not line_is_known(figures):
         return "unknown"
@@ -150,12 +150,12 @@ def line_text(figures: ReviewFigures) -> str:
 
 def _advice(figures: ReviewFigures, point: ReviewPoint) -> str:
     if point.threshold == figures.now:
-        return f"{point.threshold:.2f}, as it is"
+        return f"{point.threshold:.2f}, the current threshold"
     return f"{point.threshold:.2f}: {change_text(figures, point)}"
 
 
 def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
-    """Return what to write instead of a threshold that reaches a profile."""
+    """Return the setting to write instead of a threshold that reaches a profile."""
     setting = f'profile = "{reached.name}"'
     profile = f"That reaches the profile {reached.name} ({reached.similarity_min:g})"
     if reached.similarity_min < figures.now:
@@ -167,7 +167,7 @@ def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
 
 
 def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
-    """Return what would change with another threshold, and in how many days, where that is known."""
+    """Return the flags that another threshold would remove and add, and in how many days if that is known."""
     change = point.change
     span = "" if figures.days is None else f" in {counted(round(figures.days), 'day')}"
     changes = [

@@ -1,4 +1,4 @@
-"""Reading what ``dupwatch evaluate`` is given: the feed, and the labelled pairs."""
+"""Reads the feed and the labelled pairs of ``dupwatch evaluate``."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -52,7 +52,7 @@ def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterato
 
 
 def check_known(pairs: Sequence[LabelledPair], articles: Container[str]) -> None:
-    """Raise ``ConfigError`` where the feed has no text for an id of the pairs."""
+    """Raise ``ConfigError`` if the feed has no text for an id of the pairs."""
     unknown: dict[str, int] = {}
     for pair in pairs:
         for article_id in (pair.a, pair.b):
@@ -61,7 +61,10 @@ def check_known(pairs: Sequence[LabelledPair], articles: Container[str]) -> None
     if unknown:
         shown = [f"{article_id!r} (line {line})" for article_id, line in list(unknown.items())[:UNKNOWN_SHOWN_MAX]]
         more = f" and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
-        raise ConfigError(f"the feed has no text for these ids of the pairs: {', '.join(shown)}{more}")
+        raise ConfigError(
+            f"the feed has no text for these ids of the pairs: {', '.join(shown)}{more}. Use the feed that was "
+            "labelled, or remove these pairs"
+        )
 
 
 def skipped(bad_records: Counter[str], repeated_ids: int, left_out: int, repeated: int) -> Iterator[str]:
@@ -70,8 +73,8 @@ def skipped(bad_records: Counter[str], repeated_ids: int, left_out: int, repeate
         reasons = ", ".join(f"{reason} {count}" for reason, count in bad_records.most_common())
         yield f"Skipped invalid records in the feed: {bad_records.total():,} ({reasons})."
     if repeated_ids:
-        yield f"Skipped further articles with an id that occurred before: {repeated_ids:,}."
+        yield f"Skipped articles with a repeated id: {repeated_ids:,}."
     if left_out:
-        yield f"Ignored pairs with a similarity between the limits for unique and duplicate: {left_out:,}."
+        yield f"Ignored pairs with a label between --unique-below and --duplicate-from: {left_out:,}."
     if repeated:
         yield f"Ignored repeated pairs: {repeated:,}."

@@ -1,6 +1,6 @@
-"""An evaluation as a plot: precision, recall, their intervals, and F1.
+"""Plots of an evaluation: precision and recall with their intervals, and F1.
 
-Of labelled pairs there is one panel per setting; of reviewed pairs one in all, with where reviewers draw the line.
+Labelled pairs have one panel per setting. Reviewed pairs have one panel, which shows where reviewers draw the line.
 """
 
 import os
@@ -69,7 +69,7 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
 
 
 def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
-    """Draw what reviews say into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    """Draw the evaluation of reviews into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
     # Optional, and slow to import: load it only for a plot.
     figure: Any = import_module("matplotlib.figure").Figure(figsize=_REVIEWS_INCHES, dpi=120, layout="constrained")
     panel = figure.subplots()
@@ -79,11 +79,11 @@ def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     if len(recalls) == len(thresholds):
         rates.append(("recall", _RECALL_COLOUR, "--", recalls))
         panel.plot(thresholds, [_drawn(point.f1) for point in figures.points], ":", color=_F1_COLOUR, label="F1")
-    for name, colour, style, of_name in rates:
-        counted = [rate.value is not None for rate in of_name]
-        low, high = [rate.low for rate in of_name], [rate.high for rate in of_name]
-        panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
-        panel.plot(thresholds, [_drawn(rate.value) for rate in of_name], style, color=colour, label=name)
+    for name, colour, style, curve in rates:
+        has_value = [rate.value is not None for rate in curve]
+        low, high = [rate.low for rate in curve], [rate.high for rate in curve]
+        panel.fill_between(thresholds, low, high, where=has_value, color=colour, alpha=0.18, linewidth=0)
+        panel.plot(thresholds, [_drawn(rate.value) for rate in curve], style, color=colour, label=name)
     panel.axvline(figures.now, color="0.6", linewidth=1, label="configured")
     line = figures.line
     span = [min(max(end, thresholds[0]), thresholds[-1]) for end in (line.low, line.high)]

@@ -1,4 +1,4 @@
-"""An evaluation as tables on a terminal."""
+"""Tables of an evaluation on a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -20,8 +20,8 @@ _NEVER: Final = "✗"
 """Marks a threshold that cannot be set."""
 _FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
 _TIES: Final = (
-    "Equally good thresholds flag the same labelled pairs. Among them the configured one is recommended if it is "
-    "there; otherwise the fewest bits for max_distance and reach, which are the cheapest to look up, and the middle "
+    "Equally good thresholds flag the same labelled pairs. The configured one is recommended if it is among them. "
+    "Otherwise it is the fewest bits for max_distance and reach, which are the cheapest to look up, and the middle "
     "for similarity_min, as far from wrong flags as from misses."
 )
 
@@ -78,7 +78,7 @@ def _limits(curve: Curve, recommended: Recommendation, settings: JudgeSettings) 
 
 
 def threshold_text(setting: Setting, threshold: float) -> str:
-    """Return a threshold as it is written in a configuration."""
+    """Return a threshold in the format of the configuration."""
     return f"{threshold:.2f}" if setting == "similarity_min" else f"{threshold:.0f}"
 
 
@@ -166,7 +166,7 @@ def _marks(threshold: float, recommended: Recommendation) -> str:
 
 
 def rate(value: Rate) -> str:
-    """Return a rate with three decimals, a dash where there is none."""
+    """Return a rate with three decimals; a dash if there is none."""
     return _share(value.value)
 
 

@@ -1,1 +1,1 @@
-"""Commands for whoever operates consumers and stores."""
+"""Commands for operators of consumers and stores."""

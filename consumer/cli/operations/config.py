@@ -42,11 +42,11 @@ def show(
     settings: SetOption = None,
 ) -> None:
     """Print the effective configuration as TOML that --config can read; unset settings appear as comments."""
-    chosen = configured(_named_file(file, config), settings)
-    said = {setting.name: setting.description for setting in settings_described()} if comments else {}
+    chosen = configured(_config_file(file, config), settings)
+    descriptions = {setting.name: setting.description for setting in settings_described()} if comments else {}
     with results():
         for name, value in flatten(chosen):
-            write(f"{_comment(name, said)}{_line(name, value)}".encode())
+            write(f"{_comment(name, descriptions)}{_line(name, value)}".encode())
 
 
 @app.command()
@@ -57,12 +57,12 @@ def check(
     elsewhere: Annotated[
         bool,
         typer.Option(
-            "--elsewhere", help="The configuration is for another machine: do not look for the files that it names."
+            "--elsewhere", help="Check a configuration for another machine: do not open the files that it names."
         ),
     ] = False,
 ) -> None:
     """Check the configuration without running anything; exit with 2 and a message if it is invalid."""
-    chosen = configured(_named_file(file, config), settings)
+    chosen = configured(_config_file(file, config), settings)
     if elsewhere:
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
@@ -85,8 +85,8 @@ def check(
             write(f"The configuration is valid for a run over {source}.\n".encode())
 
 
-def _named_file(file: Path | None, config: Path | None) -> Path | None:
-    """Return the one configuration that is named. An argument replaces the one that a variable names."""
+def _config_file(file: Path | None, config: Path | None) -> Path | None:
+    """Return the configuration file. An argument replaces the file that the environment variable names."""
     if file is not None and config == Path(os.environ.get(CONFIG_VARIABLE, "")):
         config = None
     return named_once(file, config, "the argument and --config")
@@ -95,7 +95,7 @@ def _named_file(file: Path | None, config: Path | None) -> Path | None:
 def _check_console(config: Config) -> None:
     """Raise ``ConfigError`` for settings that the console refuses.
 
-    Where the sink or the store is the default, an option of ``dupwatch console`` may name it.
+    A default sink or store is not checked: an option of ``dupwatch console`` may replace it.
     """
     wiring = {
         name: imported(f"consumer.wiring.console_{name}", CONSOLE_PACKAGES, "console", "dupwatch console")
@@ -118,8 +118,8 @@ def _without_files(config: Config) -> Config:
     return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http, "console": console})
 
 
-def _comment(name: str, said: Mapping[str, str]) -> str:
-    return f"# {description_of(name, said)}\n" if said else ""
+def _comment(name: str, descriptions: Mapping[str, str]) -> str:
+    return f"# {description_of(name, descriptions)}\n" if descriptions else ""
 
 
 def _line(name: str, value: str | None) -> str:

@@ -33,7 +33,7 @@ ROWS_MAX: Final = 100
 """Rows of a table without ``--limit``."""
 _KAFKA: Final = "kafka://"
 _CHARS_MAX: Final = 200
-_NOT_OURS: Final = "–"
+_NO_REASON: Final = "–"
 
 app = typer.Typer(no_args_is_help=True, help="List, show or replay records that could not be judged.")
 
@@ -41,16 +41,14 @@ LettersOption = Annotated[
     str | None,
     typer.Option(
         "--sink",
-        help="The sink of the run, whose dead letters are beside its verdicts: "
+        help="The sink of the run, which also has its dead letters: "
         "kafka://HOST:PORT/PREFIX, or a file (replay needs a topic).",
         metavar="FILE|KAFKA",
     ),
 ]
 LettersArgument = Annotated[
     str | None,
-    typer.Argument(
-        metavar="FILE|KAFKA", help="The dead letters themselves, or the sink that they are beside, as with --sink."
-    ),
+    typer.Argument(metavar="FILE|KAFKA", help="The dead letters, or the sink of the run, as with --sink."),
 ]
 ReasonOption = Annotated[
     list[str] | None, typer.Option("--reason", help="Only this reason. May be repeated.", metavar="REASON")
@@ -140,8 +138,8 @@ def replay(
     """Send the records of dead letters back to their topics to be judged again, for example after fixing a setting.
 
     Key, value, headers and time are those of the original record; one extra header counts its replays. The dead letters
-    stay where they are, so a second replay sends the same records again, which then get the same verdicts. Dead letters
-    written during a replay are left to the next one. A dead letter with a truncated value is refused.
+    remain, so a second replay sends the same records again, which then get the same verdicts. Dead letters written
+    during a replay are left for the next one. A dead letter with a truncated value is refused.
     """
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
@@ -195,8 +193,8 @@ def _selection(
 ) -> LetterFilter:
     for reason in reasons or ():
         if reason not in frozenset(str(known) for known in Reason):
-            meant = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
-            raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/use/events.md lists all reasons.")
+            suggestion = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
+            raise ConfigError(f"--reason {reason}: unknown reason.{suggestion} docs/use/events.md lists all reasons.")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until need a topic; dead letters in a file have no time")
     return LetterFilter(
@@ -213,7 +211,7 @@ def _table(letters: Iterator[Letter]) -> Table:
         (
             letter.position,
             "" if letter.time_ms is None else shown_time(letter.time_ms),
-            render.plain(letter.reason or _NOT_OURS),
+            render.plain(letter.reason or _NO_REASON),
             render.plain(letter.name, _CHARS_MAX),
             render.plain(letter.detail, _CHARS_MAX),
         )
@@ -226,7 +224,7 @@ def _text(letter: Letter) -> Iterator[RenderableType]:
     size = counted(letter.size_bytes, "byte")
     rows = {
         "time": "" if letter.time_ms is None else shown_time(letter.time_ms),
-        "reason": letter.reason or _NOT_OURS,
+        "reason": letter.reason or _NO_REASON,
         "detail": letter.detail,
         "came from": letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin),
         "key": letter.name,
@@ -243,7 +241,7 @@ def _text(letter: Letter) -> Iterator[RenderableType]:
 
 
 def _shown(value: bytes | None) -> str:
-    """Return the bytes as text, with escapes for what is not UTF-8."""
+    """Return the bytes as text, with escapes for bytes that are not UTF-8."""
     return "null" if value is None else value.decode(errors="backslashreplace")
 
 

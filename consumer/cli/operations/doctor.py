@@ -1,4 +1,4 @@
-"""``dupwatch doctor``: what would keep a run from working, and what to do about it."""
+"""``dupwatch doctor``: the problems that would stop a run, and what to do about them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,19 +37,19 @@ def doctor(
     Use the same options as for the run. Each check prints what it found and, if there is a problem, how to fix it.
     The exit code is 0 if nothing is wrong, even with warnings; otherwise it is the exit code that a run would have.
     """
-    examined = map(_without_secrets, _examined(config, settings, source__url=source, sink__url=sink, store__url=store))
+    examined = map(_without_secrets, _results(config, settings, source__url=source, sink__url=sink, store__url=store))
     if json:
         shown = list(examined)
         with results():
             write_json(_plain(shown))
     else:
-        shown = _shown(examined)
+        shown = _print_all(examined)
     code = exit_code(shown)
     if code:
         raise typer.Exit(code)
 
 
-def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str | None) -> Iterator[CheckFindings]:
+def _results(config: Path | None, settings: Sequence[str] | None, **flags: str | None) -> Iterator[CheckFindings]:
     try:
         chosen = configured(config, settings, **flags)
     except ConfigError as error:
@@ -65,7 +65,7 @@ def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str 
 
 
 def _without_secrets(result: CheckFindings) -> CheckFindings:
-    """Return the result without the secrets that a server or a library may have quoted."""
+    """Return the result without secrets that a server or a library may have quoted."""
     findings = (
         finding._replace(found=redacted(finding.found), remedy=finding.remedy and redacted(finding.remedy))
         for finding in result.findings
@@ -73,8 +73,8 @@ def _without_secrets(result: CheckFindings) -> CheckFindings:
     return result._replace(findings=tuple(findings))
 
 
-def _shown(examined: Iterator[CheckFindings]) -> list[CheckFindings]:
-    """Print each result as soon as it is there, since a check may take seconds. Return all results."""
+def _print_all(examined: Iterator[CheckFindings]) -> list[CheckFindings]:
+    """Print each result as soon as it is known, since a check may take seconds. Return all results."""
     console, shown = render.console(), []
     with results():
         for result in examined:
@@ -88,7 +88,7 @@ def _print(console: Console, result: CheckFindings) -> None:
     console.print(Text(render.plain(result.name), "bold"))
     for finding in result.findings:
         mark, style = _MARKS[finding.status]
-        # The word tells them apart where there are no colours: in a pipe, or for some readers.
+        # The word identifies the status without colours: in a pipe, or for some readers.
         word = "" if finding.status == "ok" else f"{finding.status}: "
         console.print(Text.assemble("  ", (mark, style), " ", (word, style), render.plain(finding.found)))
         if finding.remedy is not None:

@@ -1,4 +1,4 @@
-"""``dupwatch health``: ask the consumer on this machine whether it is alive, for the health checks of containers."""
+"""``dupwatch health``: check whether the consumer on this machine is alive, for health checks of containers."""
 
 from typing import Annotated, Final
 
@@ -35,8 +35,8 @@ def health(
         answer = pages.get(page)
     except PageUnavailable as error:
         console.print(
-            f"No answer from {render.plain(url)}: {render.plain(str(error))}. Check that the consumer runs, and that "
-            "this is its http.listen.",
+            f"No answer from {render.plain(url)}: {render.plain(str(error))}. Check that the consumer is running, and "
+            "that this is its http.listen.",
             soft_wrap=True,
         )
         raise typer.Exit(1) from error

@@ -75,8 +75,8 @@ def resume(
 ) -> None:  # fmt: skip
     """Resume held partitions.
 
-    Stop the consumers of the group first, and start them again afterwards: brokers accept offsets for a group from
-    another client only while it has no members. Bad records are counted from zero again, so a partition that is still
+    Stop the consumers of the group first, and start them again afterwards: brokers accept offsets from another client
+    only while the group has no members. The count of bad records starts again from zero, so a partition that is still
     bad is held again after at most kafka.poison_records_min records. With --until, each record up to that offset gets a
     verdict or a dead letter.
     """

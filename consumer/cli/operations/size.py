@@ -1,4 +1,4 @@
-"""``dupwatch size``: what a deployment needs for a feed, and where each figure comes from."""
+"""``dupwatch size``: the machines and storage that a feed needs, and the source of each figure."""
 
 import tempfile
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from consumer.wiring.components import scheme_of
 from storage.clock import now_ms
 
 _SAMPLE_S: Final = 10.0
-"""How long a sample is judged when only its sizes are wanted."""
+"""How long a sample is judged if only its sizes are needed."""
 _SAMPLE_LANGUAGES: Final = {"zh": ("zh",), "en": ("en",), "mixed": ("zh", "en")}
 _DATE_CHARS: Final = 10
 
 
 def size(
     articles_a_day: Annotated[
-        int, typer.Option("--articles-a-day", help="Articles that arrive on a day.", metavar="N")
+        int, typer.Option("--articles-a-day", help="Articles that arrive in a day.", metavar="N")
     ],
     chars: Annotated[
         int | None, typer.Option(help=f"Characters of an article; default: {CHARS:,}.", metavar="N")
@@ -65,11 +65,11 @@ def size(
 ) -> None:
     """Compute the machines, memory, disks, topics and the plan that a feed needs.
 
-    Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces what is assumed
-    of articles, and --calibrate what was measured on another machine.
+    Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces assumptions
+    about articles, and --calibrate replaces speeds that were measured on another machine.
 
     Both judge articles into a store in a temporary folder, which takes up to some GB: set TMPDIR to a folder on the
-    disk of the store to come. Nothing else is written.
+    disk of the future store. Nothing else is written.
     """
     numbers = SizeOptions(articles_a_day, chars, lang, window, copies, peak)
     request = size_request(configured(config, settings), store, numbers, _options(config, settings))
@@ -81,15 +81,15 @@ def size(
 
 
 def _options(config: Path | None, settings: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the options that decide how a store is made, for the commands that follow."""
-    named = () if config is None else ("--config", str(config))
+    """Return the options that decide how a store is made, for the printed commands."""
+    file = () if config is None else ("--config", str(config))
     decisive = [setting for setting in settings or () if setting.startswith(("judge.", "fingerprint.", "store."))]
-    return (*named, *(word for setting in decisive for word in ("--set", setting)))
+    return (*file, *(word for setting in decisive for word in ("--set", setting)))
 
 
 def _sizing(request: SizeRequest, sample: str | None, seconds: float | None) -> tuple[Sizing, Sources]:
-    """Compute what the feed needs, after measuring what is to be measured."""
-    measured = None if sample is None and seconds is None else _measured(request, sample, seconds)
+    """Return what the feed needs and the sources of the figures, after the requested measurements."""
+    measured = None if sample is None and seconds is None else _calibration(request, sample, seconds)
     notes: list[str] = []
     today = rfc3339(now_ms())[:_DATE_CHARS]
     texts, text_source = assumed_sizes(request.chars, request.language), f"{ASSUMED} for {request.language}"
@@ -126,8 +126,8 @@ def _plan(request: SizeRequest) -> StorePlan:
         raise ConfigError(str(error)) from error
 
 
-def _measured(request: SizeRequest, sample: str | None, seconds: float | None) -> Calibration:
-    """Judge articles of the sample, or made ones, with the plan that the feed would have."""
+def _calibration(request: SizeRequest, sample: str | None, seconds: float | None) -> Calibration:
+    """Judge articles of the sample, or generated ones, with the plan that the feed would have."""
     judge = request.config.judge.model_copy(update={"plan": _plan(request).plan.name})
     config = request.config.model_copy(update={"judge": judge})
     limit_s = _SAMPLE_S if seconds is None else seconds

@@ -1,4 +1,4 @@
-"""What ``dupwatch size`` is asked for, and why it cannot be answered where it cannot."""
+"""The checked request of ``dupwatch size``."""
 
 import math
 from pathlib import Path
@@ -23,7 +23,7 @@ _PEAK_MAX: Final = 1_000
 
 
 class SizeOptions(NamedTuple):
-    """The options as given, None for those that were not."""
+    """The options as given; absent ones are None."""
 
     articles_a_day: int
     chars: int | None
@@ -34,7 +34,7 @@ class SizeOptions(NamedTuple):
 
 
 class SizeRequest(NamedTuple):
-    """A feed to plan for; ``place`` is the URL of its store, and ``options`` the settings, in commands that follow."""
+    """A feed to plan for; ``place``, the URL of its store, and ``options`` go into the printed commands."""
 
     config: Config
     kind: StoreKind
@@ -47,7 +47,7 @@ class SizeRequest(NamedTuple):
 
 
 def size_request(config: Config, store: str | None, numbers: SizeOptions, options: tuple[str, ...] = ()) -> SizeRequest:
-    """Return the request. Raises ``ConfigError``, with a sentence that says what to write, for impossible values."""
+    """Return the request. Raises ``ConfigError`` for impossible values, with a sentence that says what to write."""
     if numbers.window is not None:
         window_s = int(option_duration("--window", numbers.window).total_seconds())
         if not window_s:
@@ -83,15 +83,15 @@ def size_request(config: Config, store: str | None, numbers: SizeOptions, option
 
 
 def check_measuring(sample: str | None, seconds: float) -> None:
-    """Raise ``ConfigError`` for a sample that is no file, or a time that is too short or too long to measure."""
+    """Raise ``ConfigError`` for a sample that is not a file, or for a measuring time that is out of range."""
     if sample is not None and not (FILE.names(sample) and Path(sample).is_file()):
-        raise ConfigError(f"--sample {sample}: this is not a file; write the name of a file of articles")
+        raise ConfigError(f"--sample {sample}: this is not a file; name a file of articles")
     if not 0 < seconds <= _SECONDS_MAX:
         raise ConfigError(f"--calibrate-seconds {seconds:g}: write a time from 1 to {_SECONDS_MAX:,} seconds")
 
 
 def _kind(config: Config, store: str | None) -> tuple[StoreKind, str]:
-    """Return the kind of store, and its URL; by default that of the configuration, or LMDB's."""
+    """Return the kind of store and its URL, by default those of the configuration, or LMDB."""
     if store in _KINDS:
         kind = _KINDS[store]
         configured = config.store.url
@@ -110,11 +110,11 @@ def _kind(config: Config, store: str | None) -> tuple[StoreKind, str]:
 def _articles(a_day: int, window_s: int) -> int:
     most = ARTICLES_MAX * DAY_S // window_s
     if a_day < 1:
-        raise ConfigError(f"--articles-a-day {a_day}: write how many articles arrive on a day, at least 1")
+        raise ConfigError(f"--articles-a-day {a_day}: write how many articles arrive in a day, at least 1")
     if a_day > most:
         raise ConfigError(
-            f"--articles-a-day {a_day}: a store is planned for up to {ARTICLES_MAX:,} articles in the window; write at "
-            f"most {most:,}, or a shorter --window"
+            f"--articles-a-day {a_day}: a store can have up to {ARTICLES_MAX:,} articles in the window; write at most "
+            f"{most:,}, or a shorter --window"
         )
     return a_day
 

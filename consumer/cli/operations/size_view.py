@@ -1,4 +1,4 @@
-"""How ``dupwatch size`` shows what it found out, to people and to programs."""
+"""The output of ``dupwatch size``, as text and as JSON."""
 
 import math
 import shlex
@@ -21,7 +21,7 @@ _LINE_CHARS: Final = 78
 
 
 def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]) -> dict[str, object]:
-    """Return all of it as a value for JSON."""
+    """Return the whole output as a value for JSON."""
     figures = {
         figure.key: {"value": figure.value, "source": figure.source} for group in groups for figure in group.figures
     }
@@ -37,7 +37,7 @@ def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequenc
 def text(
     request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]
 ) -> Iterator[RenderableType]:
-    """Yield a table for each group, what is assumed, and the commands to go on with."""
+    """Yield a table for each group, the assumptions, the warnings, and the commands to run next."""
     for group in groups:
         columns = (
             Column(min_width=_NAME_CHARS, max_width=_NAME_CHARS),
@@ -62,7 +62,7 @@ def _warnings(request: SizeRequest, found: Sizing) -> Iterator[str]:
         return
     if found.feed.peak_a_s > found.store_a_s:
         yield (
-            f"The peak of {found.feed.peak_a_s:,.0f} articles a second is more than one LMDB store is planned for: take"
+            f"The peak of {found.feed.peak_a_s:,.0f} articles a second is more than one LMDB store is planned for: use"
             " --store hbase, or split the feed."
         )
     if found.store_bytes > request.config.store.map_bytes_max * MAP_SHARE_MAX:
@@ -74,7 +74,7 @@ def _warnings(request: SizeRequest, found: Sizing) -> Iterator[str]:
 
 
 def _commands(request: SizeRequest, found: Sizing) -> Iterator[str]:
-    """Yield the commands that make store and topics as they were planned."""
+    """Yield the commands that create the store and the topics as planned."""
     init = ["dupwatch", "store", "init", "--store", request.place, "--articles", str(found.plan.articles)]
     if found.remote:
         init += ["--regions", str(found.regions)]
@@ -85,5 +85,5 @@ def _commands(request: SizeRequest, found: Sizing) -> Iterator[str]:
 
 
 def _folded(command: str) -> str:
-    """Return a command with a line for each option, where it is too long for a terminal."""
+    """Return a command; if it is too long for a terminal, with a line for each option."""
     return command if len(command) <= _LINE_CHARS else command.replace(" --", " \\\n      --")

@@ -35,7 +35,7 @@ app.add_typer(store_secret.app, name="secret")
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
 PENDING_S = 3600
-"""By then a batch in progress is done, and a source that is read again has sent the article again."""
+"""Within this time, a batch in progress ends, and a source that is read again sends the article again."""
 
 
 @app.command()
@@ -96,7 +96,7 @@ def verify(
 ) -> None:
     """Verify a store: kept versions can be found and are not near-duplicates, and each duplicate leads to a kept one.
 
-    It exits with 5 if something is wrong, and with 4 if the store is damaged: all of it is read.
+    It reads the whole store, and exits with 5 if something is wrong, or with 4 if the store is damaged.
     """
     chosen = configured(config, settings, store__url=store)
     if dangling:
@@ -125,7 +125,7 @@ def _write_dangling(config: Config, pending_s: int) -> None:
     if written:
         raise typer.Exit(StoreBroken.exit_code)
     render.console(stderr=True).print(
-        f"No dangling flags: none names an article that has been pending for more than {pending_s} s."
+        f"No dangling flags: no flag names an article that has been pending for more than {pending_s} s."
     )
 
 

@@ -1,4 +1,4 @@
-"""``dupwatch store init``: plan a store, create or alter the tables of one on HBase, or print the script that does."""
+"""``dupwatch store init``: plan a store, and create the tables of an HBase store or print their script."""
 
 import shlex
 import shutil
@@ -44,8 +44,8 @@ _SHELL_WAIT_S: Final = 600
 _OUTPUT_CHARS_MAX: Final = 2000
 _DONE: Final = "The tables "
 _SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
-"""Beginnings of the lines that the script prints; other lines come from the shell itself."""
-_CUTS_SHOWN_MAX: Final = 16
+"""Beginnings of the lines that the script prints; the shell itself prints other lines."""
+_SPLITS_SHOWN_MAX: Final = 16
 
 
 def init(
@@ -84,24 +84,29 @@ def init(
 ) -> None:
     """Create the tables of an HBase store, and alter existing tables that differ.
 
-    The TTL follows from judge.window_s and store.slack_s, the region boundaries from the plan. The data in the tables
-    is never changed, and applying it twice does no harm.
+    The TTL follows from judge.window_s and store.slack_s, and the region boundaries from the plan. The data in the
+    tables is never changed, and applying the script twice does no harm.
 
-    With --articles the store is made for a plan: consumers with another judge.plan are refused. An lmdb: store has no
-    tables; --apply creates it with its plan.
+    With --articles the store is made for a plan, and consumers with another judge.plan are refused. An lmdb: store has
+    no tables; --apply creates it with its plan.
     """
     if print_ == apply and (print_ or articles is None):
-        raise ConfigError("use either --print, to print the script, or --apply, to run it")
+        raise ConfigError(
+            "add --print, to print the script for the HBase shell, or --apply, to run it; to plan a store, add "
+            "--articles"
+        )
     chosen = configured(config, settings, store__url=store)
     plan = None if articles is None else _plan(chosen, articles)
     if kind_of(chosen.store.url) is HBASE or plan is None:
         schema, lines = _tables(chosen, plan, regions, servers)
         script = render_script(schema, None if plan is None else plan.planned, lines)
         if apply:
-            # Looked for first: the plan is worth showing only if it is going to be applied.
+            # The shell comes first: without it the plan is not applied, and not shown.
             command = _shell_command(shell)
-            _tell(lines)
-            _tell([line for line in _applied(command, script).splitlines() if line.startswith(_SCRIPT_LINES)])
+            _print_messages(lines)
+            _print_messages(
+                [line for line in _run_script(command, script).splitlines() if line.startswith(_SCRIPT_LINES)]
+            )
             return
         with results():
             write(script.encode() if print_ else _text(lines))
@@ -109,14 +114,14 @@ def init(
     lines = [*plan_lines(plan), *closing_lines(plan)]
     if apply:
         record_plan(chosen, plan.planned)
-        _tell([*lines, f"{chosen.store.url} is made for the plan {plan.plan.name}."])
+        _print_messages([*lines, f"{chosen.store.url} is made for the plan {plan.plan.name}."])
         return
     with results():
         write(_text(lines))
 
 
 def posting_shares(plan: BlockPlan, bands: int, *, parts: bool = False) -> list[Share]:
-    """Return how the postings of an article spread over the first bytes of their keys."""
+    """Return the distribution of an article's postings over the first bytes of their keys."""
     lane_0 = [Share(block, max(plan.parts, 1)) for block in range(plan.blocks)]
     lane_1 = [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
     return lane_0 + lane_1 + ([Share(LANE_PARTS << _LANE_SHIFT, ANCHORS_POSTED)] if parts else [])
@@ -130,7 +135,7 @@ def _plan(config: Config, articles: int) -> StorePlan:
 
 
 def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers: int) -> tuple[Schema, list[str]]:
-    """Return the tables of a store, and lines that say why they are so; none without a plan for it."""
+    """Return the tables of a store, and lines that explain them; no lines without a plan."""
     scheme = scheme_of(config)
     bands = scheme.sketch.bands if config.judge.lane1 else 0
     try:
@@ -139,7 +144,7 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
             shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands, parts=config.judge.parts)
             schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
             return schema, []
-        # ``dupwatch size`` computes regions for articles of other lengths.
+        # For articles of other lengths, ``dupwatch size`` computes the regions.
         texts = assumed_sizes(CHARS, "zh")
         keep_bodies, parts = config.store.keep_bodies, config.judge.parts
         sizes = table_bytes(plan.kept, texts, plan, keep_bodies=keep_bodies, parts=parts)
@@ -157,7 +162,7 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
     return schema, [*plan_lines(plan), *table_lines(plan, sizes, schema), *closing_lines(plan)]
 
 
-def _tell(lines: Sequence[str]) -> None:
+def _print_messages(lines: Sequence[str]) -> None:
     standard_error().write(_text(lines))
 
 
@@ -184,7 +189,7 @@ def _shell_command(given: str | None) -> list[str]:
 
 
 def _local_hint() -> str:
-    """Return how to use the shell of the local servers, in a checkout. It is no default: it knows one HBase only."""
+    """Return how to use the shell of the local servers, in a checkout. It reaches one HBase only: no default."""
     root = Path(consumer.__file__ or "").parents[1]
     if not (root / "deploy" / "local" / "shell.py").exists():
         return ""
@@ -192,10 +197,11 @@ def _local_hint() -> str:
     return f" For the HBase of make stack-up: --shell {shlex.quote(command)}"
 
 
-def _applied(command: list[str], script: str) -> str:
-    """Run the script and return the output. Raises ``StoreBroken`` with the end of the output if it did not finish.
+def _run_script(command: list[str], script: str) -> str:
+    """Run the script and return its output.
 
-    Raises ``StoreMismatch`` if the store has another plan than the script.
+    Raises ``StoreBroken`` with the end of the output if the script did not finish, and ``StoreMismatch`` if the store
+    has another plan.
     """
     try:
         shell = subprocess.run(  # noqa: S603  # the user's own command
@@ -224,7 +230,7 @@ def _applied(command: list[str], script: str) -> str:
 
 
 def plan_lines(plan: StorePlan) -> Iterator[str]:
-    """Yield the plan, why, and what an article costs with it."""
+    """Yield the plan, the reason for it, and the cost of an article with it."""
     yield f"For {plan.articles:,} articles in the window of {span(plan.window_s)}:"
     yield f"  plan      {plan.plan.name}: {plan.reason}"
     yield (
@@ -234,7 +240,7 @@ def plan_lines(plan: StorePlan) -> Iterator[str]:
 
 
 def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[str]:
-    """Yield the size of the tables, and where they are split."""
+    """Yield the size of the tables and the keys at which they are split."""
     postings, articles = schema.postings.splits, schema.articles.splits
     yield (
         f"  size      {plan.kept:,} articles with the slack: postings {_gigabytes(sizes.postings)}, articles"
@@ -244,20 +250,20 @@ def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[
         f"  regions   postings {len(postings) + 1}, articles {len(articles) + 1}: by default one for each"
         f" {REGION_BYTES // GB} GB, at least {REGIONS}"
     )
-    yield f"  cuts      postings: {_cuts(postings)}"
-    yield f"            articles: {_cuts(articles)}"
+    yield f"  cuts      postings: {_splits_text(postings)}"
+    yield f"            articles: {_splits_text(articles)}"
 
 
 def closing_lines(plan: StorePlan) -> Iterator[str]:
-    """Yield what consumers have to be configured with, and what the figures are worth."""
+    """Yield the settings that consumers need, and the source of the limits."""
     if plan.configured != plan.plan.name:
-        yield f"  settings  consumers without judge.plan take {plan.plan.name}; those with another are refused"
+        yield f"  settings  consumers without judge.plan use {plan.plan.name}; consumers with another plan are refused"
     yield "The limits were measured on one machine (docs/operate/sizing.md)."
 
 
-def _cuts(splits: Sequence[bytes]) -> str:
-    shown = " ".join(split.hex() for split in splits[:_CUTS_SHOWN_MAX])
-    more = len(splits) - _CUTS_SHOWN_MAX
+def _splits_text(splits: Sequence[bytes]) -> str:
+    shown = " ".join(split.hex() for split in splits[:_SPLITS_SHOWN_MAX])
+    more = len(splits) - _SPLITS_SHOWN_MAX
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
 
 

@@ -34,8 +34,8 @@ def pack(
     before: Annotated[
         str | None,
         typer.Option(
-            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket is left alone until a "
-            "minute after its end.",
+            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket is packed "
+            "a minute after its end at the earliest.",
             metavar="TIME",
         ),
     ] = None,
@@ -108,7 +108,7 @@ def _packer(config: Config) -> Iterator[Packer]:
 
 
 def _shares(config: Config) -> list[Share]:
-    """Return where postings lie with the configured plan. If the store has another plan, only the bar is wrong."""
+    """Return the distribution of postings with the configured plan; with another, only the bar is wrong."""
     scheme = scheme_of(config)
     try:
         plan = BlockPlan.named(config.judge.plan, scheme.bits)

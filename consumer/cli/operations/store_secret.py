@@ -30,27 +30,27 @@ def export(
 ) -> None:
     """Write the secret of a store to a new file with mode 0600, for fingerprint.secret_file of another store.
 
-    Whoever has it can compute which letters of a text decide its sketch. Stores in several regions need the same one
-    to be comparable, and a store that is rebuilt needs its old one to reach the same verdicts.
+    Anybody who has the secret can compute which letters of a text decide its sketch. Stores in several regions need
+    the same secret to be comparable, and a rebuilt store needs its old secret to reach the same verdicts.
     """
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened, opened_audit_log(chosen) as audit_log:
         cell = opened.settings()
         if cell is None:
-            raise StoreMismatch("the store is empty: nothing was ever judged into it, and it has no secret yet")
+            raise StoreMismatch("the store is empty: nothing has been judged into it, so it has no secret yet")
         try:
-            found = secret_in(cell)
+            secret = secret_in(cell)
         except ValueError as error:
             raise StoreMismatch(f"the store is damaged: its secret cannot be read ({error})") from error
-        if found is None:
-            raise StoreMismatch("the scheme of this store has no secret; jieba-tfidf/3 is the first that has one")
+        if secret is None:
+            raise StoreMismatch("the scheme of this store has no secret; jieba-tfidf/3 is the first scheme with one")
         try:
-            write_secret(file, found)
+            write_secret(file, secret)
         except FileExistsError as error:
             raise ConfigError(f"{file} already exists; name a new file") from error
         except OSError as error:
             raise SinkError(f"{file} cannot be written: {error.strerror}") from error
-        record_change(audit_log, "store.secret.export", found.id, "exported")
+        record_change(audit_log, "store.secret.export", secret.id, "exported")
     render.console(stderr=True).print(
-        f"Wrote the secret {found.id} to {render.plain(str(file))}. Keep it like a password."
+        f"Wrote the secret {secret.id} to {render.plain(str(file))}. Protect it like a password."
     )

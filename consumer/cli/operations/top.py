@@ -47,9 +47,9 @@ def top(
 ) -> None:
     r"""Watch running consumers: articles per second, lag, latency, time per stage, and the latest flags.
 
-    Several consumers are listed below each other, with a row of totals. A consumer that does not answer is shown as
-    unreachable. Ctrl-C quits. User, password and certificates default to those of \[http] in the configuration. With
-    --once it exits with 3 if no consumer answers.
+    Several consumers are listed with a row of totals. A consumer that does not answer is shown as unreachable. Ctrl-C
+    quits. User, password and certificates default to those of \[http] in the configuration. With --once it exits with
+    3 if no consumer answers.
     """
     chosen = configured(config, settings)
     access = _access(chosen, user, password_file, ca)
@@ -70,67 +70,66 @@ def top(
 def _once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     look_at_all(watched, pool)
     time.sleep(interval_s)
-    seen = look_at_all(watched, pool)
+    statuses = look_at_all(watched, pool)
     console = _console()
     with results():
-        console.print(frame(seen, _headline(seen, f"in the last {interval_s:g} s"), console.width))
-    if all(consumer.away is not None for consumer in seen):
-        raise SourceError("no consumer answers; check that one is running, and its http.listen")
+        console.print(frame(statuses, _headline(statuses, f"in the last {interval_s:g} s"), console.width))
+    if all(consumer.away is not None for consumer in statuses):
+        raise SourceError("no consumer answers; check that one is running, and that this is its http.listen")
 
 
 def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     console = _console()
-    looks = enumerate(_looks(watched, pool, interval_s))
-    pictures = (
-        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since start"), console.width)
-        for number, seen in looks
+    frames = (
+        frame(statuses, _headline(statuses, f"every {interval_s:g} s" if number else "since start"), console.width)
+        for number, statuses in enumerate(_statuses(watched, pool, interval_s))
     )
     if not console.is_terminal:
-        # In a file or a pipe the pictures follow each other.
-        for picture in pictures:
+        # In a file or a pipe, each frame follows the previous one.
+        for each in frames:
             with results():
-                console.print(picture)
+                console.print(each)
         return
     with Live(console=console, screen=True, auto_refresh=False) as live:
-        for picture in pictures:
-            live.update(picture, refresh=True)
+        for each in frames:
+            live.update(each, refresh=True)
 
 
 def _console() -> Console:
-    """Return a console; off a terminal it is wide enough for every reason why a consumer is not ready."""
+    """Return a console; without a terminal it is wide enough for every reason why a consumer is not ready."""
     console = render.console()
     if not console.is_terminal:
         console.width = _UNLIMITED_CHARS
     return console
 
 
-def _looks(
+def _statuses(
     watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float
 ) -> Iterator[list[ConsumerStatus]]:
-    """Yield what is seen, once per interval. A look that takes longer than that delays the next one."""
+    """Yield the statuses once per interval, or later if fetching them takes longer."""
     while True:
         due_s = time.monotonic() + interval_s
         yield look_at_all(watched, pool)
         time.sleep(max(due_s - time.monotonic(), 0.0))
 
 
-def _headline(seen: Sequence[ConsumerStatus], over: str) -> str:
-    answering = sum(consumer.away is None for consumer in seen)
-    return f"dupwatch top: {answering} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
+def _headline(statuses: Sequence[ConsumerStatus], over: str) -> str:
+    answering = sum(consumer.away is None for consumer in statuses)
+    return f"dupwatch top: {answering} of {len(statuses)} consumers, {time.strftime('%H:%M:%S')}, {over}"
 
 
 def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> ClientAccess:
     section = config.http.model_dump()
     if user is None:
         user, password = section.get("user"), section.get("password")
-        password_file = password_file or (Path(named) if (named := section.get("password_file")) else None)
+        password_file = password_file or (Path(file) if (file := section.get("password_file")) else None)
     else:
         password = None
     if password_file is not None:
         try:
             password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise ConfigError(f"cannot read the password from {password_file}: {why}") from error
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise ConfigError(f"cannot read the password from {password_file}: {reason}") from error
         remember(password)
     return ClientAccess(user, password, None if ca is None else str(ca))

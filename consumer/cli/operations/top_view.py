@@ -1,4 +1,4 @@
-"""The view of ``dupwatch top``: pure functions from what the consumers answered to what a terminal shows."""
+"""The view of ``dupwatch top``: pure functions from the answers of consumers to the picture on a terminal."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ _LONG_MS: Final = 10_000
 _BAR_CHARS_MIN: Final = 5
 _TITLE_CHARS_MAX: Final = 40
 _TITLE_CELLS_MIN: Final = 20
-"""With less room for titles, each flag takes two lines."""
+"""With less space for titles, each flag takes two lines."""
 _STATE_CELLS_MIN: Final = 30
-"""With less room for the state, each consumer takes two lines."""
+"""With less space for the state, each consumer takes two lines."""
 _GAP_CELLS: Final = 2
 _FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
 _BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
@@ -48,16 +48,16 @@ class StageTime(NamedTuple):
     mean_s: float | None
 
 
-def frame(seen: Sequence[ConsumerStatus], headline: str, width: int) -> RenderableType:
+def frame(statuses: Sequence[ConsumerStatus], headline: str, width: int) -> RenderableType:
     """Return one picture of all consumers for a terminal of ``width`` columns."""
-    intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
-    parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
+    intervals = [consumer.interval for consumer in statuses if consumer.interval is not None]
+    parts: list[RenderableType] = [Text(headline, "bold"), _consumers(statuses, width)]
     parts += [_outgrown(found) for found in outgrown_plans(intervals)]
-    parts += [_banks(intervals)] if _now(intervals, "dupwatch_bank_items") else []
+    parts += [_banks(intervals)] if _latest_total(intervals, "dupwatch_bank_items") else []
     if intervals:
         parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
-    parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
-    texts = returning(seen, TEXTS_SHOWN)
+    parts += [Text(), _flags(latest(statuses, FLAGS_SHOWN), width)]
+    texts = returning(statuses, TEXTS_SHOWN)
     if texts:
         parts += [Text(), _returning(texts)]
     return Group(*parts)
@@ -81,7 +81,7 @@ def bar(share: float, chars: int = _BAR_CHARS) -> str:
 
 
 def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
-    """Return a time as text. An infinite one lies beyond the last bound of its histogram."""
+    """Return a time as text; an infinite time is above the last bound of its histogram."""
     if seconds is None:
         return _NONE
     if math.isinf(seconds):
@@ -92,19 +92,19 @@ def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
     return f"{ms:,.0f} ms" if ms >= _SHORT_MS or not ms else f"{ms:.2g} ms"
 
 
-def _consumers(seen: Sequence[ConsumerStatus], width: int) -> RenderableType:
+def _consumers(statuses: Sequence[ConsumerStatus], width: int) -> RenderableType:
     rows = [
         ConsumerRow(
             Text(plain(consumer.name)),
             _state(consumer),
-            _shown([] if consumer.interval is None else [consumer.interval]),
+            _figures_or_dashes([] if consumer.interval is None else [consumer.interval]),
         )
-        for consumer in seen
+        for consumer in statuses
     ]
-    if len(seen) > 1:
-        intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
-        answer = Text(f"{len(intervals)} of {len(seen)} answer", "bold")
-        rows.append(ConsumerRow(Text("all", "bold"), answer, _shown(intervals)))
+    if len(statuses) > 1:
+        intervals = [consumer.interval for consumer in statuses if consumer.interval is not None]
+        answer = Text(f"{len(intervals)} of {len(statuses)} answer", "bold")
+        rows.append(ConsumerRow(Text("all", "bold"), answer, _figures_or_dashes(intervals)))
     names = ("consumer", *_FIGURES)
     states = max(min(row.state.cell_len, _STATE_CELLS_MIN) for row in rows)
     taken = table_width(names, [(row.name.plain, *row.figures) for row in rows])
@@ -127,7 +127,7 @@ def _outgrown(found: OutgrownPlan) -> Text:
 
 
 def _banks(intervals: Sequence[Interval]) -> Text:
-    """Return what banks find. Consumers have the same items, of which each may find others busy."""
+    """Return the figures of banks. All consumers have the same items, but may find different ones busy."""
     busy = {
         action: max(interval.after.total("dupwatch_bank_items_busy", action=action) for interval in intervals)
         for action in ("deny", "allow")
@@ -135,12 +135,12 @@ def _banks(intervals: Sequence[Interval]) -> Text:
     found = ", ".join(f"{count:,.0f} busy ({action})" for action, count in busy.items() if count)
     return Text(
         f"Banks: {rate(intervals, 'dupwatch_bank_matches_total'):,.1f} matches/s, "
-        f"{_now(intervals, 'dupwatch_bank_matches_withheld_total'):,.0f} withheld, {found or 'no busy items'}",
+        f"{_latest_total(intervals, 'dupwatch_bank_matches_withheld_total'):,.0f} withheld, {found or 'no busy items'}",
         "yellow" if found else "",
     )
 
 
-def _shown(intervals: Sequence[Interval]) -> list[str]:
+def _figures_or_dashes(intervals: Sequence[Interval]) -> list[str]:
     return _figures(intervals) if intervals else [_NONE] * len(_FIGURES)
 
 
@@ -153,17 +153,17 @@ def _figures(intervals: Sequence[Interval]) -> list[str]:
     return [
         f"{articles:,.1f}",
         f"{duplicates / articles:.1%}" if articles else _NONE,
-        f"{_now(intervals, 'dupwatch_lag_records'):,.0f}",
+        f"{_latest_total(intervals, 'dupwatch_lag_records'):,.0f}",
         milliseconds(quantile(intervals, 0.5, _LATENCY), last_s),
         milliseconds(quantile(intervals, 0.99, _LATENCY), last_s),
-        f"{_now(intervals, 'dupwatch_dead_letters_total'):,.0f}",
-        f"{_now(intervals, 'dupwatch_crowded_articles_total'):,.0f}",
-        f"{_now(intervals, 'dupwatch_errors_total'):,.0f}",
-        f"{_now(intervals, 'dupwatch_assigned_partitions'):,.0f}",
+        f"{_latest_total(intervals, 'dupwatch_dead_letters_total'):,.0f}",
+        f"{_latest_total(intervals, 'dupwatch_crowded_articles_total'):,.0f}",
+        f"{_latest_total(intervals, 'dupwatch_errors_total'):,.0f}",
+        f"{_latest_total(intervals, 'dupwatch_assigned_partitions'):,.0f}",
     ]
 
 
-def _now(intervals: Sequence[Interval], name: str) -> float:
+def _latest_total(intervals: Sequence[Interval], name: str) -> float:
     return sum(interval.after.total(name) for interval in intervals)
 
 
@@ -209,12 +209,12 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     names = ("decided, UTC", "flagged", "repeats", "bits", "similar")
     rows = [_flag(flag) for flag in flags]
     titles = [_title(flag) for flag in flags]
-    room = width - table_width(names, rows) - _GAP_CELLS
-    if room < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
+    title_cells = width - table_width(names, rows) - _GAP_CELLS
+    if title_cells < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
         return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
     columns = [*(Column(name, no_wrap=True) for name in names[:3]), *figures(*names[3:])]
     # Without a limit rich would shrink every column.
-    columns.append(Column("title", overflow="ellipsis", no_wrap=True, max_width=room))
+    columns.append(Column("title", overflow="ellipsis", no_wrap=True, max_width=title_cells))
     shown = (
         (decided, Text(flagged, "bold"), Text(repeated, "cyan"), bits, similar, title)
         for (decided, flagged, repeated, bits, similar), title in zip(rows, titles, strict=True)
@@ -223,7 +223,7 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
 
 
 def _returning(texts: Sequence[ShownText]) -> RenderableType:
-    """Return the texts that came back most often, one on a line; the id is that of the latest article."""
+    """Return the texts that came back most often, one per line, each with the id of its latest article."""
     columns = [
         Column("texts that came back", overflow="fold"),
         *figures("times"),
@@ -262,7 +262,7 @@ class ConsumerRow(NamedTuple):
 
 
 def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], importance: Sequence[str], width: int) -> list[int]:
-    """Return the indexes of the columns that fit. The least important go first; the most important one always stays."""
+    """Return the indexes of the columns that fit. The least important are dropped first, the most important never."""
     shown = list(range(len(names)))
     for name in reversed(importance[1:]):
         if _line_width(names, rows, shown) <= width:

@@ -57,8 +57,8 @@ def init(
 ) -> None:
     """Create missing topics, and report what is wrong with existing ones without changing them.
 
-    Without --sink it creates the topics of the configured sink and source. It exits with 6 if an existing topic is not
-    as a run needs it.
+    Without --sink it creates the topics of the configured sink and source. It exits with 6 if an existing topic has
+    settings with which a run would not work.
     """
     chosen = configured(config, settings)
     if sink is None:
@@ -66,16 +66,14 @@ def init(
         source = source or (chosen.source.url if source_of(chosen.source.url).is_shared else None)
     place, feed = _prefix(sink), None if source is None else parse_kafka(source)
     if feed is not None and feed.brokers != place.brokers:
-        raise ConfigError(
-            "--source and --sink name different brokers; create the topics of each with a command of its own"
-        )
-    wanted = topic_plan(SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S)
+        raise ConfigError("--source and --sink name different brokers; run the command once for each")
+    planned = topic_plan(SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S)
     shape = Shape(partitions, replication)
     if print_:
         with results():
-            write("".join(_plan_lines(topic, shape) for topic in wanted).encode())
+            write("".join(_plan_lines(topic, shape) for topic in planned).encode())
         return
-    reports = topics.init(admin_settings(place.brokers, kafka_options(chosen)), wanted, shape)
+    reports = topics.init(admin_settings(place.brokers, kafka_options(chosen)), planned, shape)
     with results():
         write("".join(_report_lines(report) for report in reports).encode())
     if any(report.differences for report in reports):

@@ -23,16 +23,16 @@ from storage.clock import now_ms
 app = typer.Typer(no_args_is_help=True, help="Add, list or change people who sign in to the console.")
 
 _COMMAND: Final = "dupwatch people"
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The person's name, with which they sign in.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name with which the person signs in.")]
 RoleName = Literal["reviewer", "admin"]
 RoleOption = Annotated[
     RoleName,
-    typer.Option(help="reviewer: look at flags and decide. admin: also see to people, and read the audit log."),
+    typer.Option(help="reviewer: look at flags and decide. admin: also manage people, and read the audit log."),
 ]
 StdinOption = Annotated[
     bool,
     typer.Option(
-        "--password-stdin", help="Read the password from standard input, one line. Without it one is made and printed."
+        "--password-stdin", help="Read the password from standard input, one line, instead of generating one."
     ),
 ]
 
@@ -45,21 +45,21 @@ def add(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Add a person. The password is made and printed once, unless it is given."""
+    """Add a person. A password is generated and printed once, unless --password-stdin reads one."""
     chosen = configured(config, settings)
-    given = _given_password() if password_stdin else None
-    with _reviews(chosen, has_to_be_there=False) as (people, passwords, written):
+    chosen_password = _read_password() if password_stdin else None
+    with _reviews(chosen, must_exist=False) as (people, passwords, written):
         if name and not is_name(name):
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
-        new = given or passwords.generated()
+        new = chosen_password or passwords.generated()
 
         def added(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
             people.add_person(connection, name, role, now_ms(), password=new)
-            if given is None:
+            if chosen_password is None:
                 _print(new)
 
         written("person.add", name, added, role)
-    _say(f"Added {render.plain(name)} ({role}).", is_shown=given is None)
+    _say(f"Added {render.plain(name)} ({role}).", password_shown=chosen_password is None)
 
 
 @app.command("list")
@@ -86,7 +86,7 @@ def role(
 
 @app.command()
 def disable(name: NameArgument, config: ConfigOption = None, settings: SetOption = None) -> None:
-    """Disable an account: its sessions end at once. What the person decided stays."""
+    """Disable an account: its sessions end immediately. Decisions of the person remain."""
     chosen = configured(config, settings)
     _change(chosen, "person.disable", name, lambda people, c, who: people.disable(c, who, now_ms()))
     _say(f"{render.plain(name)} is disabled.")
@@ -103,18 +103,21 @@ def enable(name: NameArgument, config: ConfigOption = None, settings: SetOption 
 def password(
     name: NameArgument, password_stdin: StdinOption = False, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
-    """Give a person a new password, which is made and printed once, unless it is given. Their sessions end."""
+    """Give a person a new password. Their sessions end.
+
+    The password is generated and printed once, unless --password-stdin reads one.
+    """
     chosen = configured(config, settings)
-    given = _given_password() if password_stdin else None
-    new = given or _passwords().generated()
+    chosen_password = _read_password() if password_stdin else None
+    new = chosen_password or _passwords().generated()
 
     def changed(people: Any, connection: Any, person_id: int) -> None:  # noqa: ANN401  # of an extra
         people.set_password(connection, person_id, new)
-        if given is None:
+        if chosen_password is None:
             _print(new)
 
     _change(chosen, "person.password", name, changed)
-    _say(f"{render.plain(name)} has a new password.", is_shown=given is None)
+    _say(f"{render.plain(name)} has a new password.", password_shown=chosen_password is None)
 
 
 def _people() -> Any:  # noqa: ANN401  # a module of an extra
@@ -126,11 +129,11 @@ def _passwords() -> Any:  # noqa: ANN401  # as above
 
 
 @contextmanager
-def _reviews(config: Config, *, has_to_be_there: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
-    """Yield the modules that know people and passwords, and what changes something and puts it into the audit log."""
+def _reviews(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
+    """Yield the modules for people and passwords, and a function that makes a change and audits it."""
     people = _people()
     audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
-    with opened_database(config, _COMMAND, has_to_be_there=has_to_be_there) as database:
+    with opened_database(config, _COMMAND, must_exist=must_exist) as database:
 
         def written(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
@@ -154,28 +157,28 @@ def _reviews(config: Config, *, has_to_be_there: bool = True) -> Iterator[tuple[
 
 
 def _change(config: Config, action: str, name: str, change: Callable[[Any, Any, int], object], why: str = "") -> None:
-    """Change something about a person. Raises ``ConfigError`` where there is nobody of this name."""
+    """Make a change to a person. Raises ``ConfigError`` if nobody has this name."""
     with _reviews(config) as (people, _, written):
 
         def changed(connection: Any) -> None:  # noqa: ANN401  # as above
             person = people.person_named(connection, name)
             if person is None:
-                raise people.NobodyThere(f"there is nobody named {name!r}; dupwatch people list shows all")
+                raise people.NobodyThere(f"nobody is named {name!r}; dupwatch people list shows all")
             change(people, connection, person.person_id)
 
         written(action, name, changed, why)
 
 
-def _given_password() -> str:
-    """Read a password. At a terminal it is asked for twice, and not shown."""
+def _read_password() -> str:
+    """Read a password. A terminal prompts for it twice and does not show it."""
     if sys.stdin.isatty():
-        given = str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+        chosen_password = str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     else:
-        given = sys.stdin.readline().rstrip("\r\n")
+        chosen_password = sys.stdin.readline().rstrip("\r\n")
     least, most = _passwords().PASSWORD_CHARS_MIN, _passwords().PASSWORD_CHARS_MAX
-    if not least <= len(given) <= most:
-        raise ConfigError(f"a password has {least} to {most} characters, and this one has {len(given)}")
-    return given
+    if not least <= len(chosen_password) <= most:
+        raise ConfigError(f"the password has {len(chosen_password)} characters; choose one with {least} to {most}")
+    return chosen_password
 
 
 def _table(people: Iterable[Any]) -> Table:
@@ -192,15 +195,15 @@ def _table(people: Iterable[Any]) -> Table:
 
 
 def _print(new_password: str) -> None:
-    """Print a password, before it counts: one that could not be printed would be nobody's."""
+    """Print a password before it is set: if printing fails, nobody would know it."""
     with results():
         write(f"{new_password}\n".encode())
 
 
-def _say(sentence: str, *, is_shown: bool = False) -> None:
-    """Say what was done; on standard error where standard output has a password, and that it is not shown again."""
-    if is_shown:
-        more = "The password is shown this once; the person can change it on the page of their account."
+def _say(sentence: str, *, password_shown: bool = False) -> None:
+    """Print what was done; after a password on standard output, print to standard error."""
+    if password_shown:
+        more = "The password is shown only once; the person can change it on the page of their account."
         render.console(stderr=True).print(f"{sentence} {more}")
         return
     with results():
@@ -208,7 +211,7 @@ def _say(sentence: str, *, is_shown: bool = False) -> None:
 
 
 def _user() -> str:
-    """Return who runs the command, by the system and not by the environment."""
+    """Return the user who runs the command, according to the system rather than the environment."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""``dupwatch reviews``: what people decided in the console, for ``dupwatch evaluate --reviews``."""
+"""``dupwatch reviews``: write the decisions made in the console, for ``dupwatch evaluate --reviews``."""
 
 from typing import Any, Final
 
@@ -13,10 +13,10 @@ _COMMAND: Final = "dupwatch reviews"
 
 
 def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
-    """Write all flags and near misses of the console, one JSON line each, with what was decided about them.
+    """Write all flags and near misses of the console, one JSON line each, with the decisions about them.
 
-    Pairs that nobody has decided about are there too, copies that people reported as missed, and the stories that were
-    split and merged. dupwatch evaluate --reviews reads the lines.
+    The lines include pairs without a decision, copies that people reported as missed, and stories that were split or
+    merged. dupwatch evaluate --reviews reads them.
     """
     with opened_database(configured(config, settings), _COMMAND) as database:
         reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)

@@ -1,4 +1,4 @@
-"""``dupwatch tokens``: add, list and revoke the tokens that let programs use the HTTP service."""
+"""``dupwatch tokens``: add, list and revoke tokens with which programs use the HTTP service."""
 
 from datetime import datetime
 from pathlib import Path
@@ -34,29 +34,30 @@ def add(
         typer.Option(
             "--role",
             help="reader: check texts, read articles, banks and metrics. writer: judge and retract articles. reviewer: "
-            "release them, change banks that deny. admin: manage tokens and banks, read the audit log. No role "
+            "release articles, change banks that deny. admin: manage tokens and banks, read the audit log. No role "
             "contains another; may be repeated.",
         ),
     ],
-    owner: Annotated[str, typer.Option(help="Who answers for the program: a person or a team.", metavar="WHO")],
+    owner: Annotated[str, typer.Option(help="Who is responsible for the program: a person or a team.", metavar="WHO")],
     expires: Annotated[
         str,
         typer.Option(
-            help=f"How long it is valid: {DURATION_HELP}; at most {shown_duration(LIFETIME_MAX)}.", metavar="SPAN"
+            help=f"How long the token is valid: {DURATION_HELP}; at most {shown_duration(LIFETIME_MAX)}.",
+            metavar="SPAN",
         ),
     ] = shown_duration(LIFETIME),
     tokens: FileOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Add a token and print its secret, which is not kept and cannot be shown again.
+    """Add a token and print its secret, which is not stored and cannot be shown again.
 
-    Running services accept it within two seconds. The file is created with mode 0600 if there is none.
+    Running services accept it within two seconds. The file is created with mode 0600 if it does not exist.
     """
     chosen = configured(config, settings, service__tokens=tokens)
-    path, wanted = _token_file(chosen), NewToken(name, owner, role, option_duration("--expires", expires))
+    path, new = _token_file(chosen), NewToken(name, owner, role, option_duration("--expires", expires))
     with opened_audit_log(chosen) as audit_log:
-        token = add_token(path, wanted, current_time(), _show_secret)
+        token = add_token(path, new, current_time(), _show_secret)
         record_change(audit_log, "tokens.add", token.name, "added")
     render.console(stderr=True).print(
         f"Added {token.name} ({', '.join(token.roles)}), valid until {_shown(token.expires_at)}. Keep the secret: it "
@@ -68,7 +69,7 @@ def add(
 def list_(
     tokens: FileOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
-    """List all tokens in the order in which they were added, revoked and expired ones too; never their secrets."""
+    """List all tokens in order of addition, including revoked and expired ones, without their secrets."""
     path = _token_file(configured(config, settings, service__tokens=tokens))
     found, now = read_tokens(path), current_time()
     answer(json=json, lines=(_fields(token, now) for token in found), text=[_table(found, now)])
@@ -78,21 +79,21 @@ def list_(
 def revoke(
     name: NameArgument, tokens: FileOption = None, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
-    """Revoke a token: running services refuse it within two seconds. Its name is not used again."""
+    """Revoke a token: running services refuse it within two seconds. Its name cannot be used again."""
     chosen = configured(config, settings, service__tokens=tokens)
     path = _token_file(chosen)
     with opened_audit_log(chosen) as audit_log:
         token, is_new = revoke_token(path, name, current_time())
         if is_new:
             record_change(audit_log, "tokens.revoke", token.name, "revoked")
-    said = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
+    unchanged = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
     with results():
-        render.console().print(f"{token.name} {'is revoked' if is_new else said}.")
+        render.console().print(f"{token.name} {'is revoked' if is_new else unchanged}.")
 
 
 def _token_file(config: Config) -> Path:
     if config.service.tokens is None:
-        raise ConfigError("no token file is named: add --tokens FILE, or set service.tokens in the configuration")
+        raise ConfigError("no token file: add --tokens FILE, or set service.tokens in the configuration")
     return Path(config.service.tokens)
 
 
@@ -102,7 +103,7 @@ def _show_secret(secret: str) -> None:
 
 
 def _fields(token: Token, now: datetime) -> dict[str, object]:
-    """Return what may be shown of a token."""
+    """Return the fields of a token that may be shown."""
     return {
         "name": token.name,
         "roles": token.roles,

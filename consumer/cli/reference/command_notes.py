@@ -1,4 +1,4 @@
-"""What the reference of commands says besides the help texts: the JSON that commands write, and exit codes."""
+"""The notes in the reference of commands: the JSON that commands write, and exit codes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,14 +15,14 @@ Output: a line of JSON for each article.
 - `outcome` (string): `duplicate`, `unique` or `error`
 - `id`, `matches`, `truncated`, `ended_before`, `banks`: as in [verdicts](events.md#a-verdict-unique). There may be more
   than 5 `matches`, and each also has a `title`
-- `seen_before`, `parts`: as in verdicts, with the same settings given. A part also has `passages`, those that stand
-  word for word in both texts: `at` (where it begins in this text) and `chars`; null where the store has no texts
+- `seen_before`, `parts`: as in verdicts, with the same settings. A part also has `passages`, which are the same word
+  for word in both texts: `at` (where one begins in this text) and `chars`; null if the store has no texts
 - `text_kind` (string): how the text is compared, [as in checks](http_api.md#check)
 - `line`, `error`, `detail`: only of an error: the line from 1, a reason as in [dead letters](events.md#a-dead-letter)
   (or `retraction`), and a sentence
 """,
         "dupwatch show": """
-`--json` writes a list: the version asked for, then its originals up to the kept one.
+`--json` writes a list: the requested version, then its originals up to the kept one.
 
 - `id`, `version`, `title`, `source`, `url`, `lang`, `arrived_at`, `fingerprint`, `keywords`
 - `ends_at`: when it was replaced or retracted
@@ -38,12 +38,12 @@ Output: a line of JSON for each article.
         "dupwatch explain": """
 `--json` writes one object: `near`, every condition and figure, and
 
-- `apart_ms`, `window_ms` (integer): the time between the two arrivals, and the most allowed
+- `apart_ms`, `window_ms` (integer): the time between the two arrivals, and its maximum
 - `a`, `b` (object): `id`, `version`, `arrived_at`, `ends_at` of both
 - `other_settings` (list of strings): settings given that differ from the store's
 - `difference` (list or null): every change; null if the store keeps no texts. `at_a` and `at_b` count characters from
-  0, and `a` and `b` are the texts there. Where `compared` is false, the two may have text in common. Where `moved` is
-  true, one of the two is empty, and the other stands elsewhere in the other text, word for word
+  0, and `a` and `b` are the texts there. If `compared` is false, the two may have text in common. If `moved` is true,
+  one of the two is empty, and the other is elsewhere in the other text, word for word
 """,
     }
 )
@@ -55,20 +55,20 @@ EXIT_CODES: Final = """
 | code | meaning |
 |---|---|
 | 0 | all input was answered, by verdicts and dead letters |
-| 1 | a defect in the program, with a traceback; with a message: a worker was killed, or `demo` or a run over topics \
+| 1 | a bug in the program, with a traceback; with a message: a worker was killed, or `demo` or a run over topics \
 hung while stopping |
-| 2 | a wrong option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \
+| 2 | an invalid option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \
 `dead-letters show`) |
-| 3 | the input cannot be read, is not what the command takes, or (`query`) has no article; a wrong header or an open \
-quote of [CSV or TSV](formats.md#csv-and-tsv) |
+| 3 | the input cannot be read, has another format than the command reads, or (`query`) has no article; a wrong header \
+or an open quote of [CSV or TSV](formats.md#csv-and-tsv) |
 | 4 | the store was created with other settings (also those given to `query` or `store verify`), is not a store, or is \
 damaged |
-| 5 | the store failed: disk full, out of reach; or `store verify` found something wrong or dangling |
+| 5 | the store failed: its disk is full, or it cannot be reached; or `store verify` found a fault or a dangling flag |
 | 6 | verdicts or dead letters cannot be written; or (`topics init`) an existing topic has other settings |
 | 7 | [too many records](formats.md#feeds-with-too-many-bad-records) of a file or a stream cannot be judged |
 | 130, 143 | stopped by SIGINT or SIGTERM: the current batch was committed, or abandoned after `kafka.drain_s` |
 
-A run over topics, `demo` and `top` end with 0 on SIGTERM and Ctrl-C. `health` exits with 1 if the consumer is not well.
-After codes 1 to 6 the current batch is not committed: the next run judges it again, with the same verdicts. Messages
-that standard error does not accept are lost silently, except dead letters.
+A run over topics, `demo` and `top` end with 0 on SIGTERM and Ctrl-C. `health` exits with 1 if the consumer is not
+healthy. After codes 1 to 6 the current batch is not committed: the next run judges it again, with the same verdicts. If
+standard error cannot be written, messages other than dead letters are lost silently.
 """

@@ -1,4 +1,4 @@
-"""What readers of an event should know besides its members: when it is sent, how often, and in which order."""
+"""Notes on events: when they are sent, how often, and in which order."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -49,45 +49,45 @@ settings of [`[source]`](settings.md#source).
 - `unreadable_message`: the Kafka client cannot read it; the letter has what could be read
 """,
         "near-miss": """
-A pair is sent if it is at most `kafka.near_miss_margin` under the threshold. The sample depends on id and content
-alone, so all consumers and replays draw the same. Nothing of it is stored.
+A pair is sent if it is at most `kafka.near_miss_margin` under the threshold. The sample depends only on id and content,
+so all consumers and replays draw the same pairs. Near misses are not stored.
 """,
         "bank-match": """
 The key is the article's id. Files and streams have no such line: there the verdict is written, even with `--emit
-duplicates`. A message that only [busy items](banks.md#busy-items) would cause is withheld.
+duplicates`. A message about [busy items](banks.md#busy-items) alone is withheld.
 
 `dupwatch bank scan --send` sends a `retroactive` match at least once for each article and item. Repeated, it has the
 same bytes and the same `ce_id`, unless the item was changed or the article released in between.
 """,
         "story": """
-Each change of a story is sent at least once, with the story as it is afterwards. The key is the id of the original.
-Events of a story come in order, and `event` tells repetitions. The `cause` says what has changed:
+Each change of a story is sent at least once, with the story after the change. The key is the id of the original. Events
+of a story come in order, and `event` identifies repetitions. The `cause` says what has changed:
 
 - `began`: the story has its first copy.
-- `grew`: its copies have reached 10, 100, 1,000 and so on, each told once.
+- `grew`: its copies have reached 10, 100, 1,000 and so on; each number is reported once.
 - `flood`: it has become a [flood](#a-flood).
-- `preferred`: another article stands for it.
+- `preferred`: another article represents it.
 - `decided`: a person has decided about its last open copy. Standing decisions do not cause this event.
 - `split`, `merged`: a person has split an article off, or merged the story into another one. An undone merge is a
   `split` without `member`, an undone split a `merged`.
 
-A console whose database was lost numbers stories and events from 1 again, and sends events of all stories again. One
-that was restored from a backup uses the numbers since then again, for other events.
+A console whose database was lost numbers stories and events from 1 again, and sends events of all stories again. After
+a restore from a backup, the numbers since that backup are used again, for other events.
 """,
         "flood": """
-A flood is sent at least once, and `flood` tells repetitions. The key is the id of the original. Copies are counted over
-all consumers. A flood that was over more than an hour before the console saw it is not announced.
+A flood is sent at least once, and `flood` identifies repetitions. The key is the id of the original. Copies are counted
+over all consumers. A flood that ended more than an hour before the console saw it is not sent.
 """,
         "decision": """
 When a decision is taken back or changed, another event with the same `review` says so. No topic and no file has
 decisions.
 """,
         "review": """
-A line is a flag or a near miss, and what a person has decided about it. A `report` is a [copy that was
+A line is a flag or a near miss, with the decision of a person about it. A `report` is a [copy that was
 missed](evaluation.md#reported-copies): its decision is always `right`, and it is not drawn at random, so estimate
 nothing from it. `split` and `merge` are [repairs of stories](console.md#stories), one line for each that is not undone;
-`dupwatch evaluate` passes over them. An earlier dupwatch refuses lines of these three kinds. Other [entries of the
-queue](console.md#other-entries) say nothing of a threshold, and are left out.
+`dupwatch evaluate` skips them. An earlier dupwatch refuses lines of these three kinds. Other [entries of the
+queue](console.md#other-entries) say nothing about thresholds, and are left out.
 """,
         "decision-count": """
 Lines are in the order of days. `?first=2026-11-01&last=2026-11-30` selects days in UTC, both included; the default is
@@ -95,8 +95,8 @@ the latest 30. `/decisions.csv` has the members as columns. There null is an emp
 could take for a formula begins with an apostrophe.
 """,
         "export": """
-There is a line for each version and tombstone of the store, in no promised order. [Row keys](../operate/row_keys.md)
-explains names and posting keys. What is left out with `jieba-tfidf/3` comes from the store's secret.
+There is a line for each version and tombstone of the store, in any order. [Row keys](../operate/row_keys.md) explains
+names and posting keys. Members that depend on the store's secret are left out with `jieba-tfidf/3`.
 """,
     }
 )

@@ -9,7 +9,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 SCHEMAS: Final = Path(__file__).parents[3] / "docs" / "schemas"
 _VALUES_MAX: Final = 10
-"""A longer list of values is described on a page of its own."""
+"""Longer lists of values have their own description."""
 
 
 def members_of(name: str) -> str:
@@ -39,7 +39,7 @@ def _kinds(branch: Schema, member: str, definitions: Schema) -> Iterator[str]:
 
 
 def _kinds_of(content: Schema, definitions: Schema) -> Iterator[str]:
-    """Yield the JSON types of a value, or the values themselves where a schema lists a few."""
+    """Yield the JSON types of a value, or the values themselves if a schema lists only a few."""
     if "$ref" in content:
         yield from _kinds_of(definitions[content["$ref"].rpartition("/")[2]], definitions)
     elif "const" in content or len(content.get("enum", range(_VALUES_MAX + 1))) <= _VALUES_MAX:

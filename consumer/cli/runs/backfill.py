@@ -32,7 +32,7 @@ def backfill(
     state: Annotated[
         str | None,
         typer.Option(
-            help="File for progress, with dead letters beside it; default: beside the archive, a different file for "
+            help="File for progress; dead letters go next to it. Default: a file next to the archive, another one for "
             "each store.",
             metavar="FILE",
         ),
@@ -45,11 +45,11 @@ def backfill(
     """Fill a store from an archive: judge each article as of its time of publication, and send nothing.
 
     Later articles are then compared with the archive. Use the settings of the consumers; they may run at the same time
-    on the same store. An interrupted backfill resumes where it stopped when it is started again. Invalid records become
-    dead letters beside the state file.
+    on the same store. Start an interrupted backfill again and it resumes where it stopped. Invalid records become dead
+    letters next to the state file.
     """
     if archive == STREAM:
-        raise ConfigError("backfill cannot read standard input: it must be able to read the archive again; name a file")
+        raise ConfigError("backfill may have to read the archive again, so it cannot read standard input; name a file")
     chosen = configured(
         config,
         settings,
@@ -82,7 +82,7 @@ def backfill(
         show_report(console, report)
         show_blank_lines(console, ready.source)
     if report.undated:
-        console.print(f"Articles without a time of publication, judged as of now: {report.undated:,}")
+        console.print(f"Articles judged as of now, without a time of publication: {report.undated:,}")
     if report.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:
@@ -92,8 +92,8 @@ def backfill(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _state(config: Config, named: str | None) -> BackfillState:
+def _state(config: Config, file: str | None) -> BackfillState:
     store = store_identity(config.store.url)
-    if named is not None:
-        return named_state(Path(named), store)
+    if file is not None:
+        return named_state(Path(file), store)
     return default_state(Path(config.source.url), store, lambda: is_empty(config))

@@ -1,4 +1,4 @@
-"""``dupwatch demo``: the Kafka consumer with a mock cluster, in one process and without any server."""
+"""``dupwatch demo``: the Kafka consumer with a mock cluster, in one process without a server."""
 
 import signal
 import sys
@@ -40,7 +40,7 @@ TOPIC: Final = "articles"
 PREFIX: Final = "dupwatch"
 _TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True, near_misses=True, bank_matches=True)
 PERSON: Final = "demo"
-"""Who decides on the pages of the demo; nobody has to sign in."""
+"""The person who decides in the console of the demo, without signing in."""
 _DEFAULTS: Final = (
     "console.listen=127.0.0.1:0",
     "http.listen=127.0.0.1:0",
@@ -50,11 +50,11 @@ _DEFAULTS: Final = (
     "sink.emit=all",
     "store.durability=process",
 )
-"""Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
+"""Free ports, so that a demo can run next to a consumer; all topics; a store that need not survive a crash."""
 _FLAGS_BETWEEN: Final = 5
-"""Flags after which it is printed again where to look at them: they fill a small window of a terminal."""
+"""The address is printed again after this many flags, which fill a small terminal window."""
 _NEAR_MISSES: Final = "kafka.near_miss_share=1"
-"""All of them: the sample feed has few."""
+"""All near misses: the sample feed has few."""
 _BANKS: Final = (
     Bank(bank="spam", action="deny", note="Texts that moderators have seen before"),
     Bank(bank="notices", action="allow", note="Notices that everybody may repeat"),
@@ -62,7 +62,7 @@ _BANKS: Final = (
 
 
 class _EndOfFeed(StopSignal):
-    """Stops the run, as a signal does, at the end of the feed."""
+    """A stop signal at the end of the feed."""
 
     def __init__(self) -> None:
         super().__init__(interrupts=False)
@@ -75,14 +75,14 @@ class _EndOfFeed(StopSignal):
 
 
 class _Reminder:
-    """Prints where to look at flags: at the beginning, again before it scrolls away, and when no more flags come."""
+    """Prints where to look at flags: at the start, again before that scrolls away, and at the end of the feed."""
 
     def __init__(self, console: Console, stopping: StopSignal) -> None:
         self._console = console
         self._stopping = stopping
         self._where: str | None = None
         self._flags = 0
-        self._is_end_told = False
+        self._end_announced = False
 
     def begin(self, where: str) -> None:
         """Print where to look at flags."""
@@ -90,18 +90,18 @@ class _Reminder:
         self._print()
 
     def flags_shown(self, flags: int) -> None:
-        """Note that so many flags were printed."""
+        """Count printed flags, and print the address again if it may have scrolled away."""
         self._flags += flags
         if self._flags >= _FLAGS_BETWEEN:
             self._print()
 
     def feed_ended(self) -> None:
-        """Say once that the demo stays open; called again after each later batch, which others have sent."""
+        """Print once that the demo remains open. Called again after each later batch, which other clients have sent."""
         if self._stopping.asked():
             return
-        if not self._is_end_told:
-            self._is_end_told = True
-            self._console.print("The feed has ended. The demo stays open until Ctrl-C.")
+        if not self._end_announced:
+            self._end_announced = True
+            self._console.print("The feed has ended. The demo remains open until Ctrl-C.")
             self._print()
         elif self._flags:
             self._print()
@@ -113,12 +113,12 @@ class _Reminder:
 
 
 class _Watcher:
-    """Prints every flag, counts dead letters, and reports how many records were answered."""
+    """Prints every flag, counts dead letters, and passes the number of answered records to ``count_answers``."""
 
-    def __init__(self, console: Console, reminder: _Reminder, answered: Callable[[int], None]) -> None:
+    def __init__(self, console: Console, reminder: _Reminder, count_answers: Callable[[int], None]) -> None:
         self._console = console
         self._reminder = reminder
-        self._answered = answered
+        self._count_answers = count_answers
         self.store: Store | None = None
         self.dead_letters = 0
 
@@ -131,7 +131,7 @@ class _Watcher:
         if self.store is not None:
             show_flags(self._console, self.store, batch.verdicts)
             self._reminder.flags_shown(sum(verdict.outcome == "duplicate" for verdict in batch.verdicts))
-        self._answered(len(batch.verdicts) + len(batch.letters))
+        self._count_answers(len(batch.verdicts) + len(batch.letters))
 
 
 def demo(
@@ -148,8 +148,8 @@ def demo(
     """Try the Kafka consumer without a server: judge a feed at a steady rate, and print flags as they are found.
 
     A mock Kafka cluster, a producer of the feed, the real consumer and the moderators' console run in this one process.
-    Other clients can read and write the topics while it runs. At a terminal it stays open after the feed has ended,
-    until Ctrl-C. Without --store, the store is deleted at the end; so are decisions.
+    Other clients can read and write the topics while it runs. On a terminal it continues after the end of the feed,
+    until Ctrl-C. Decisions are deleted at the end, and so is the store unless --store names one.
     """
     console = render.console(stderr=True)
     stopping = _EndOfFeed()
@@ -157,20 +157,20 @@ def demo(
         stack.enter_context(stopping.listening())
         address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
         folder = stack.enter_context(TemporaryDirectory(prefix="dupwatch-demo-"))
-        chosen = _configured(
+        chosen = _demo_config(
             config,
             [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
             settings or (),
-            # A store of one's own should not get the layout of one with banks.
+            # A store of the user should not get the layout of a store with banks.
             _bank_file(Path(folder)) if store is None else None,
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
         )
-        # Somebody who looks at the console takes longer than the feed.
-        stays = forever or (sys.stdin.isatty() and console.is_terminal)
+        # A person who looks at the console needs longer than the feed lasts.
+        stays_open = forever or (sys.stdin.isatty() and console.is_terminal)
         reminder = _Reminder(console, stopping)
-        at_end = reminder.feed_ended if stays else stopping.reached
+        at_end = reminder.feed_ended if stays_open else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, reminder, sending.answered)
             streams = Streams(standard_output(), standard_error())
@@ -185,10 +185,10 @@ def demo(
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
-def _configured(
+def _demo_config(
     config: Path | None, defaults: Sequence[str], settings: Sequence[str], banks: Path | None, **flags: str
 ) -> Config:
-    """Return the configuration. Plain SimHash has no near misses and no banks, and refuses to be asked for them."""
+    """Return the configuration, with near misses and banks unless it is for plain SimHash, which refuses them."""
     chosen = configured(config, [*defaults, *settings], **flags)
     if not chosen.judge.verify:
         return chosen
@@ -220,9 +220,9 @@ def _topic_names() -> list[str]:
 def _console_served(
     console: Console, reminder: _Reminder, config: Config, run: LastingRun, stopping: StopSignal
 ) -> Iterator[None]:
-    """Serve the moderators' console from a thread until the end of the block.
+    """Serve the moderators' console on a thread until the end of the block.
 
-    Without its packages say how to install them, and how to see the latest flags of the run.
+    If its packages are missing, print how to install them, and how to see the latest flags of the run.
     """
     try:
         wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
@@ -235,7 +235,7 @@ def _console_served(
     with wiring.prepared_console(config, Hooks(), stopping, demo=wiring.Demo(run.store, PERSON)) as ready:
         thread = threading.Thread(target=ready.run, name="console", daemon=True)
         thread.start()
-        reminder.begin(f"The moderators' console, where nobody has to sign in: {ready.url}/")
+        reminder.begin(f"The moderators' console (no sign-in needed): {ready.url}/")
         try:
             yield
         finally:

@@ -19,7 +19,7 @@ _PARTITION: Final = 0
 
 
 def sample_feed() -> Path:
-    """Return the sample feed: installed in this package, or in the folder ``sample`` of a checkout; or ConfigError."""
+    """Return the sample feed, installed with this package or in a checkout. Raises ``ConfigError`` without it."""
     here = Path(consumer.__file__ or "").parent
     for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
         if path.is_file():
@@ -28,10 +28,10 @@ def sample_feed() -> Path:
 
 
 class DemoFeed:
-    """Sends the records of ``source`` to a topic, ``rate`` a second, and reports when all of them are judged.
+    """Sends the records of ``source`` to a topic, ``rate`` a second, and reports when all are judged.
 
     All records go to one partition, so that they are judged in the order of the feed. ``on_finished`` is called, from
-    any thread, when the whole feed was sent and each record has its answer, or sending has failed.
+    any thread, when the whole feed was sent and each record has its answer, or if sending fails.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class DemoFeed:
         self._thread: threading.Thread | None = None
 
     def start(self, ready: Callable[[], bool]) -> None:
-        """Start to send as soon as the consumer is ``ready``: a feed that has piled up would not arrive at its rate."""
+        """Start to send once the consumer is ``ready``; otherwise records would pile up and not arrive at the rate."""
         self._thread = threading.Thread(target=self._run, args=(ready,), name="demo-feed", daemon=True)
         self._thread.start()
 
@@ -66,7 +66,7 @@ class DemoFeed:
         return time.monotonic() - self._began_s
 
     def answered(self, records: int) -> None:
-        """Count records of the topic that have got their verdict or dead letter."""
+        """Count records of the topic that have their verdict or dead letter."""
         with self._lock:
             self._answered += records
         self._report_if_finished()
@@ -109,7 +109,7 @@ class DemoFeed:
         self._sent = sender.sent
 
     def _wait(self, seconds: float) -> bool:
-        # Even a wait of zero seconds would yield the processor for each record.
+        # A wait of zero seconds would still yield the processor for each record.
         return self._stop.wait(seconds) if seconds > 0 else self._stop.is_set()
 
     def _report_if_finished(self) -> None:

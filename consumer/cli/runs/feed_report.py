@@ -1,4 +1,4 @@
-"""What commands print about a feed: its flags, and what was wrong with it."""
+"""Prints the flags of a feed and its faults."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _HELP = {
 
 
 class FeedReport:
-    """Counts dead letters by reason, times that cannot be read or were replaced, and markup without text."""
+    """Counts of dead letters by reason, of times that cannot be read or were replaced, and of markup without text."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
@@ -33,11 +33,11 @@ class FeedReport:
 
     @property
     def dead_letters(self) -> int:
-        """Return their number."""
+        """The number of dead letters."""
         return self.reasons.total()
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is reported from now on."""
+        """Count events from now on."""
         hooks.on(BatchMeasured, self._measured)
         hooks.on(RecordTimeReplaced, self._replaced)
         hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
@@ -50,7 +50,7 @@ class FeedReport:
         self.undated += 1
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines below the summary table; none if nothing was wrong."""
+        """Yield the lines below the summary table; none without faults."""
         if self.reasons:
             yield f"Dead letters by reason: {_counts(self.reasons)}"
         if self.time_faults:
@@ -61,7 +61,7 @@ class FeedReport:
 
 
 def show_report(console: Console, report: FeedReport) -> None:
-    """Print what was wrong with the feed, below the summary."""
+    """Print the faults of the feed, below the summary."""
     for line in report.lines():
         console.print(line)
 
@@ -78,10 +78,9 @@ def _counts(counts: Counter[str] | Counter[TimeFault]) -> str:
 
 
 def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> None:
-    """Print the duplicates among the verdicts, with the titles from the store.
+    """Print the duplicates among the verdicts, with titles from the store.
 
-    Of unique ones print those that share a part, and those that repeat what was retracted or replaced; of all those
-    that repeat known texts.
+    Also print unique articles that share a part or repeat an ended text, and all articles that repeat known texts.
     """
     flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
     for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):

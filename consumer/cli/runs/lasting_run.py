@@ -1,4 +1,4 @@
-"""``dupwatch run`` over a source without an end, such as topics: no progress bar; ``--show`` prints flags."""
+"""``dupwatch run`` over a source without an end, such as topics, which has no progress bar."""
 
 import logging
 import time

@@ -20,11 +20,11 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.text.counts import counted
 
 REPORT_EVERY_S: Final = 30.0
-"""Interval of progress messages where standard error is not a terminal."""
+"""Interval of progress messages if standard error is not a terminal."""
 
 
 class Reporter:
-    """Shows the progress of the fill, as a bar on a terminal and as messages elsewhere, and what the user must do."""
+    """The progress of the fill, as a bar on a terminal or as messages, and the instructions for the user."""
 
     def __init__(self, console: Console, progress: Progress, from_group: str) -> None:
         self._console = console
@@ -42,7 +42,7 @@ class Reporter:
         self._task = self._progress.add_task("filling", total=None)
 
     def listen(self, hooks: Hooks) -> None:
-        """Show what is reported from now on."""
+        """Show events from now on."""
         hooks.on(BatchCommitted, self._committed)
         hooks.on(TextsCopied, self._texts_copied)
         hooks.on(FillCaughtUp, self._caught_up)
@@ -63,7 +63,7 @@ class Reporter:
     def _texts_copied(self, copied: TextsCopied) -> None:
         """Print how many texts were copied, if any."""
         if copied.texts:
-            self._console.print(f"Copied what the old store remembers of {counted(copied.texts, 'text')}.")
+            self._console.print(f"Copied from the old store: the memory of {counted(copied.texts, 'text')}.")
 
     def _caught_up(self, _: FillCaughtUp) -> None:
         """Ask the user to stop the old consumers."""
@@ -83,7 +83,7 @@ def migrate(
     from_store: Annotated[
         str | None, typer.Option("--from-store", help="Store of the old consumers; it is only read.", metavar="STORE")
     ] = None,
-    anew: Annotated[
+    without_old_store: Annotated[
         bool,
         typer.Option(
             "--without-old-store",
@@ -115,7 +115,7 @@ def migrate(
 
     It sends no messages. You can stop or kill it at any time; a rerun resumes where it stopped.
     """
-    if (from_store is None) is not anew:
+    if (from_store is None) is not without_old_store:
         raise ConfigError(
             "name the store of the old consumers with --from-store, or judge the window again with --without-old-store"
         )

@@ -89,17 +89,17 @@ def _topic(config: Config) -> TopicsAddress:
 
 
 def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, Any]:
-    # A consumer waits for its brokers without limit, but a user waits for this command.
+    # A consumer waits for its brokers without limit, but somebody waits for this command.
     defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
     return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 
 
 def _waiting(stopping: StopSignal, progress: Progress, source: FileSource) -> Callable[[float], bool]:
-    """Return what waits between two records and shows the progress."""
+    """Return a function that waits between two records and shows the progress."""
     update = render.follow(progress, "sending", source.progress)
 
     def wait(seconds: float) -> bool:
-        """Wait in short slices. Return whether the command was asked to stop."""
+        """Wait in short slices, and return whether the command was told to stop."""
         update()
         until_s = time.monotonic() + seconds
         while not stopping.asked() and (left_s := until_s - time.monotonic()) > 0:

@@ -63,13 +63,13 @@ def replay(
     version by version with those of the consumers' store, which is only read.
     """
     # The configuration file may be that of the consumers: a replay must not use their topics or their store.
-    theirs = configured(config, settings, source__url=source)
+    consumers_config = configured(config, settings, source__url=source)
     chosen = configured(
         config, settings,
         source__url=source, sink__url=sink or "-", store__url=store, kafka__delivery="at-least-once",
         fingerprint__scheme=scheme,
     )  # fmt: skip
-    _check_stores_and_sink(chosen, theirs, against)
+    _check_stores_and_sink(chosen, consumers_config, against)
     offsets = OffsetRange(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
     stopping = StopSignal(interrupts=False)
@@ -85,33 +85,35 @@ def replay(
             ready.pipeline.run()
         console.print(render.summary(ready.tally, feed.dead_letters, time.monotonic() - began_s, ready.engine))
         if feed.undated:
-            console.print(f"Messages without a time, or with one in the future, judged as of now: {feed.undated:,}")
+            console.print(f"Messages judged as of now, without a time or with a future one: {feed.undated:,}")
         if stopping.asked_by is None:
-            _report(ready, theirs, against, examples, json=json, dead_letters=feed.dead_letters)
+            _report(ready, consumers_config, against, examples, json=json, dead_letters=feed.dead_letters)
     if stopping.asked_by is not None:
-        console.print("Stopped; a rerun starts from the beginning, and judged articles keep their verdicts.")
+        console.print("Stopped. A rerun starts from the beginning; judged articles keep their verdicts.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _check_stores_and_sink(chosen: Config, theirs: Config, against: str | None) -> None:
+def _check_stores_and_sink(chosen: Config, consumers_config: Config, against: str | None) -> None:
     if not outlives_run(chosen) and against is None:
         raise ConfigError(
-            f"a replay into {chosen.store.url} leaves no result; name a store with --store, or add --against"
+            f"a replay into {chosen.store.url} leaves no result; name a persistent store with --store, or add --against"
         )
-    for other in (against, theirs.store.url):
+    for other in (against, consumers_config.store.url):
         if other is not None and same_store(chosen.store.url, other):
             raise ConfigError(f"{chosen.store.url} is the consumers' store; name a different, empty one with --store")
-    if chosen.sink.url != "-" and chosen.sink.url == theirs.sink.url:
+    if chosen.sink.url != "-" and chosen.sink.url == consumers_config.sink.url:
         raise ConfigError(f"{chosen.sink.url} is the consumers' sink; name a different prefix with --sink")
 
 
 def _report(
-    ready: ReplayRun, theirs: Config, against: str | None, examples: int, *, json: bool, dead_letters: int
+    ready: ReplayRun, consumers_config: Config, against: str | None, examples: int, *, json: bool, dead_letters: int
 ) -> None:
     if against is None:
         report = None
     else:
-        in_force = theirs.model_copy(update={"store": theirs.store.model_copy(update={"url": against})})
+        in_force = consumers_config.model_copy(
+            update={"store": consumers_config.store.model_copy(update={"url": against})}
+        )
         with opened_store(in_force, readonly=True) as before:
             report = compare_stores(ready.store, before, examples)
     lines = [_plain(ready.tally, dead_letters, report)]

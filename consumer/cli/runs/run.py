@@ -45,7 +45,7 @@ def run(
     sink: Annotated[
         str | None,
         typer.Option(
-            help="Where verdicts go, with dead letters beside them: a file, - for standard output, or "
+            help="Where verdicts go, and dead letters next to them: a file, - for standard output, or "
             "kafka://HOST:PORT/PREFIX.",
             metavar="FILE|-|PREFIX",
         ),
@@ -60,7 +60,7 @@ def run(
         bool,
         typer.Option(
             "--filter",
-            help="Write the unique articles to standard output as they came; verdicts go to a file that --sink names, "
+            help="Write the unique articles to standard output, unchanged. Verdicts go to the file that --sink names, "
             "or nowhere.",
         ),
     ] = False,
@@ -70,8 +70,9 @@ def run(
 ) -> None:
     """Judge a feed: write one verdict for each article and one dead letter for each invalid record.
 
-    A run from a file into a file with an lmdb: or hbase:// store resumes where it stopped when it is started again. A
-    run over topics continues until it is stopped, and shares the partitions with the other consumers of its group.
+    An interrupted run from a file into a file, with an lmdb: or hbase:// store, resumes where it stopped when you start
+    it again. A run over topics continues until it is stopped, and shares the partitions with the other consumers of its
+    group.
 
     Ctrl-C and SIGTERM stop a run; a run over topics then exits with 0, a run over a file with 130 or 143.
     """
@@ -86,7 +87,7 @@ def run(
         fingerprint__scheme=scheme,
     )
     if filter_:
-        chosen = _filtering(chosen, emit)
+        chosen = _filter_config(chosen, emit)
     if source_side(chosen).lasting:
         from consumer.cli.runs import lasting_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
 
@@ -96,7 +97,7 @@ def run(
 
 
 def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
-    """Judge a file or a stream, and print what came of it."""
+    """Judge a file or a stream, and print the summary."""
     console = render.console(stderr=True)
     stopping = StopSignal()
     report = FeedReport()
@@ -123,7 +124,7 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
 
 
 def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
-    """Run to the end, with a progress bar. The refusal of a feed is returned, to be raised after the summary."""
+    """Run to the end, with a progress bar. Return the refusal of the feed, if any, to be raised after the summary."""
     with render.progress(console) as progress:
         hooks.on(BatchCommitted, render.follow(progress, "judging", ready.source.progress))
         try:
@@ -133,8 +134,8 @@ def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLette
     return None
 
 
-def _filtering(config: Config, emit: str | None) -> Config:
-    """Return the configuration of a run that filters; ConfigError where it cannot."""
+def _filter_config(config: Config, emit: str | None) -> Config:
+    """Return the configuration of a run that filters. Raises ``ConfigError`` if it cannot."""
     if source_side(config).lasting:
         raise ConfigError(
             "--filter reads a file or standard input; for topics set kafka.unique = true, which writes the unique "
@@ -143,7 +144,7 @@ def _filtering(config: Config, emit: str | None) -> Config:
     if config.sink.url != STREAM:
         return config
     if emit is not None:
-        raise ConfigError("with --filter standard output has the articles: name a file for the verdicts with --sink")
+        raise ConfigError("with --filter, articles go to standard output; name a file for the verdicts with --sink")
     return config.model_copy(update={"sink": config.sink.model_copy(update={"emit": "none"})})
 
 

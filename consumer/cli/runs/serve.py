@@ -1,4 +1,4 @@
-"""``dupwatch serve`` and ``dupwatch console``: answer over HTTP until they are stopped."""
+"""``dupwatch serve`` and ``dupwatch console``: HTTP servers that run until they are stopped."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -34,10 +34,10 @@ def serve(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Answer over HTTP what articles would repeat, judge and store those that are sent, until SIGTERM or SIGINT.
+    """Serve the HTTP API until SIGTERM or SIGINT: check what articles would repeat, and judge and store articles.
 
-    Consumers may judge into the same store, and any number of services may serve it. Where it listens is
-    service.listen; docs/use/http_api.md has the requests.
+    Consumers may judge into the same store, and any number of services may serve it. It listens at service.listen;
+    docs/use/http_api.md describes the requests.
     """
     service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
@@ -60,20 +60,20 @@ def console(
     rebuild: Annotated[
         Literal["sink", "topic", "store"] | None,
         typer.Option(
-            help="Read all flags again: those in the sink (of topics near misses too, and while no other console of "
-            "the group runs); topic is another name for that; or those in the store, which has no near misses. What "
-            "is known stays as it is.",
+            help="Read all flags again, and keep what is known. sink: from the sink, with the near misses of topics; "
+            "stop all other consoles of the group first. topic: the same as sink. store: from the store, which has no "
+            "near misses.",
         ),
     ] = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Show flags to people, and carry out what they decide, until SIGTERM or SIGINT.
+    """Serve the moderators' console until SIGTERM or SIGINT: show flags, and carry out decisions.
 
     Flags come from the sink as it grows: a file, or PREFIX.duplicates, with near misses in PREFIX.near-misses. Texts
-    come from the store. Releases change the store, and go to FILE.console.jsonl, or to the topics. Where it listens is
-    console.listen, its database console.database. Add the first person with dupwatch people add NAME --role admin;
-    docs/use/console.md says more.
+    come from the store. Releases change the store, and go to FILE.console.jsonl or to the topics. The console listens
+    at console.listen, and its database is console.database. Add the first person with dupwatch people add NAME --role
+    admin; docs/use/console.md says more.
     """
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
@@ -84,7 +84,7 @@ def console(
 
 
 def _run(ready: Any, stopping: StopSignal, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
-    """Say where it listens, to people in a sentence and to programs in the log, and run until it is stopped."""
+    """Print or log the address, and run until stopped."""
     enforce(stopping, ready.stop, drain_s + ENDING_S)
     if logs.tells_people():
         render.console(stderr=True).print(f"{sentence} {ready.url}")

@@ -1,1 +1,1 @@
-"""The sections of the configuration: their settings, defaults, and what each section checks of itself alone."""
+"""The sections of the configuration: their settings, defaults, and the checks within one section."""

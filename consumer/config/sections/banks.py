@@ -14,12 +14,12 @@ class BanksSection(Section):
     """A file of banks, or kafka://HOST:PORT/PREFIX for the topic PREFIX.banks. dupwatch bank changes them, and runs
     follow the changes. When unset, there are no banks."""
     cache: Text | None = None
-    """A folder for the fingerprints of the items, so that a start does not compute them again; dupwatch makes it. When
-    unset, every start computes them."""
+    """A folder that caches the fingerprints of items, for faster starts; dupwatch creates it. When unset, every start
+    computes them."""
 
     busy_share: Annotated[float, Field(gt=0, le=1)] = 0.01
-    """An item that matches more than this share of the recent articles is busy: bank matches that name nothing else are
-    withheld, and an alert fires, until dupwatch bank confirm. 1 switches that off."""
+    """An item that matches more than this share of recent articles is busy. An alert fires, and bank matches that name
+    only busy items are withheld, until dupwatch bank confirm. 1 switches this off."""
 
     busy_articles_min: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """busy_share is taken of at least this many articles, and of less than twice as many: the most recent ones."""
+    """busy_share is computed over the most recent articles: at least this many, and less than twice as many."""

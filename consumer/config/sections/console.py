@@ -17,16 +17,16 @@ def _network(text: str) -> str:
 
 
 class WebhooksSection(Section):
-    """Where webhooks may be sent to."""
+    """The receivers to which webhooks may be sent."""
 
     networks: tuple[Annotated[Text, AfterValidator(_network)], ...] = ()
-    """Networks whose addresses are allowed in addition to global ones: receivers within your own network."""
+    """Networks whose addresses are allowed in addition to global ones, for receivers within your own network."""
     http: bool = False
-    """Whether URLs may be http://; anybody on the way can read what is sent then, and change it."""
+    """Allow http:// URLs. Anybody between the console and the receiver can then read and change what is sent."""
 
 
 class ConsoleSection(Section):
-    """Where ``dupwatch console`` listens, where its database is, and how people sign in."""
+    """The address, the database, the sign-in and the limits of ``dupwatch console``."""
 
     listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")] = "127.0.0.1:8760"
     """HOST:PORT of the console."""
@@ -37,56 +37,57 @@ class ConsoleSection(Section):
     group: Text = "dupwatch-console"
     """The consumer group that reads PREFIX.duplicates; the one that reads PREFIX.near-misses ends in -near-misses."""
     names: tuple[Text, ...] = ()
-    """Names of this machine under which it answers, in addition to addresses and localhost."""
+    """Host names under which the console answers, in addition to addresses and localhost."""
     tls_certificate: Text | None = None
     """Serve HTTPS with the certificate in this file, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None
     """A file with the private key of the certificate, in PEM format, without a passphrase."""
     proxy_addresses: tuple[Text, ...] = ()
-    """Addresses of trusted proxies, which say where requests come from, and whether over TLS."""
+    """Addresses of trusted proxies. Their headers say where a request comes from, and whether it came over TLS."""
     proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] | None = None
-    """The header in which these proxies name the person, if they sign people in; otherwise people have passwords."""
+    """The header in which these proxies name the person who has signed in. When unset, people sign in with
+    passwords."""
     language: Literal["en", "zh"] | None = None
     """The language of pages for people who have chosen none; when unset, that of their browser."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
-    """How long a decision can be undone before it is final, and a release is sent."""
+    """How long a decision can be undone. After that it is final, and a release is sent."""
     idle_s: Seconds = 28_800.0
-    """How long a session lasts without a request."""
+    """How long a session lasts without requests."""
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
-    """How long a session lasts at most."""
+    """Maximum length of a session."""
     failures_max: Count = 10
-    """Failed attempts to sign in from one address, or ten times as many with one name, before further ones wait."""
+    """Failed sign-ins from one address before further attempts have to wait; for one name, ten times as many."""
     search: bool = True
-    """Whether words of open flags are indexed in the database; without it, flags are found by id and source."""
+    """Index the words of open flags in the database. Without the index, flags can be found only by id and source."""
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
-    """Flags on a page of the queue."""
+    """Flags on one page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     """Maximum flags of a story or of a page of the queue that one decision may cover."""
     flood_copies: Count = 100
-    """Copies of one story within flood_s that make a flood."""
+    """A story with this many copies within flood_s is a flood."""
     flood_s: Seconds = 60.0
     """The time within which the copies of a flood arrive."""
     outbox_events_max: Count = 1_000_000
-    """Maximum events waiting for the sink, and as many for each webhook; later ones are not kept for that receiver."""
+    """Maximum events waiting for the sink, and as many for each webhook; later events are not sent to that receiver."""
     webhooks: WebhooksSection = WebhooksSection()
     authority: Ranks = Field(default_factory=dict)
     """The rank of each source, from -1,000 to 1,000; a story prefers the member with the highest. Others have 0."""
     threads: Annotated[int, Field(ge=1, le=64)] = 4
-    """Threads that make pages."""
+    """Threads that render pages."""
     requests_max: Count = 64
-    """Maximum requests that are worked on or wait for a thread; further ones get 503."""
+    """Maximum requests in progress or waiting for a thread; further ones get 503."""
     connections_max: Annotated[int, Field(ge=1, le=100_000)] = 1_024
-    """Maximum open connections; for a further one the connection that has been idle longest is closed."""
+    """Maximum open connections; a further one closes the connection that has been idle longest."""
     receive_s: Seconds = 10.0
-    """How long a TLS handshake may take, then the head of a request to arrive, and then its body."""
+    """Time limit for each of these: a TLS handshake, the head of a request, and its body."""
     send_s: Seconds = 30.0
     """How long a client may take to read an answer before its connection is closed."""
     unread_bytes_max: Count = 128 * 1024 * 1024
-    """Maximum bytes of unread answers; beyond it the connection that has been reading longest is closed."""
+    """Maximum bytes of unread answers; beyond that, the connection that has been reading longest is closed."""
     answer_s: Seconds = 30.0
     """How long a request may wait for a thread, the database and the store before it gets 503."""
     drain_s: Seconds = 20.0
-    """How long requests may take to end after SIGTERM."""
+    """How long requests in progress may take to finish after SIGTERM."""
 
     @model_validator(mode="after")
     def _settings_fit(self) -> "ConsoleSection":
@@ -96,6 +97,6 @@ class ConsoleSection(Section):
             raise ValueError("proxy_header needs proxy_addresses: anybody can send a header")
         if self.connections_max <= self.requests_max:
             raise ValueError(
-                f"connections_max is {self.connections_max}; it has to be more than requests_max, {self.requests_max}"
+                f"connections_max is {self.connections_max}; it must be more than requests_max, {self.requests_max}"
             )
         return self

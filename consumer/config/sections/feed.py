@@ -1,4 +1,4 @@
-"""What is read, where verdicts are written, and who may read the files: ``[source]``, ``[sink]``, ``[files]``."""
+"""The source, the sink, and the permissions of files: ``[source]``, ``[sink]``, ``[files]``."""
 
 from typing import Annotated, Literal, cast
 
@@ -43,18 +43,21 @@ class SourceSection(Section):
     url: SourceUrl = "-"
     """A file of articles, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     format: FileFormat | None = None
-    """The format of files and standard input. When unset, the one that a file's name has (feed.csv.gz), or jsonl."""
+    """The format of files and standard input. When unset, the file name decides (feed.csv.gz); otherwise it is
+    jsonl."""
     encoding: Annotated[Text, AfterValidator(_encoding)] = UTF_8
     """The encoding of CSV and TSV, such as gb18030, utf-16 or windows-1252; JSON lines are UTF-8."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html", "article"] = "text"
-    """What a body is: text; html, all of whose text counts; or article, a web page of which only the article counts."""
+    """The format of bodies: text; html, with all of its text; or article, a web page of which only the article
+    counts."""
     extractor: ExtractorName = "fast"
-    """What finds the article of a web page: fast, or precise, which finds more and takes several times as long."""
+    """The extractor that finds the article of a web page: fast, or precise, which finds more but takes several times as
+    long."""
     reader_revision: Annotated[int, Field(ge=1, le=READER_REVISION)] = READER_REVISION
     """The rules for reading HTML and web pages: 2, or 1 as in older stores."""
     published_at_unit: Unit = "auto"
-    """The unit of numbers in published_at, which count from 1970. auto recognises numbers that fit only one unit."""
+    """The unit of numbers in published_at, counted from 1970. auto recognises numbers that fit only one unit."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
     """The time zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
@@ -68,15 +71,16 @@ class SourceSection(Section):
     fold_growth_max: Annotated[int, Field(ge=1, le=18)] = _DECODE.fold_growth_max
     """Maximum factor by which case folding may lengthen a body that exceeds 10,000 characters afterwards."""
     values_max: Count = _DECODE.values_max
-    """Maximum number of objects, lists, members and items in a record, and of elements and attributes in a web page."""
+    """Maximum objects, lists, members and items in a record, or elements and attributes in a web page."""
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
-    """Maximum number of different attributes of one HTML tag."""
+    """Maximum different attributes of one HTML tag."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
     """Maximum depth of nested objects and lists; the record itself is the first level."""
     poison_share_max: Share = 0.5
     """End a run over a file or a stream when more than this share of its last records is invalid; 1 for never."""
     poison_records_min: Count = 100
-    """The number of records that poison_share_max is computed over; a shorter feed counts if all of it is invalid."""
+    """The number of records over which poison_share_max is computed; a shorter feed fails only if all of it is
+    invalid."""
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
     """Maximum records that are judged and committed together."""
     batch_bytes_max: Count = _READ.batch_bytes_max
@@ -84,7 +88,7 @@ class SourceSection(Section):
 
     @property
     def body_form(self) -> BodyForm:
-        """How a body becomes a text."""
+        """The form of bodies, which decides how they are read."""
         if self.body_format == "text":
             return "text"
         name = self.extractor if self.body_format == "article" else "html"
@@ -101,12 +105,12 @@ class SinkSection(Section):
 
 
 class FilesSection(Section):
-    """Who may read what is written to disk: stores, verdicts, dead letters, checkpoints, tables of words."""
+    """Permissions of files on disk: stores, verdicts, dead letters, checkpoints, tables of words."""
 
     mode: FileMode = f"{FILE_MODE:04o}"
     """The mode of new files, in octal; new folders get the matching execute bits. Existing files keep their mode."""
 
     @property
     def bits(self) -> int:
-        """The mode as a number, as the operating system takes it."""
+        """The mode as a number."""
         return int(self.mode, 8)

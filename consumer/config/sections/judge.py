@@ -1,4 +1,4 @@
-"""What makes two articles near-duplicates: ``[fingerprint]``, ``[judge]`` and ``[rules.SOURCE]``."""
+"""The definition of near-duplicates: ``[fingerprint]``, ``[judge]`` and ``[rules.SOURCE]``."""
 
 from typing import Annotated, Literal
 
@@ -30,25 +30,29 @@ class FingerprintSection(Section):
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
     """A text with at most this many different keywords is short: only a text that is equal after folding repeats it."""
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
-    """Keys under which a sketch is looked up; more of them find less similar texts, and cost more look-ups."""
+    """Keys under which a sketch is looked up. More keys find less similar texts, and cost more look-ups."""
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
-    """How many minima a band has, which all have to agree; fewer find less similar texts, and more unrelated ones."""
+    """Minima per band, all of which must agree. Fewer find less similar texts, and more unrelated ones."""
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     decorations: bool = _SCHEME.decorations
-    """Whether links, @names, repost marks and [emoji] are left out; only jieba-tfidf/3 can do so."""
+    """Leave out links, @names, repost marks and [emoji]; needs jieba-tfidf/3."""
     engine: Literal["auto", "compiled", "python"] = "auto"
-    """What computes fingerprints, to the same bytes. auto is compiled if dupwatch-core is installed, else python."""
+    """The engine that computes fingerprints; both compute the same bytes. auto is compiled if dupwatch-core is
+    installed, else python."""
 
 
 class JudgeSection(Section):
-    """What is near. All settings but the last three change verdicts, and a store is bound to them."""
+    """When two articles are near.
+
+    All settings except parts, seen_days and postings_watch decide verdicts, and a store is bound to them.
+    """
 
     profile: ProfileName | None = None
     """The kind of feed: news, posts or mixed. Sets defaults for bands, band_minima, one_bits_distance_max and
     similarity_min."""
     plan: Text = _JUDGE.plan.name
-    """How fingerprints are cut into blocks for looking up: 4x16, 16x28, or 8x16 and 4x32 for schemes of 128 bits."""
+    """How fingerprints are cut into blocks for look-ups: 4x16, 16x28, or 8x16 and 4x32 for schemes of 128 bits."""
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
     """Every earlier article within this many bits is found; without verify, all of these are near."""
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
@@ -56,29 +60,32 @@ class JudgeSection(Section):
     one_bits_distance_max: Annotated[int, Field(ge=0, le=64)] = _JUDGE.one_bits_distance_max
     """An article that shares a band is compared if at most this many of the 64 one-bit minima differ."""
     verify: bool = _JUDGE.verify
-    """Whether the similarity of sketches decides; without it only the distance of fingerprints does: plain SimHash."""
+    """Let the similarity of sketches decide. Without it, the distance of fingerprints decides alone: plain SimHash."""
     similarity_min: Share | None = None
-    """How similar near articles are at least; when unset, 0.73 with jieba-tfidf/3, and 0.75 with other schemes."""
+    """Minimum similarity of near articles; when unset, 0.73 with jieba-tfidf/3, and 0.75 with other schemes."""
     facts_shared_min: Share = _JUDGE.facts_shared_min
-    """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
+    """The fact guard: the minimum share of numbers, dates and names that similar articles have in common; 0 switches it
+    off."""
     facts: FactsName | None = None
-    """What keeps texts in one frame apart: "slots" stands for slot_conflicts_max = 0, and needs jieba-tfidf/3."""
+    """The guard that keeps texts in one frame apart: "slots" sets slot_conflicts_max = 0, and needs jieba-tfidf/3."""
     slot_conflicts_max: Conflicts | None = _JUDGE.slot_conflicts_max
-    """The slot guard: in how many slots of their frame similar articles may hold different values; when unset, any."""
+    """The slot guard: the maximum number of slots in their frame where similar articles have different values; when
+    unset, any."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
-    """The fact guard's rule. Older stores have 1, in which stories can be copies of a frame without facts."""
+    """The revision of the fact guard. Older stores have 1, with which a story can become a copy of a frame without
+    facts."""
     lane1: bool = _JUDGE.lane1
-    """Whether articles are also looked up by the bands of their sketches, which finds copies with edits throughout."""
+    """Also look articles up by the bands of their sketches, which finds copies with edits throughout."""
     window_s: Count = _JUDGE.window_ms // 1000
-    """How long an article can be repeated, in seconds from its arrival."""
+    """How far apart the arrivals of an article and its copy may be."""
     verifications_max: Count = _JUDGE.verifications_max
-    """Maximum articles that one article is compared with; a verdict under this limit says truncated."""
+    """Maximum articles that one article is compared with; a verdict that hits this limit says truncated."""
     stretches_max: Annotated[int, Field(ge=0, le=STRETCHES_LIMIT)] = _JUDGE.stretches_max
     """How often one text of an id may come back into force within the window; 0 for never."""
     parts: bool = False
-    """Whether verdicts name earlier articles that share a long stretch with this one, though they are not near."""
+    """Let verdicts name earlier articles that share a long stretch with this one without being near."""
     seen_days: Annotated[int, Field(ge=0, le=3_650)] = 0
-    """How many days a text is remembered after it was seen last, so that verdicts say seen_before; 0 for none."""
+    """How many days a text is remembered after it was last seen, so that verdicts can say seen_before; 0 for none."""
     postings_watch: Count = 20_000
     """Warn when an article reads more postings than this on average; changes no verdict."""
 
@@ -91,7 +98,7 @@ class JudgeSection(Section):
             )
         if not self.verify and self.lane1:
             raise ValueError(
-                "lane1 searches by sketches, so it needs verify = true; set lane1 = false for plain SimHash"
+                "lane1 looks up by sketches, so it needs verify = true; set lane1 = false for plain SimHash"
             )
         if not self.verify and self.facts_shared_min:
             raise ValueError("facts_shared_min has no effect with verify = false; plain SimHash compares no facts")
@@ -102,6 +109,6 @@ class JudgeSection(Section):
 
 @dataclass(frozen=True, config=DERIVED)
 class RuleSection(SourceRule):
-    """What is different for the articles of one source."""
+    """Different settings for the articles of one source."""
 
     # Its settings are the fields of SourceRule.

@@ -1,4 +1,4 @@
-"""How topics and schemas are read and written: ``[kafka]`` and ``[registry]``."""
+"""Topics and schemas: ``[kafka]`` and ``[registry]``."""
 
 import re
 from typing import Annotated, Literal
@@ -16,13 +16,14 @@ class KafkaSection(Section):
     group: Text = "dupwatch"
     """The consumer group: its members share the partitions."""
     instance_id: Text | None = None
-    """This member's own name, for static membership: no rebalance when it is away for less than a session."""
+    """The name of this member, for static membership: no rebalance when it is away for less than a session."""
     group_protocol: Literal["classic", "consumer"] = "classic"
-    """How the group shares the partitions: consumer is KIP-848, and needs brokers 4.0 or newer."""
+    """The protocol by which the group shares partitions; consumer is KIP-848, and needs brokers 4.0 or newer."""
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
     """With exactly-once, verdicts, dead letters and offsets are one transaction."""
     id_from: Literal["key", "value"] = "key"
-    """Whether the key of a message is its article's id; with value nothing can be retracted."""
+    """Where the id of an article is: in the key of the message, or in its value. With value, nothing can be
+    retracted."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a group that has never committed starts."""
     on_gap: Literal["stop", "continue"] = "stop"
@@ -30,7 +31,7 @@ class KafkaSection(Section):
     value_format: Literal["json", "avro", "protobuf"] = "json"
     """The format of values; avro and protobuf need the schemas of a [registry]."""
     unique: bool = False
-    """Copy each article that repeats nothing to PREFIX.unique, unchanged."""
+    """Copy each unique article to PREFIX.unique, unchanged."""
     near_miss_share: Share = 0.0
     """The share of articles for which a pair just under the threshold is sent to PREFIX.near-misses; 0 for none."""
     near_miss_margin: Annotated[float, Field(gt=0, le=0.5)] = 0.15
@@ -38,21 +39,21 @@ class KafkaSection(Section):
     events: Literal["plain", "cloudevents"] = "plain"
     """The format of the headers of events."""
     linger_s: Annotated[float, Field(ge=0, le=60)] = 0.002
-    """How long a first message waits for more when there is nothing else to do."""
+    """How long an idle consumer waits for more messages after the first one."""
     revoke_s: Seconds = 20.0
-    """How long a batch may still take when its partitions are revoked."""
+    """How long a batch may take to finish after its partitions are revoked."""
     drain_s: Seconds = 20.0
-    """How long a batch may still take when the run is asked to stop."""
+    """How long a batch may take to finish after the run is told to stop."""
     grace_s: Seconds = 60.0
-    """How long the supervisor waits before it kills a consumer; drain_s and 20 s for closing have to fit into it."""
+    """How long the supervisor waits before it kills a consumer; drain_s plus 20 s for closing must fit into it."""
     ahead_s_max: Seconds = 300.0
-    """How far ahead of the clock a message's timestamp may be; beyond it the time of reading is used instead."""
+    """How far ahead of the clock a message's timestamp may be; beyond that, the time of reading is used instead."""
     behind_s_max: Seconds = 60.0
-    """How far a timestamp may be before the highest arrival of its partition; beyond it that arrival is used."""
+    """How far a timestamp may be before the latest arrival of its partition; beyond that, that arrival is used."""
     poison_share_max: Share = 0.5
     """Hold a partition when more than this share of its last messages is invalid."""
     poison_records_min: Count = 1_000
-    """The number of messages of a partition that poison_share_max is computed over."""
+    """The number of messages of a partition over which poison_share_max is computed."""
     client: ClientSettings = Field(default_factory=dict)
     """librdkafka's own settings, for consumer and producer."""
     consumer: ClientSettings = Field(default_factory=dict)
@@ -66,21 +67,21 @@ class KafkaSection(Section):
 def _registry_url(url: str) -> str:
     if url and not re.fullmatch(REGISTRY_URL_PATTERN, url):
         raise ValueError(
-            "write it as http://HOST:PORT or https://HOST:PORT/PATH, several with commas between them; credentials go"
-            ' to registry.secret_files or registry.client, as "basic.auth.user.info"'
+            "write it as http://HOST:PORT or https://HOST:PORT/PATH, several with commas between them; put credentials"
+            ' into registry.secret_files or registry.client, as "basic.auth.user.info"'
         )
     return url
 
 
 class RegistrySection(Section):
-    """Where the schemas of avro and protobuf values are."""
+    """The registry with the schemas of avro and protobuf values."""
 
     url: Annotated[str, AfterValidator(_registry_url)] = ""
     """The schema registry, with Confluent's API: http://HOST:PORT[,http://HOST:PORT]."""
     request_s: Seconds = 10.0
     """How long to wait for one answer."""
     schema_bytes_max: Annotated[int, Field(ge=1_000, le=1 << 30)] = SCHEMA_BYTES_MAX
-    """Maximum bytes of one schema together with all schemas that it refers to."""
+    """Maximum bytes of a schema together with all schemas that it refers to."""
     client: ClientSettings = Field(default_factory=dict)
     """More settings of confluent-kafka's SchemaRegistryClient, for example "ssl.ca.location"."""
     secret_files: SecretFiles = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Where versions, postings and verdicts are kept: ``[store]`` and ``[store.hbase]``."""
+"""The store of versions, postings and verdicts: ``[store]`` and ``[store.hbase]``."""
 
 from typing import Annotated, Literal
 
@@ -14,14 +14,15 @@ _HBASE = HbaseOptions()
 
 
 class HbaseSection(Section):
-    """How the gateways of an hbase:// store are used."""
+    """Connections to the gateways of an hbase:// store."""
 
     connections_max: Annotated[int, Field(ge=1, le=64)] = _HBASE.connections_max
     """Maximum connections of this process to all gateways together."""
     judges_max: Annotated[int, Field(ge=1, le=16)] = _HBASE.judges_max
-    """Threads that judge different partitions of a batch at a time; raise it if HBase elsewhere has cores to spare."""
+    """Threads that judge different partitions of a batch in parallel; raise it if the machines of HBase have idle
+    cores."""
     warm_up_s: Annotated[float, Field(ge=0, le=300)] = _HBASE.warm_up_s
-    """How long a consumer may look up made-up articles before it is ready; it stops when that gets no faster."""
+    """Time limit of the warm-up: a starting consumer looks up made-up articles until that gets no faster."""
     deadline_s: Seconds = _HBASE.deadline_s
     """How long one call of the store is retried before the run gives up."""
     call_s: Seconds = _HBASE.call_s
@@ -29,9 +30,9 @@ class HbaseSection(Section):
     connect_s: Seconds = _HBASE.connect_s
     """How long to wait for a connection to a gateway."""
     retire_s: Seconds = _HBASE.retire_s
-    """How long a connection may be idle and still be used again; less than the gateway's own limit, which is 60."""
+    """How long an idle connection may be reused; keep it below the gateway's own limit, which is 60."""
     tls: bool = False
-    """Whether to connect to the gateways with TLS."""
+    """Connect to the gateways with TLS."""
     tls_ca: Text | None = None
     """A file with the authorities to trust, in PEM format; when unset, those of the system."""
     tls_certificate: Text | None = None
@@ -54,7 +55,7 @@ def _store_url(url: str) -> str:
 
 
 class StoreSection(Section):
-    """Where versions, postings and verdicts are kept."""
+    """The store of versions, postings and verdicts."""
 
     url: Annotated[str, AfterValidator(_store_url)] = "memory:"
     """The store: memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways)."""
@@ -63,9 +64,9 @@ class StoreSection(Section):
     keep_bodies: bool = _LMDB.keep_bodies
     """Keep the texts, for show and explain."""
     slack_s: Annotated[int, Field(ge=0)] = 86_400
-    """How long past the window a version is kept."""
+    """How long a version is kept after the window."""
     row_postings_max: Count | None = None
     """Rows of up to this many postings are read whole. When unset: 4,000 on HBase (1,000 with 16x28), else 10,000."""
     map_bytes_max: Count = _LMDB.map_bytes_max
-    """Maximum bytes of an LMDB store, which grows by itself up to there."""
+    """Maximum size of an LMDB store in bytes; the file grows up to it."""
     hbase: HbaseSection = HbaseSection()

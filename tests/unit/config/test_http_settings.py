@@ -14,13 +14,13 @@ from consumer.text.redaction import HIDDEN
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"user": "ops"}, "user goes with password"),
-        ({"password": "x"}, "user goes with password"),
+        ({"user": "ops"}, "user needs password"),
+        ({"password": "x"}, "user needs password"),
         ({"user": "ops", "password": "x", "password_file": "y"}, "both set"),
         ({"user": "o:s", "password": "x"}, "pattern"),
         ({"tls_key": "x"}, "tls_certificate"),
-        ({"flags": -1}, "greater than or equal to 0"),
-        ({"flags": 501}, "less than or equal to 500"),
+        ({"flags": -1}, "at least 0"),
+        ({"flags": 501}, "at most 500"),
     ],
 )
 def test_contradictions_are_refused(settings: dict[str, Any], complaint: str) -> None:

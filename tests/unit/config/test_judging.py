@@ -191,7 +191,7 @@ def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:
     """As one that contradicts itself."""
     plain = load_config(None, SECTIONS["verify"])
     stored = configured_settings(plain, configured_scheme(plain), "digest")
-    with pytest.raises(ValueError, match="lane1 searches by sketches"):
+    with pytest.raises(ValueError, match="lane1 looks up by sketches"):
         completed(load_config(None, {"judge": {"lane1": True}}), stored)
 
 
@@ -215,5 +215,5 @@ def test_a_rule_is_stricter_than_the_threshold_of_the_scheme() -> None:
     """A rule between the thresholds of two schemes is refused with the stricter one alone."""
     rules = {"wire": {"similarity_min": 0.74}}
     load_config(None, {"fingerprint": {"scheme": "jieba-tfidf/3"}, "rules": rules})
-    with pytest.raises(ConfigError, match=r"can only be stricter than 0\.75"):
+    with pytest.raises(ConfigError, match=r"can only be stricter: at least 0\.75"):
         load_config(None, {"fingerprint": {"scheme": "jieba-tfidf/2"}, "rules": rules})

@@ -92,9 +92,9 @@ def test_a_rule_raises_the_threshold_of_its_source() -> None:
         ({"rules": {"wire": {"profile": "mail"}}}, "rules.wire.profile is 'mail'; write one of news, posts, mixed"),
         ({"judge": {"profile": ["posts"]}}, "judge.profile"),
         ({"rules": {"wire": {"profile": ["posts"]}}}, "rules.wire.profile is "),
-        ({"rules": {"wire": {"profile": "posts"}}}, "rules.wire.similarity_min can only be stricter than 0.73"),
-        ({"judge": {"profile": "posts"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compare letters"),
-        ({"judge": {"profile": "mixed"}, "fingerprint": {"scheme": "md5-64/1"}}, "compare letters"),
+        ({"rules": {"wire": {"profile": "posts"}}}, "rules.wire.similarity_min can only be stricter: at least 0.73"),
+        ({"judge": {"profile": "posts"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compares letters"),
+        ({"judge": {"profile": "mixed"}, "fingerprint": {"scheme": "md5-64/1"}}, "compares letters"),
         ({"judge": {"profile": "posts", "verify": False, "lane1": False}}, "no effect with verify = false"),
     ],
 )
@@ -141,10 +141,10 @@ def test_slots_are_compared_where_they_are_asked_for(
     [
         ({"judge": {"facts": "names"}}, "judge.facts"),
         ({"rules": {"wire": {"facts": "names"}}}, "rules.wire.facts is 'names'; write \"slots\", or leave it out"),
-        ({"judge": {"facts": "slots", "facts_shared_min": 0.8}}, "judge.slot_conflicts_max excludes judge.facts_sha"),
+        ({"judge": {"facts": "slots", "facts_shared_min": 0.8}}, "judge.slot_conflicts_max and judge.facts_shared_min"),
         (
             {"judge": {"facts": "slots"}, "rules": {"wire": {"facts_shared_min": 0.8}}},
-            "judge.slot_conflicts_max excludes rules.wire.facts_shared_min: a store keeps slots or facts",
+            "judge.slot_conflicts_max and rules.wire.facts_shared_min exclude each other",
         ),
         ({"judge": {"facts": "slots"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compares letters"),
         ({"rules": {"wire": {"facts": "slots"}}, "fingerprint": {"scheme": "md5-64/1"}}, "compares letters"),
@@ -155,7 +155,7 @@ def test_slots_are_compared_where_they_are_asked_for(
         ),
         (
             {"judge": {"facts": "slots"}, "rules": {"wire": {"slot_conflicts_max": 1}}},
-            "rules.wire.slot_conflicts_max can only be stricter than 0",
+            "rules.wire.slot_conflicts_max can only be stricter: at most 0",
         ),
         ({"judge": {"slot_conflicts_max": 65}}, "slot_conflicts_max"),
         ({"judge": {"slot_conflicts_max": -1}}, "slot_conflicts_max"),

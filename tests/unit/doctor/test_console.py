@@ -74,7 +74,7 @@ def test_the_database_of_a_console(tmp_path: Path) -> None:
     path = tmp_path / "console #1%.db"
     section = config(console={"database": f"sqlite:///{path}"}).console
     assert said(check_tables(section)) == [
-        ("ok", f"The database sqlite:///{path} does not exist yet; the console makes it at its first start.")
+        ("ok", f"The database sqlite:///{path} does not exist yet; the console creates it at its first start.")
     ]
     assert list(tmp_path.iterdir()) == []
     path.touch()
@@ -104,7 +104,9 @@ def test_the_file_that_flags_come_from(tmp_path: Path) -> None:
     """It is there, or still to come; other files, and sinks that cannot be followed, are wrong."""
     path = tmp_path / "verdicts.jsonl"
     read = config(sink={"url": str(path)})
-    assert said(check_flags(read)) == [("warning", f"There is no file {path}: flags come in once a run writes it.")]
+    assert said(check_flags(read)) == [
+        ("warning", f"The file {path} does not exist yet: flags appear once a run writes it.")
+    ]
     path.write_text(VERDICT)
     assert said(check_flags(read)) == [("ok", f"The console reads flags from {path}.")]
     path.write_text("Dear reader,\n")

@@ -46,7 +46,7 @@ def test_a_window_that_has_outgrown_its_plan() -> None:
     assert found.status == "warning"
     assert found.found == (
         "The window has about 5,000,000 kept articles (± 10%), and has outgrown the plan 4x16: an article reads about "
-        "1,068 postings, and from 2,340,000 articles on judging takes twice as long as with 16x28."
+        "1,068 postings, and from 2,340,000 articles on, judging takes twice as long as with 16x28."
     )
     assert found.remedy == (
         "Run dupwatch store init --config NEW --articles 5000000 --apply, then dupwatch migrate --config NEW "

@@ -141,7 +141,7 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
     assert f"similarity_min {now} precision 0.98 {now} {min(ties):.2f} to {max(ties)} 1.000 1.000 1.000" in lines
     assert "Recall counts labelled duplicates only" in result.stdout
     assert "…" not in result.stdout
-    assert "limits for unique and duplicate: 14." in result.stderr
+    assert "between --unique-below and --duplicate-from: 14." in result.stderr
 
 
 def _row(curve: dict[str, Any], threshold: float) -> str:
@@ -368,7 +368,7 @@ def test_parts_are_told_in_words(write: Write) -> None:
     feed, pairs = parts_fed(write), write("pairs", [["half", "whole", True]])
     shown = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), "--parts"])
     assert shown.exception is None, shown.output
-    assert "1 of 1 labelled parts are named, and 0 of 0 pairs labelled as none." in shown.stdout
+    assert "Verdicts name 1 of 1 labelled parts, and 0 of 0 pairs that are labelled as not parts." in shown.stdout
     assert "recall 1.000 (0.207–1.000)" in shown.stdout
     unknown = failure(feed, write("unknown", [["half", "nobody", True]]), "--parts")
     assert "nobody" in str(unknown)

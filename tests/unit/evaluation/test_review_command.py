@@ -163,9 +163,9 @@ def test_a_plot_is_drawn(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["feed.jsonl", "--reviews", "r.jsonl"], "give it alone"),
-        (["--pairs", "p.jsonl", "--reviews", "r.jsonl"], "give it alone"),
-        (["--parts", "--reviews", "r.jsonl"], "give it alone"),
+        (["feed.jsonl", "--reviews", "r.jsonl"], "leave these out"),
+        (["--pairs", "p.jsonl", "--reviews", "r.jsonl"], "leave these out"),
+        (["--parts", "--reviews", "r.jsonl"], "leave these out"),
         ([], "FEED with --pairs FILE, or --reviews FILE"),
         (["feed.jsonl"], "FEED with --pairs FILE, or --reviews FILE"),
         (["--reviews", "r.jsonl", "--plot", "p.txt"], ".png or .svg"),

@@ -151,7 +151,7 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
             "unknown scheme 'md5/1'; choose one of the 14 in docs/use/schemes.md",
         ),
         (["fingerprint", "-", "--set", "source.record_bytes_max=5"], "123456", SourceError, "longer than 5 bytes"),
-        (["compare", "-", "-"], "x", ConfigError, "only one of the two texts can be standard input"),
+        (["compare", "-", "-"], "x", ConfigError, "both texts are standard input"),
     ],
 )
 def test_errors(arguments: list[str], stdin: str | None, error: type[Exception], reason: str) -> None:
@@ -164,8 +164,8 @@ def test_errors(arguments: list[str], stdin: str | None, error: type[Exception],
 @pytest.mark.parametrize(
     ("feed", "output", "error", "reason"),
     [
-        ("", "-", SourceError, "an IDF table needs some"),
-        ("bad", "-", SourceError, "an IDF table needs some"),
+        ("", "-", SourceError, "nothing to count"),
+        ("bad", "-", SourceError, "nothing to count"),
         ('{"id":"a","body":"图书馆"}', "no/such/folder/table", SinkError, "cannot be written"),
     ],
 )
@@ -208,7 +208,7 @@ def test_idf_build_forgets_rare_words_at_its_limit(monkeypatch: pytest.MonkeyPat
     feed.write_text("".join(json.dumps({"id": body, "body": body}) + "\n" for body in ("aa bb", "aa cc dd", "ee")))
     done = _run("idf", "build", str(feed), "-o", "-")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["aa", "ee"]
-    assert "Dropped 3 words that occur in one article" in done.stderr
+    assert "Dropped 3 words that occur in only one article" in done.stderr
 
 
 def test_idf_build_cuts_as_the_scheme_does(tmp_path: Path) -> None:
