@@ -1,4 +1,4 @@
-"""The registry: every kind of source and sink. To add one, describe it as a ``FeedKind``, and list it here."""
+"""The registry of sources and sinks. To add a kind, describe it as a ``FeedKind`` and list it here."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,22 +12,22 @@ KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
 
 def source_of(url: str) -> SourceAdapter:
-    """Return how a source is read; ValueError says how URLs are written."""
+    """Return the adapter of a source. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
     return _source_kind(url)[1]
 
 
 def source_kind(url: str) -> FeedKind:
-    """Return the kind of a source; ValueError says how URLs are written."""
+    """Return the kind of a source. Raises ``ValueError`` as ``source_of``."""
     return _source_kind(url)[0]
 
 
 def sink_of(url: str) -> SinkAdapter:
-    """Return how a sink is written; ValueError says how URLs are written."""
+    """Return the adapter of a sink. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
     return _sink_kind(url)[1]
 
 
 def banks_at(url: str, opening: SinkArguments) -> BankLog:
-    """Open the banks that a URL names; ValueError says how URLs are written."""
+    """Open the banks that a URL names. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
     kind = _kind_of(url)
     if kind is None or kind.banks is None:
         raise ValueError(_advice([kind.written_form for kind in KINDS if kind.banks is not None]))
@@ -35,15 +35,15 @@ def banks_at(url: str, opening: SinkArguments) -> BankLog:
 
 
 def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | None:
-    """Return why a run cannot read this source and write to this sink, None where it can.
+    """Return why a run cannot read this source and write to this sink; None if it can.
 
-    Exactly-once delivery needs both: a source whose positions fit into a transaction, and a sink with transactions. A
-    source that ends has a checkpoint instead, and its run ignores the setting.
+    Exactly-once delivery needs a source whose positions fit into a transaction, and a sink with transactions. A run
+    over a source that ends has a checkpoint instead, and ignores the setting.
     """
     source, (kind, sink) = source_of(source_url), _sink_kind(sink_url)
-    refused = source.refuses(kind.name)
-    if refused is not None or not (exactly_once and source.lasting):
-        return refused
+    refusal = source.refuses(kind.name)
+    if refusal is not None or not (exactly_once and source.lasting):
+        return refusal
     if not sink.has_transactions:
         return 'delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets'
     if not source.joins_transactions:

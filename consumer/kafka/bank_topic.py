@@ -1,7 +1,7 @@
-"""The topic of banks: compacted, with one partition, whose order is that of the changes.
+"""The topic of banks: a compacted topic with one partition, which has the changes in order.
 
-The key of a message is ``BANK`` or ``BANK/ITEM``, its value an entry in JSON, null for what is removed. So compaction
-leaves the last entry of each bank and item.
+The key of a message is ``BANK`` or ``BANK/ITEM``. Its value is an entry in JSON, or null for a removed bank or item, so
+compaction keeps the last entry of each.
 """
 
 import time
@@ -26,7 +26,7 @@ from consumer.banks.bank import (
 )
 from consumer.banks.bank_log import READ_S, BankLog, BankLogChange, NewEntries
 from consumer.kafka.client_settings import KafkaOptions, admin_settings, consumer_settings, producer_settings
-from consumer.kafka.clients import asking, new_consumer, new_producer
+from consumer.kafka.clients import broker_request, new_consumer, new_producer
 from consumer.kafka.errors import describe, topic_missing
 from consumer.kafka.offset_range import watermarks
 from consumer.kafka.topics import PlannedTopic, Shape, init
@@ -41,19 +41,19 @@ _READING: Final[Mapping[str, Any]] = {"group.id": "none", "enable.partition.eof"
 
 
 def planned_banks(topic: str) -> PlannedTopic:
-    """Return how the topic is created: it keeps the last entry of each bank and item for ever."""
+    """Return the settings that the topic is created with; it keeps the last entry of each bank and item for ever."""
     return PlannedTopic(
         topic,
         {"cleanup.policy": "compact", "retention.ms": "-1", "max.message.bytes": str(2 << 20)},
         may_compact=True,
-        compaction="yes: the last message of a key is what a bank or an item is",
+        compaction="yes: the last message of a key is the current state of a bank or an item",
     )
 
 
 class BankTopic(BankLog):
-    """The banks in a topic, in which invalid messages are left out. ``change`` creates the topic if there is none.
+    """The banks in a topic, without invalid messages. ``change`` creates a missing topic.
 
-    From the first change on it holds the banks, so that the next change reads only what is new.
+    After the first change it keeps the banks in memory, so that later changes read only new messages.
     """
 
     def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
@@ -61,7 +61,7 @@ class BankTopic(BankLog):
         self._topic = topic
         self._options = options
         self._consumer: Consumer | None = None
-        # A new one needs half a second before it can write.
+        # Kept open, because a new producer needs half a second before it can write.
         self._producer: Producer | None = None
         self._next = 0
         self._banks: Banks | None = None
@@ -69,7 +69,7 @@ class BankTopic(BankLog):
 
     @override
     def read(self) -> NewEntries:
-        self._follow()
+        self._update()
         unread, self._unread = self._unread, NewEntries([], is_whole=False)
         return unread
 
@@ -80,12 +80,12 @@ class BankTopic(BankLog):
         except SinkError as error:
             raise BanksUnreachable(str(error)) from error
         if report.created:
-            # Nothing that was read of an earlier topic of this name counts.
-            self._forget()
+            # Messages of an earlier topic with this name no longer count.
+            self._restart()
         banks = Banks.of(()) if report.created else self._current()
         entries = change(banks)
         banks.after(entries)
-        with asking(self._brokers, f"the topic of banks {self._topic} cannot be written", BanksUnreachable):
+        with broker_request(self._brokers, f"the topic of banks {self._topic} cannot be written", BanksUnreachable):
             self._write([message for entry in entries for message in _messages(entry, banks)])
         return entries
 
@@ -98,43 +98,43 @@ class BankTopic(BankLog):
         self._banks, self._unread = None, NewEntries([], is_whole=False)
 
     def _current(self) -> Banks:
-        """Return the banks as they are now. Raises ``BankError``."""
+        """Return the current banks. Raises ``BankError``."""
         if self._banks is None:
-            # What was read so far is not held; the next ``read`` returns it again, as the objects that are held here.
-            self._forget()
-        self._follow(holding=True)
-        assert self._banks is not None  # noqa: S101  # it is held
+            # Earlier messages were not kept, so the whole topic is read; the next ``read`` returns all of it again.
+            self._restart()
+        self._update(keep_banks=True)
+        assert self._banks is not None  # noqa: S101  # set by _update
         return self._banks
 
-    def _forget(self) -> None:
-        """Let the next reading begin with the first message."""
+    def _restart(self) -> None:
+        """Make the next reading begin with the first message."""
         producer = self._producer
         self.close()
         self._producer = producer
 
-    def _follow(self, *, holding: bool = False) -> None:
-        """Read what is new, or all of the topic. Raises ``BankError``, and then the next reading has another client."""
+    def _update(self, *, keep_banks: bool = False) -> None:
+        """Read new messages, or the whole topic. Raises ``BankError``; the next reading then uses another client."""
         try:
-            with asking(self._brokers, f"the topic of banks {self._topic} cannot be read", BanksUnreachable):
-                found = self._read()
-                is_held = holding or self._banks is not None
-                if is_held and not found.is_whole and not self._holds(found.entries):
-                    # Another process removed the bank of a new item. Read as a whole, such items are left out.
-                    self._forget()
-                    found = self._read()
-            if found.is_whole:
-                self._banks = Banks.of(found.entries) if is_held else None
-                self._unread = found
+            with broker_request(self._brokers, f"the topic of banks {self._topic} cannot be read", BanksUnreachable):
+                new = self._read()
+                keep_banks = keep_banks or self._banks is not None
+                if keep_banks and not new.is_whole and not self._apply(new.entries):
+                    # Another process removed the bank of a new item. Reading the whole topic leaves such items out.
+                    self._restart()
+                    new = self._read()
+            if new.is_whole:
+                self._banks = Banks.of(new.entries) if keep_banks else None
+                self._unread = new
             else:
-                entries, invalid = [*self._unread.entries, *found.entries], self._unread.invalid + found.invalid
+                entries, invalid = [*self._unread.entries, *new.entries], self._unread.invalid + new.invalid
                 self._unread = self._unread._replace(entries=entries, invalid=invalid)
         except BankError:
             self.close()
             raise
 
-    def _holds(self, entries: Sequence[Entry]) -> bool:
-        """Hold the banks after these changes; return whether they could be made."""
-        assert self._banks is not None  # noqa: S101  # they are held
+    def _apply(self, entries: Sequence[Entry]) -> bool:
+        """Apply entries to the banks in memory. Return False where they do not fit."""
+        assert self._banks is not None  # noqa: S101  # the caller checks it
         try:
             self._banks = self._banks.after(entries) if entries else self._banks
         except BankError:
@@ -146,20 +146,20 @@ class BankTopic(BankLog):
         if self._consumer is None:
             self._consumer = new_consumer({**consumer_settings(self._brokers, self._options), **_READING})
         if is_whole:
-            self._check_there(self._consumer)
+            self._require_topic(self._consumer)
         low, high = watermarks(self._consumer, self._topic, _PARTITION, READ_S)
         if is_whole or self._next > high:
-            # The topic may have been made anew, and is shorter than what was read of it.
+            # The topic was recreated: it is shorter than what was read of it.
             is_whole, self._next = True, low
             self._consumer.assign([TopicPartition(self._topic, _PARTITION, OFFSET_BEGINNING)])
         entries: list[Entry] = []
         invalid = 0
         until_s = time.monotonic() + READ_S
         while self._next < high:
-            # The client waits until it has as many as it is asked for.
+            # The client waits until it has as many messages as requested.
             messages = self._consumer.consume(min(_CONSUME_MAX, high - self._next), _POLL_S)
             for message in messages:
-                entry = self._taken(message)
+                entry = self._decode(message)
                 if entry is None:
                     invalid += 1
                 else:
@@ -167,32 +167,34 @@ class BankTopic(BankLog):
             if messages:
                 until_s = time.monotonic() + READ_S
             else:
-                # Compaction may have removed the last messages: the client has passed them then.
+                # Compaction may have removed the last messages; the client's position is then after them.
                 (place,) = self._consumer.position([TopicPartition(self._topic, _PARTITION)])
                 self._next = max(self._next, place.offset)
             if time.monotonic() > until_s:
-                raise BanksUnreachable(f"the topic of banks {self._topic} brought no message for {READ_S:g} s")
+                raise BanksUnreachable(f"the topic of banks {self._topic} delivered no message for {READ_S:g} s")
         if is_whole:
-            entries, orphans = _compacted(entries)
+            entries, orphans = _compact(entries)
             invalid += orphans
         return NewEntries(entries, is_whole, invalid)
 
-    def _check_there(self, consumer: Consumer) -> None:
-        # For a moment after a topic was made it is not listed.
+    def _require_topic(self, consumer: Consumer) -> None:
+        # A new topic takes a moment to appear.
         until_s = time.monotonic() + _LISTED_S
         while topic_missing(consumer, self._topic):
             if time.monotonic() > until_s:
-                raise BanksMissing(f"there is no topic {self._topic} at {self._brokers}; dupwatch bank create makes it")
+                raise BanksMissing(
+                    f"there is no topic {self._topic} at {self._brokers}; create it with dupwatch bank create"
+                )
             time.sleep(_LISTED_S / 10)
 
-    def _taken(self, message: ClientMessage) -> Entry | None:
-        """Return the entry of a message, None for an invalid one: whoever wrote it, the others count."""
+    def _decode(self, message: ClientMessage) -> Entry | None:
+        """Return the entry of a message; None for an invalid one, so that one bad message does not hide the others."""
         error = message.error()
         if error is not None:
             raise KafkaException(error)
         self._next = (message.offset() or 0) + 1
         try:
-            return _entry_of(message.key(), message.value())
+            return _decode_entry(message.key(), message.value())
         except BankError:
             return None
 
@@ -203,7 +205,7 @@ class BankTopic(BankLog):
             if error is not None:
                 refused.append(error)
 
-        producer = self._opened_producer()
+        producer = self._open_producer()
         for key, value in messages:
             while True:
                 try:
@@ -213,23 +215,25 @@ class BankTopic(BankLog):
                     producer.poll(_POLL_S)
         producer.flush(2 * READ_S)
         if refused or len(producer):
-            # What it holds is not to be written later.
+            # Dropped, so that messages left in its queue are not written later.
             self._producer = None
             why = describe(refused[0]) if refused else f"the brokers did not answer within {READ_S:g} s"
-            raise ChangeUnknown(f"the topic of banks {self._topic} was not changed as a whole: {why}; change it again")
+            raise ChangeUnknown(
+                f"the change to the topic of banks {self._topic} may be incomplete: {why}; make the change again"
+            )
 
-    def _opened_producer(self) -> Producer:
+    def _open_producer(self) -> Producer:
         if self._producer is None:
             settings = producer_settings(self._brokers, self._options, transactional=False)
             self._producer = new_producer({**settings, "message.timeout.ms": int(READ_S * 1_000)})
         return self._producer
 
 
-def _compacted(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
+def _compact(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
     """Return the last entry of each bank and item, banks first, and the number of items without a bank.
 
-    After a bank has been changed, compaction leaves it behind its items. An item has no bank if another process removed
-    the bank while the item was added.
+    The last entry of a changed bank comes after its items. An item has no bank if another process removed the bank
+    while the item was added.
     """
     last = {(entry.bank, entry.item if isinstance(entry, BankItem) else None): entry for entry in entries}
     left = [entry for entry in last.values() if not entry.removed]
@@ -240,20 +244,20 @@ def _compacted(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
 
 
 def _messages(entry: Entry, banks: Banks) -> Sequence[tuple[bytes, bytes | None]]:
-    """Return the messages of an entry; a bank that is removed takes its items along."""
+    """Return the messages of an entry; removing a bank removes its items too."""
     value = None if entry.removed else encode_entry(entry)
     if isinstance(entry, BankItem):
         return [(f"{entry.bank}/{entry.item}".encode(), value)]
-    gone = [f"{bank}/{item}".encode() for bank, item in banks.items if entry.removed and bank == entry.bank]
-    return [*((key, None) for key in gone), (entry.bank.encode(), value)]
+    items = [f"{bank}/{item}".encode() for bank, item in banks.items if entry.removed and bank == entry.bank]
+    return [*((key, None) for key in items), (entry.bank.encode(), value)]
 
 
-def _entry_of(key: bytes | None, value: bytes | None) -> Entry:
-    """Return the entry of a message. Raises ``BankError`` where its key is not that of the entry."""
+def _decode_entry(key: bytes | None, value: bytes | None) -> Entry:
+    """Return the entry of a message. Raises ``BankError`` where the key does not belong to the entry."""
     bank, _, item = (key or b"").decode(errors="replace").partition("/")
     if value is None:
-        named = {"bank": bank, "item": item} if item else {"bank": bank}
-        value = msgspec.json.encode(named | {"removed": True})
+        names = {"bank": bank, "item": item} if item else {"bank": bank}
+        value = msgspec.json.encode(names | {"removed": True})
     entry = decode_entry(value)
     if (entry.bank, entry.item if isinstance(entry, BankItem) else "") != (bank, item):
         raise BankError("its key names another bank or item")

@@ -1,4 +1,4 @@
-"""librdkafka's log messages, in our log."""
+"""librdkafka's log messages in dupwatch's log."""
 
 import logging
 import re
@@ -11,10 +11,10 @@ _QUIET_S: Final = 60.0
 
 
 class ConnectionLogFilter(logging.Filter):
-    """Lets a connection failure be logged once a minute, with how often it occurred meanwhile.
+    """A filter that logs each connection failure once a minute, with the number of repetitions.
 
-    Each of the client's threads tries again about ten times a second and logs every failure: a day without brokers
-    would be millions of lines. ``clock`` gives seconds that never decrease.
+    Each of the client's threads retries about ten times a second and logs every failure, so a day without brokers would
+    fill the log with millions of lines. ``clock`` returns seconds that never decrease.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -25,15 +25,15 @@ class ConnectionLogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether this record is logged."""
-        found = _FAILED.match(record.getMessage())
-        if found is None:
+        failure = _FAILED.match(record.getMessage())
+        if failure is None:
             return True
-        what, now_s = (found["kind"], found["thread"]), self._clock()
-        if now_s - self._logged_s.get(what, -_QUIET_S) < _QUIET_S:
-            self._suppressed[what] = self._suppressed.get(what, 0) + 1
+        key, now_s = (failure["kind"], failure["thread"]), self._clock()
+        if now_s - self._logged_s.get(key, -_QUIET_S) < _QUIET_S:
+            self._suppressed[key] = self._suppressed.get(key, 0) + 1
             return False
-        self._logged_s[what] = now_s
-        suppressed = self._suppressed.pop(what, 0)
+        self._logged_s[key] = now_s
+        suppressed = self._suppressed.pop(key, 0)
         if suppressed:
             record.msg, record.args = f"{record.getMessage()} ({suppressed} more times since this was logged)", ()
         return True
@@ -42,6 +42,6 @@ class ConnectionLogFilter(logging.Filter):
 client_log: Final = logging.getLogger("dupwatch.kafka")
 client_log.addFilter(ConnectionLogFilter())
 silent_log: Final = logging.getLogger("dupwatch.silent")
-"""For clients that only ask: their answers say what they would log."""
+"""For clients whose log would only repeat the errors that they raise."""
 silent_log.addHandler(logging.NullHandler())
 silent_log.propagate = False

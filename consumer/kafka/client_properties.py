@@ -1,8 +1,8 @@
-"""The properties of librdkafka that a user may not set, or only within limits, and the check of the others.
+"""Checks the librdkafka properties that a user sets, by a table of refused and limited ones.
 
 A property is refused where dupwatch sets it itself, or where any other value breaks a promise. It has limits where some
-values break one. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table; a test
-compares the two, and the library's names with those that were reviewed.
+values break one. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table. A test
+compares the two, and checks that every property of the library has been reviewed.
 """
 
 import re
@@ -33,10 +33,10 @@ class ChoiceLimit:
 
 @dataclass(frozen=True, slots=True)
 class PatternLimit:
-    """A text that matches a whole pattern; ``described`` says which texts do."""
+    """A text that matches a whole pattern; ``description`` says in words what the pattern allows."""
 
     pattern: str
-    described: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,21 @@ ALIASES: Final[Mapping[str, str]] = {
     "delivery.timeout.ms": "message.timeout.ms",
     "auto.commit.enable": "enable.auto.commit",
 }
-"""Other names of a property, and the one that dupwatch uses: with both, their order would decide which holds."""
+"""Alternative names of a property, and the name that dupwatch uses. If both were set, their order would decide."""
 
 _OFFSETS: Final = PropertyRule(
     "dupwatch commits offsets after the verdicts are acknowledged; anything else loses articles"
 )
-_WAITS: Final = PropertyRule("dupwatch waits for brokers that are down; a limit would end the run or drop the batch")
+_WAITS: Final = PropertyRule("dupwatch waits for unreachable brokers; a limit would end the run or drop the batch")
 _LOADS_CODE: Final = PropertyRule("it loads code into this process")
 _LOG: Final = PropertyRule("dupwatch collects librdkafka's log, and limits repeated lines")
 _ANCIENT: Final = PropertyRule("it makes the client talk to brokers that are too old for dupwatch")
 _OBJECT: Final = PropertyRule("it takes a function or an object, which no configuration file can contain")
-_MOCK: Final = PropertyRule("it replaces the brokers by a cluster in memory, which loses all that is sent")
-_LARGEST: Final = "a record has up to 8 MiB, and headers; one that does not fit would stop the run"
-_MEMORY: Final = PropertyRule("it limits memory: librdkafka holds what it fetches ahead", RangeLimit(1, 64 * _MIB))
+_MOCK: Final = PropertyRule("it replaces the brokers by a cluster in memory, which loses all messages")
+_LARGEST: Final = "a record can have 8 MiB and headers; one that does not fit would stop the run"
+_MEMORY: Final = PropertyRule(
+    "it limits memory: librdkafka buffers the messages that it prefetches", RangeLimit(1, 64 * _MIB)
+)
 _KERBEROS: Final = PropertyRule(
     "librdkafka puts it into a shell command", PatternLimit(r"[\w.@/-]+", "letters, digits, `_.@/-`")
 )
@@ -136,23 +138,23 @@ RULES: Final[Mapping[str, PropertyRule]] = {
     "max.partition.fetch.bytes": _MEMORY,
     "fetch.max.bytes": _MEMORY,
     "fetch.wait.max.ms": PropertyRule(
-        "an article is delayed that long while fetch.min.bytes are not there", RangeLimit(0, 10_000)
+        "an article waits up to this long while fewer than fetch.min.bytes are available", RangeLimit(0, 10_000)
     ),
     "max.in.flight.requests.per.connection": PropertyRule(
         "an idempotent producer keeps the order of at most five requests", RangeLimit(1, 5)
     ),
     "max.poll.interval.ms": PropertyRule(
-        "it must be longer than kafka.revoke_s, and a consumer that hangs keeps its partitions that long",
+        "it must be longer than kafka.revoke_s, and a consumer that hangs keeps its partitions this long",
         RangeLimit(10_000, 3_600_000),
     ),
     "session.timeout.ms": PropertyRule(
-        "brokers refuse other values, and a dead consumer keeps its partitions that long", RangeLimit(6_000, 1_800_000)
+        "brokers refuse other values, and a dead consumer keeps its partitions this long", RangeLimit(6_000, 1_800_000)
     ),
     "heartbeat.interval.ms": PropertyRule(
-        "three must fit into a session, or one late heartbeat loses the partitions", RangeLimit(100, 60_000)
+        "three must fit into session.timeout.ms, or one late heartbeat loses the partitions", RangeLimit(100, 60_000)
     ),
     "transaction.timeout.ms": PropertyRule(
-        "a batch must be written within it, and readers wait that long after a crash", RangeLimit(5_000, 900_000)
+        "a batch must be written within this time, and readers wait this long after a crash", RangeLimit(5_000, 900_000)
     ),
     "topic.metadata.refresh.interval.ms": PropertyRule(
         "it finds new partitions and moved leaders", RangeLimit(1_000, 3_600_000)
@@ -164,17 +166,18 @@ RULES: Final[Mapping[str, PropertyRule]] = {
         "a starting broker knows no topics for a while, which must not end the run", RangeLimit(30_000, 3_600_000)
     ),
     "metadata.recovery.strategy": PropertyRule(
-        "with none, a consumer never finds brokers that have all moved", ChoiceLimit(("rebootstrap",))
+        "with none, a consumer never finds its brokers again after all of them have moved",
+        ChoiceLimit(("rebootstrap",)),
     ),
     "allow.auto.create.topics": PropertyRule(
         "an automatically created topic may delete articles and verdicts too early", ChoiceLimit(("false",))
     ),
     "partitioner": PropertyRule(
-        "all events of an id must be in one partition, for their order and for compaction",
+        "all events of an id must be in one partition, to keep their order and allow compaction",
         ChoiceLimit(("consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random")),
     ),
     "enable.ssl.certificate.verification": PropertyRule(
-        "without it, anybody on the network could read passwords and change articles; name the authority instead",
+        "without it, anybody on the network could read passwords and change articles; set ssl.ca.location instead",
         ChoiceLimit(("true",)),
     ),
     "sasl.kerberos.principal": _KERBEROS,
@@ -186,43 +189,43 @@ RULES: Final[Mapping[str, PropertyRule]] = {
 _PAGE: Final = "docs/operate/client_settings.md"
 _NAME: Final = re.compile(r"[a-z0-9.]+")
 _UNDERSCORED: Final = frozenset({"log_level", "enabled_events"})
-"""The properties with an underscore that take no function or object."""
-_BEHIND_TOPIC: Final = re.compile(r"topic\.(?!metadata\.|blacklist$)")
-"""librdkafka knows topic.acks as another name of acks, and so on."""
+"""The properties whose names have an underscore although they take neither a function nor an object."""
+_TOPIC_PREFIX: Final = re.compile(r"topic\.(?!metadata\.|blacklist$)")
+"""To librdkafka, topic.acks is another name of acks, and so on."""
 
 
-def checked(given: Mapping[str, Any], section: PropertySection) -> dict[str, Any]:
+def checked_properties(properties: Mapping[str, Any], section: PropertySection) -> dict[str, Any]:
     """Return the properties of ``[kafka.SECTION]`` under the names of the table; ``ConfigError`` for a wrong one."""
     from consumer.kafka.clients import refusal  # noqa: PLC0415  # loads librdkafka, which a run over files does not need
 
-    found: dict[str, Any] = {}
-    for written, value in given.items():
-        where = f"[kafka.{section}] {_shown(written)}"
-        _check_name(written, where)
-        name = ALIASES.get(written, written)
+    accepted: dict[str, Any] = {}
+    for given_name, value in properties.items():
+        where = f"[kafka.{section}] {_printable(given_name)}"
+        _check_name(given_name, where)
+        name = ALIASES.get(given_name, given_name)
         if name in RULES:
             _check_value(RULES[name], value, where)
         why = refusal(name, value)
         if why is not None:
             raise ConfigError(f"{where}: {why}")
-        if name in found:
+        if name in accepted:
             raise ConfigError(f"{where}: {name} is also set under another name; remove one of the two")
-        found[name] = value
-    return found
+        accepted[name] = value
+    return accepted
 
 
-def _shown(written: str) -> str:
-    """Return a name up to the first odd character: someone may have written a secret behind it."""
-    return re.match(r"[\w.]*", written)[0]  # type: ignore[index]  # it matches every text
+def _printable(name: str) -> str:
+    """Return a name up to the first unusual character; a secret may have been pasted after it."""
+    return re.match(r"[\w.]*", name)[0]  # type: ignore[index]  # it matches every text
 
 
-def _check_name(written: str, where: str) -> None:
-    if written not in _UNDERSCORED and not _NAME.fullmatch(written):
+def _check_name(name: str, where: str) -> None:
+    if name not in _UNDERSCORED and not _NAME.fullmatch(name):
         raise ConfigError(
             f"{where} cannot be set: names have small letters, digits and dots only, except those of functions and "
             f"objects, which no configuration file can contain. Correct the name, or remove it ({_PAGE})"
         )
-    if _BEHIND_TOPIC.match(written):
+    if _TOPIC_PREFIX.match(name):
         raise ConfigError(f"{where}: remove topic. from the name ({_PAGE})")
 
 

@@ -1,7 +1,7 @@
-"""librdkafka's settings for each kind of client, from a URL and the options of a run.
+"""librdkafka's settings for each kind of client, built from a URL and the options of a run.
 
-The names are librdkafka's (its CONFIGURATION.md). A user's settings override these, as far as ``client_properties``
-allows: those on which the promises depend are refused or bounded.
+The names are librdkafka's (its CONFIGURATION.md). The user's settings override these where ``client_properties`` allows
+it: settings on which the promises depend are refused or bounded.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from consumer.kafka.client_properties import checked
+from consumer.kafka.client_properties import checked_properties
 from consumer.model.errors import ConfigError
 from consumer.pipeline.dead_letter_policy import PoisonLimit
 from consumer.text.redaction import with_secrets
@@ -19,15 +19,15 @@ from consumer.text.redaction import with_secrets
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 FETCH_BOUNDS: Final[Mapping[str, Any]] = {
-    # The client decompresses a whole response before it returns a message, and a compressed byte can become a thousand:
-    # so responses are small. A larger batch of messages is still sent, alone; only max.message.bytes of its topic
-    # limits that. docs/contributing/load_tests.md has the memory that this takes.
+    # Responses are small, because the client decompresses a whole response before it returns a message, and one
+    # compressed byte can become a thousand. A larger batch of messages is still sent, but alone; only max.message.bytes
+    # of its topic limits it. docs/contributing/load_tests.md has the memory that this takes.
     "fetch.max.bytes": 256 << 10,
     "max.partition.fetch.bytes": 256 << 10,
-    # Of decompressed messages; one response may come on top.
+    # Counts decompressed messages; one more response can exceed it.
     "queued.max.messages.kbytes": 16_384,
 }
-"""What limits the memory of the client itself."""
+"""The limits on the memory of the client itself."""
 _CLASSIC: Final[Mapping[str, Any]] = {
     "partition.assignment.strategy": "cooperative-sticky",
     "session.timeout.ms": 45_000,
@@ -37,7 +37,7 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 class TopicsAddress(NamedTuple):
-    """Brokers as "host:port,host:port", and topics, or one prefix of topics."""
+    """Brokers as "host:port,host:port", and the names of topics, or one prefix."""
 
     brokers: str
     names: tuple[str, ...]
@@ -51,9 +51,9 @@ class PrefixAddress(NamedTuple):
 
 
 class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How topics are read and written; ``client`` is for consumer and producer, the other two are for one of them.
+    """The options of Kafka clients: ``client`` for all of them, ``consumer`` and ``producer`` for one kind.
 
-    ``secret_files`` are settings whose value is in a file.
+    ``secret_files`` maps settings to the files that contain their values.
     """
 
     group: str = "dupwatch"
@@ -66,13 +66,13 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceOptions(NamedTuple):
-    """How a topic is read.
+    """The options of reading topics.
 
-    ``start`` is where a partition without a committed offset begins. ``on_gap`` is what happens where records were
-    deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is judged,
-    ``revoke_s`` how long a revoked partition waits for the batch that was begun. Up to ``batches_ahead_max`` batches
+    ``start``: where a partition without a committed offset begins. ``on_gap``: what happens if records were deleted
+    before they were read. ``linger_s``: how long the first record of a batch waits for more while nothing is being
+    judged. ``revoke_s``: how long a revoked partition waits for the current batch. Up to ``batches_ahead_max`` batches
     are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
-    offsets, and ``done`` is called instead of ``commit``.
+    the offsets, and ``done`` is called instead of ``commit``.
     """
 
     start: Literal["earliest", "latest"] = "earliest"
@@ -87,10 +87,10 @@ class SourceOptions(NamedTuple):
 class TopicsOptions(NamedTuple):
     """The options of ``kafka://`` URLs.
 
-    ``clients`` are settings of clients, ``reading`` says how topics are read. A batch gets ``drain_s`` to finish when
-    the run is stopped, and the supervisor waits for ``grace_s``. A time of a record may be ``ahead_ms_max`` ahead of
-    the clock, and ``behind_ms_max`` behind its partition. ``limit`` holds partitions. ``unique``, ``near_misses``
-    and ``bank_matches`` say whether these topics are written, ``cloud_events`` which headers events have.
+    When the run is stopped, a batch gets ``drain_s`` to finish, and the supervisor waits ``grace_s``. The time of a
+    record may be ``ahead_ms_max`` ahead of the clock, and ``behind_ms_max`` behind its partition. A partition with more
+    bad records than ``limit`` is held. ``unique``, ``near_misses`` and ``bank_matches`` turn on the topics of these
+    names, ``cloud_events`` the headers of CloudEvents.
     """
 
     clients: KafkaOptions = KafkaOptions()
@@ -108,25 +108,25 @@ class TopicsOptions(NamedTuple):
 
 def parse_kafka(url: str) -> TopicsAddress:
     """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``; raises ``ConfigError`` for anything else."""
-    found = re.fullmatch(URL_PATTERN, url)
-    if found is None:
+    parts = re.fullmatch(URL_PATTERN, url)
+    if parts is None:
         raise ConfigError(
             f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC], and for a sink "
             "kafka://HOST:PORT[,HOST:PORT]/PREFIX"
         )
-    return TopicsAddress(found["brokers"], tuple(found["names"].split(",")))
+    return TopicsAddress(parts["brokers"], tuple(parts["names"].split(",")))
 
 
 def parse_prefix(url: str) -> PrefixAddress:
     """Parse ``kafka://HOST:PORT[,HOST:PORT]/PREFIX``; raises ``ConfigError`` for anything else."""
-    place = parse_kafka(url)
-    if len(place.names) != 1:
+    address = parse_kafka(url)
+    if len(address.names) != 1:
         raise ConfigError(f"{url} names several prefixes; name one")
-    return PrefixAddress(place.brokers, place.names[0])
+    return PrefixAddress(address.brokers, address.names[0])
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    """Return the settings of a consumer that commits explicitly, and gets an error for offsets out of range."""
+    """Return the settings of a consumer that commits explicitly and reports offsets that are out of range."""
     settings: dict[str, Any] = {
         "fetch.wait.max.ms": 100,
         **FETCH_BOUNDS,
@@ -134,17 +134,17 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     }
     if options.group_protocol == "classic":
         settings |= _CLASSIC
-    settings |= _given(options, "consumer")
+    settings |= _user_settings(options, "consumer")
     settings |= {
         "bootstrap.servers": brokers,
         "group.id": options.group,
         "group.protocol": options.group_protocol,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
-        # "earliest" would silently skip what was deleted.
+        # "earliest" would silently skip deleted records.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        # For sending. The client accepts no lower fetch.max.bytes, and would refuse ours with the producer's value.
+        # Limits sending only, but fetch.max.bytes must not be lower, and would be with the producer's value.
         "message.max.bytes": 64 << 10,
     }
     if options.instance_id is not None:
@@ -157,25 +157,25 @@ def producer_settings(
 ) -> dict[str, Any]:
     """Return the settings of a producer that writes each event once, in order, to all in-sync replicas.
 
-    ``defaults`` override those of a consumer's producer; the user's settings override both.
+    ``defaults`` override the values set here; the user's settings override both.
     """
     settings: dict[str, Any] = {
         "linger.ms": 2,
         "compression.type": "lz4",
-        # A record has up to 8 MiB and is sent unchanged; the topic limits how much it accepts.
+        # A record can have 8 MiB and is sent unchanged; the topic has its own limit.
         "message.max.bytes": 16 << 20,
         "queue.buffering.max.kbytes": 64 << 10,
         # The default of 10 s would be added to every outage.
         "reconnect.backoff.max.ms": 1_000,
     }
     if transactional:
-        # The coordinator may still be ending a transaction when the next one begins. A batch without messages adds its
-        # offsets at once, is refused, and would wait for the default of 100 ms. (With messages it is 20 ms.)
+        # The coordinator may still be ending a transaction when the next one begins. It then refuses the offsets of a
+        # batch without messages, and the client would retry after the default of 100 ms. (With messages it is 20 ms.)
         settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
     else:
-        # A batch waits for its verdicts to be written, however long the brokers are down.
+        # No time limit: a batch waits until its verdicts are written, however long the brokers are unreachable.
         settings["message.timeout.ms"] = 0
-    settings |= {**defaults, **_given(options, "producer")}
+    settings |= {**defaults, **_user_settings(options, "producer")}
     settings |= {"bootstrap.servers": brokers, "enable.idempotence": True, "acks": "all"}
     if transactional:
         member = options.instance_id or uuid.uuid4().hex
@@ -185,13 +185,16 @@ def producer_settings(
 
 def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     """Return the settings of a client that queries brokers and creates topics."""
-    return _given(options, "admin") | {"bootstrap.servers": brokers}
+    return _user_settings(options, "admin") | {"bootstrap.servers": brokers}
 
 
-def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
-    """Return the user's settings for this kind of client; raises ``ConfigError`` for a wrong one."""
-    # Both sections are checked for every client, so that a mistake is found at once.
-    own = {"consumer": checked(options.consumer, "consumer"), "producer": checked(options.producer, "producer")}
-    everywhere = checked(options.client, "client")
-    secret = checked(with_secrets({}, options.secret_files, "kafka.secret_files"), "secret_files")
-    return {**everywhere, **own.get(side, {}), **secret}
+def _user_settings(options: KafkaOptions, client: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
+    """Return the user's settings for this kind of client. Raises ``ConfigError`` for a wrong one."""
+    # Both sections are checked for every client, so that a mistake is found at the start.
+    specific = {
+        "consumer": checked_properties(options.consumer, "consumer"),
+        "producer": checked_properties(options.producer, "producer"),
+    }
+    shared = checked_properties(options.client, "client")
+    secret = checked_properties(with_secrets({}, options.secret_files, "kafka.secret_files"), "secret_files")
+    return {**shared, **specific.get(client, {}), **secret}

@@ -1,7 +1,7 @@
-"""Creates Kafka's clients, and turns their errors into ours: the one place for the wording of both.
+"""Creates Kafka clients, and turns their errors into dupwatch's; the wording of both is here.
 
-``refusal`` checks single properties. A client checks how they fit together, and the files that they name, when it is
-created. Most come from the user, so what it refuses is a ``ConfigError``.
+``refusal`` checks single properties. When a client is created, it checks how they fit together, and the files that they
+name. Most properties come from the user, so a refusal is a ``ConfigError``.
 """
 
 import logging
@@ -37,32 +37,32 @@ _DEFAULT_PORT: Final = 9092
 def refusal(name: str, value: object) -> str | None:
     """Return why librdkafka refuses this property, and what to do; None if it accepts name and value.
 
-    An unknown property comes last, so that no client is created, and the error says which of the two is wrong. The
-    value is not repeated, because it may be a secret.
+    An unknown property is added at the end, so that no client is created, and the error says which of the two is wrong.
+    The answer does not repeat the value, which may be a secret.
     """
     try:
         Producer({name: value, _UNKNOWN: ""})
     except KafkaException as error:
-        said = error.args[0].str()
+        message = error.args[0].str()
     except (TypeError, ValueError):
-        # The binding compares it with other properties, which it does again when it creates the client.
+        # The Python binding compares it with other properties, and does so again when it creates the client.
         return None
-    if said == f'{_NO_SUCH}: "{_UNKNOWN}"':
+    if message == f'{_NO_SUCH}: "{_UNKNOWN}"':
         return None
-    if said.startswith(_NO_SUCH):
+    if message.startswith(_NO_SUCH):
         return f"librdkafka {libversion()[0]} has no such property; correct the name, or remove it ({_REFERENCE})"
-    limits = _RANGE.search(said)
+    limits = _RANGE.search(message)
     remedy = f"write one from {limits[1]} to {limits[2]}" if limits else f"correct it ({_REFERENCE})"
     return f"librdkafka does not accept the value; {remedy}"
 
 
 def new_consumer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Consumer:
-    """Create a consumer, which connects at once; ``settings`` may have callbacks. Raises ``ConfigError``."""
+    """Create a consumer, which connects immediately; ``settings`` may include callbacks. Raises ``ConfigError``."""
     return _created(Consumer, settings, log, "[kafka.client] or [kafka.consumer]")
 
 
 def new_producer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Producer:
-    """Create a producer, which connects at once; ``settings`` may have callbacks. Raises ``ConfigError``."""
+    """Create a producer, which connects immediately; ``settings`` may include callbacks. Raises ``ConfigError``."""
     return _created(Producer, settings, log, "[kafka.client] or [kafka.producer]")
 
 
@@ -72,16 +72,16 @@ def new_admin(settings: Mapping[str, Any], log: logging.Logger = client_log) -> 
 
 
 @contextmanager
-def asking(brokers: str, refused: str, raised: type[Fatal] = SourceError) -> Iterator[None]:
-    """Log a long wait for brokers inside, and raise ``raised`` in place of a ``KafkaException``.
+def broker_request(brokers: str, failure: str, error_type: type[Fatal] = SourceError) -> Iterator[None]:
+    """Log a long wait for the brokers, and replace a ``KafkaException`` by ``error_type``.
 
-    ``brokers`` is a list "host:port,host:port"; ``refused`` begins the message of a request that they refused.
+    ``brokers`` is a list "host:port,host:port"; ``failure`` begins the message if they refuse the request.
     """
     try:
         with waiting_for_brokers(brokers):
             yield
     except KafkaException as error:
-        raise raised(no_answer(brokers, error.args[0], refused)) from error
+        raise error_type(no_answer(brokers, error.args[0], failure)) from error
 
 
 def _created(
@@ -98,37 +98,37 @@ def _created(
 def waiting_for_brokers(brokers: str) -> Iterator[None]:
     """Log which brokers do not answer, and why, if the block takes more than two seconds.
 
-    ``brokers`` is a list in the form that clients take, "host:port,host:port".
+    ``brokers`` is a list "host:port,host:port", as clients take it.
     """
-    over = threading.Event()
-    watch = threading.Thread(target=_watch, args=(brokers, over), name="waiting", daemon=True)
+    ended = threading.Event()
+    watch = threading.Thread(target=_log_long_wait, args=(brokers, ended), name="waiting", daemon=True)
     watch.start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
 
 
-def _watch(brokers: str, over: threading.Event) -> None:
-    if over.wait(NOTICE_S):
+def _log_long_wait(brokers: str, ended: threading.Event) -> None:
+    if ended.wait(NOTICE_S):
         return
-    # The clients do not say why they get no answer; a connection of our own shows it.
-    found = "; ".join(_state(address) for address in brokers.split(","))
-    if not over.is_set():
-        log.warning("Waiting for the brokers: %s", found)
+    # The clients do not say why they get no answer, so each address is tried with a plain connection.
+    states = "; ".join(_state(address) for address in brokers.split(","))
+    if not ended.is_set():
+        log.warning("Waiting for the brokers: %s", states)
 
 
 def _state(address: str) -> str:
-    """Return an address, with the port that is assumed where it has none, and what a connection to it shows."""
+    """Return an address, with the default port where it has none, and the result of connecting to it."""
     parts = _ADDRESS.fullmatch(address.strip())
     if parts is None:
         return f"{address}: no answer yet"
     if parts["port"] is None:
-        return f"{address} (port {_DEFAULT_PORT}): {_why(parts['host'], _DEFAULT_PORT)}"
-    return f"{address}: {_why(parts['host'], int(parts['port']))}"
+        return f"{address} (port {_DEFAULT_PORT}): {_try_connection(parts['host'], _DEFAULT_PORT)}"
+    return f"{address}: {_try_connection(parts['host'], int(parts['port']))}"
 
 
-def _why(host: str, port: int) -> str:
+def _try_connection(host: str, port: int) -> str:
     try:
         socket.create_connection((host, port), timeout=_PROBE_S).close()
     except TimeoutError:

@@ -1,5 +1,5 @@
-"""What a Kafka client's errors mean to a source: wait, or end; and how messages describe them."""
-# ruff: noqa: SLF001  # the client's names of its own errors begin like that
+"""Classifies the errors of Kafka clients (wait, or end the run), and describes them in messages."""
+# ruff: noqa: SLF001  # the client's own error names begin with an underscore
 
 import time
 from collections.abc import Sequence
@@ -38,12 +38,12 @@ _PROBE_WAIT_S: Final = 0.5
 ASK_S: Final = 5.0
 """How long the client's thread waits for an answer from the brokers."""
 AGAIN_S: Final = 0.5
-"""The pause before a failed request is tried again."""
+"""The pause before a failed request is repeated."""
 _MISSING_TIMES: Final = 4
 
 
 def is_fatal(error: KafkaError) -> bool:
-    """Return whether the client cannot be used any more, most often because another instance fenced it."""
+    """Return whether the client can no longer be used, usually because another instance fenced it."""
     return error.fatal() or error.code() in {KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID}
 
 
@@ -53,64 +53,64 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether another process has this static member's name; a fatal error has that in its text only."""
+    """Return whether another process has this static member's name; of a fatal error, only the text says so."""
     return KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str()
 
 
 def describe(error: KafkaError) -> str:
-    """Return the client's description and its name of the error."""
+    """Return the client's description of an error, and the error's name."""
     return f"{error.str()} ({error.name()})"
 
 
-def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
-    """Return why the brokers did not answer, and what to do; ``refused`` describes what they refused, if they did."""
+def no_answer(brokers: str, error: KafkaError, failure: str) -> str:
+    """Return why a request failed, and what to do; ``failure`` begins the message if the brokers refused it."""
     if error.code() not in _TRANSPORT | _CERTAIN:
-        return f"{refused}: {describe(error)}"
+        return f"{failure}: {describe(error)}"
     return (
-        f"no broker answers at {brokers} ({error.name()}). Check the address, and that the brokers run; "
+        f"no broker answers at {brokers} ({error.name()}). Check the address, and that the brokers are running; "
         "run dupwatch doctor for details."
     )
 
 
 class BrokerHealth:
-    """Whether the brokers can be reached. A suspicion is checked, because one of several brokers may fail any time."""
+    """The reachability of the brokers. Suspicions are checked first, because a single broker may fail at any time."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._suspicion: str | None = None
         self._reported = False
-        self._again_s = 0.0
+        self._next_probe_s = 0.0
 
-    def heed(self, error: KafkaError) -> None:
-        """Note an error that the client survives; most do not mean that the brokers are out of reach."""
+    def note_error(self, error: KafkaError) -> None:
+        """Note an error that the client survives. Most of them do not mean that the brokers are out of reach."""
         if error.code() in _CERTAIN or error.code() in _TRANSPORT:
             self.suspect(describe(error), certain=error.code() in _CERTAIN)
 
     def suspect(self, why: str, *, certain: bool) -> None:
-        """Note a sign of trouble; report it at once where it is certain."""
+        """Note a sign of an outage; report it without a check if it is certain."""
         if self._suspicion is None:
-            self._again_s = time.monotonic()
+            self._next_probe_s = time.monotonic()
         self._suspicion = why
         if certain:
             self._report(why)
 
-    def over(self) -> None:
+    def note_answer(self) -> None:
         """Note that a broker has answered."""
         self._suspicion = None
         self._report(None)
 
     def probe(self, consumer: Consumer, topic: str) -> None:
         """Ask a broker for metadata from time to time while there is a suspicion."""
-        if self._suspicion is None or time.monotonic() < self._again_s:
+        if self._suspicion is None or time.monotonic() < self._next_probe_s:
             return
         try:
             consumer.list_topics(topic, timeout=_PROBE_WAIT_S)
         except KafkaException:
             if self._suspicion is not None:
                 self._report(self._suspicion)
-            self._again_s = time.monotonic() + _PROBE_S
+            self._next_probe_s = time.monotonic() + _PROBE_S
         else:
-            self.over()
+            self.note_answer()
 
     def _report(self, why: str | None) -> None:
         if (why is not None) != self._reported:
@@ -118,13 +118,13 @@ class BrokerHealth:
             self._hooks.report(Outage("source", "brokers", why))
 
 
-def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
-    """Return what the group has committed, negative offsets for nothing; raises ``KafkaException`` if unanswered."""
-    found = consumer.committed(asked, timeout=ASK_S)
-    for partition in found:
+def committed_offsets(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """Return the committed offsets of the group, negative where it has none. Raises ``KafkaException``."""
+    committed = consumer.committed(partitions, timeout=ASK_S)
+    for partition in committed:
         if partition.error is not None:
             raise KafkaException(partition.error)
-    return found
+    return committed
 
 
 class MissingTopics:
@@ -133,38 +133,38 @@ class MissingTopics:
     def __init__(self, topics: Sequence[str], brokers: str) -> None:
         self._topics = topics
         self._brokers = brokers
-        self._doubted: dict[str, int] = dict.fromkeys(topics, 0)
-        self._again_s = 0.0
+        self._suspects: dict[str, int] = dict.fromkeys(topics, 0)
+        self._next_check_s = 0.0
 
-    def doubt(self, topic: str) -> None:
-        """Note that the client does not know this topic, or one of ours that it does not name."""
-        for doubted in [topic] if topic in self._topics else self._topics:
-            self._doubted.setdefault(doubted, 0)
+    def suspect(self, topic: str) -> None:
+        """Note that the client does not know this topic; for a name that is not ours, any of ours may be missing."""
+        for suspect in [topic] if topic in self._topics else self._topics:
+            self._suspects.setdefault(suspect, 0)
 
-    def look(self, consumer: Consumer) -> None:
-        """Check the topics in doubt; raises ``SourceError`` where one does not exist."""
-        if not self._doubted or time.monotonic() < self._again_s:
+    def check(self, consumer: Consumer) -> None:
+        """Check the suspected topics. Raises ``SourceError`` where one does not exist."""
+        if not self._suspects or time.monotonic() < self._next_check_s:
             return
-        self._again_s = time.monotonic() + AGAIN_S
-        for topic, times in list(self._doubted.items()):
+        self._next_check_s = time.monotonic() + AGAIN_S
+        for topic, misses in list(self._suspects.items()):
             missing = topic_missing(consumer, topic)
             if missing is False:
-                del self._doubted[topic]
+                del self._suspects[topic]
             elif missing:
-                self._doubted[topic] = times + 1
-                if times + 1 == _MISSING_TIMES:
+                self._suspects[topic] = misses + 1
+                if misses + 1 == _MISSING_TIMES:
                     raise no_topic(topic, self._brokers)
 
 
 def no_topic(topic: str, brokers: str) -> SourceError:
     """Return the error of a topic that does not exist."""
-    return SourceError(f"there is no topic {topic} at {brokers}; create it, with dupwatch topics init for example")
+    return SourceError(f"there is no topic {topic} at {brokers}; create it, for example with dupwatch topics init")
 
 
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:
     """Return whether the topic does not exist; None where no broker answers."""
     try:
-        found = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
+        metadata = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
     except KafkaException:
         return None
-    return found is None or (found.error is not None and found.error.code() in UNKNOWN_TOPICS)
+    return metadata is None or (metadata.error is not None and metadata.error.code() in UNKNOWN_TOPICS)

@@ -1,4 +1,4 @@
-"""Sends the records of a feed to a topic at a steady rate, as a producer of articles does; for demos and trials."""
+"""Sends the records of a feed to a topic at a steady rate, as a producer of articles would; for demos and trials."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +18,11 @@ _SLICE_S: Final = 0.25
 
 
 class FeedSender:
-    """Sends records to a topic with the id of the article as key; without a key where a record is not an article.
+    """A producer of records, with the article's id as the key of each message.
 
-    Such a record becomes a dead letter, as from any producer. Rows of tables are sent as JSON. ``settings`` are of
-    ``producer_settings``. With ``partition`` all records go to that one, so that they are judged in the order of the
-    feed at any rate.
+    An invalid record is sent without a key, and becomes a dead letter, as from any producer. Rows of tables are sent as
+    JSON. ``settings`` come from ``producer_settings``. With ``partition`` all records go to that partition, so that
+    they are judged in the order of the feed at any rate.
     """
 
     def __init__(
@@ -39,15 +39,14 @@ class FeedSender:
         self._partition = partition
         self._refused = 0
         self._error: KafkaError | None = None
-        # As Java clients choose partitions: an id must be in the same partition whichever client sends it.
-        chosen = {"partitioner": "murmur2_random", **settings}
-        self._producer = new_producer(chosen)
+        # The partitioner of Java clients, so that an id is in the same partition whichever client sends it.
+        self._producer = new_producer({"partitioner": "murmur2_random", **settings})
 
     def send(self, batches: Iterable[RawBatch], rate: float, wait: Callable[[float], bool]) -> bool:
-        """Send ``rate`` records a second; return whether all were handed over.
+        """Send ``rate`` records a second; return whether all were handed to the client.
 
-        ``wait`` waits for a number of seconds, which may be 0, and returns whether to stop. Raises ``SinkError`` where
-        the client refuses a record.
+        ``wait`` waits for a number of seconds, which may be 0, and returns whether to stop. Raises ``SinkError`` if the
+        client refuses a record.
         """
         began_s = time.monotonic()
         for batch in batches:
@@ -60,9 +59,9 @@ class FeedSender:
         return True
 
     def finish(self, wait: Callable[[float], bool] = lambda _: False) -> None:
-        """Return when the brokers have what was sent, or ``wait`` returns true.
+        """Wait until the brokers have all records, or ``wait`` returns true.
 
-        Raises ``SinkError`` where they did not accept everything in time.
+        Raises ``SinkError`` if they did not accept all of them in time.
         """
         while self._producer.flush(_SLICE_S):
             if wait(0.0):
@@ -70,11 +69,12 @@ class FeedSender:
         if self._error is not None:
             raise SinkError(
                 f"{self._refused:,} of {self.sent:,} records were not written to the topic {self._topic} at "
-                f"{self._brokers}: {self._error.str()}. Check the address and that the brokers run, or raise --wait."
+                f"{self._brokers}: {self._error.str()}. Check the address and that the brokers are running, or raise "
+                "--wait."
             )
 
     def drop(self) -> None:
-        """Discard what was handed over and not sent."""
+        """Discard records that were handed over but not sent."""
         self._producer.purge()
 
     def _hand_over(self, record: RawRecord) -> None:

@@ -1,7 +1,7 @@
 """Consumer groups as seen from outside: their committed offsets, held partitions, and whether they have members.
 
-Offsets are read and set by a consumer with the group's name that never joins it, not by an admin client, which crashes
-with a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
+Offsets are read and set by a consumer with the group's name that never joins the group. An admin client would crash
+with a segmentation fault while the coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.clients import asking, new_admin, new_consumer, waiting_for_brokers
+from consumer.kafka.clients import broker_request, new_admin, new_consumer, waiting_for_brokers
 from consumer.kafka.errors import describe
 from consumer.kafka.offset_metadata import NOTHING, HoldReason, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks
@@ -22,9 +22,9 @@ from consumer.model.record import Partition, partition_name
 from storage.backoff import Backoff
 
 FILLING: Final = Note(migrate="filling")
-"""The note beside the offsets of a group whose store is being filled; its consumers do not start."""
+"""The note with the offsets of a group whose store is being filled; its consumers do not start."""
 SWITCHED: Final = Note(migrate="switched")
-"""The note after the switch, with what the old group had there, until its consumers commit."""
+"""The note after the switch, together with the old group's note, until its consumers commit."""
 STOP_THEM: Final = (
     "stop them all, and rerun the command. A consumer that was killed, or has a kafka.instance_id, stays in the group"
     " until its session expires (session.timeout.ms)"
@@ -36,7 +36,7 @@ _TRY_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
 """Errors are raised; otherwise each attempt to connect would be logged."""
 _PAUSES: Final = Backoff(0.2, 0.2)
-_PASSING: Final = frozenset(
+_TRANSIENT: Final = frozenset(
     {
         # The first request for a coordinator creates its topic, which takes a moment.
         KafkaError.NOT_COORDINATOR,
@@ -53,16 +53,16 @@ _PASSING: Final = frozenset(
 
 
 class CommittedOffset(NamedTuple):
-    """The committed offset of a group in a partition, and the note beside it."""
+    """The committed offset of a group in a partition, and the note with it."""
 
     offset: int
     note: Note = NOTHING
 
 
 class ConsumerGroup:
-    """One group, seen from outside. ``settings`` are of ``admin_settings``.
+    """One group, seen from outside. ``settings`` come from ``admin_settings``.
 
-    Calls raise ``SourceError`` where the brokers do not answer in time.
+    Calls raise ``SourceError`` if the brokers do not answer in time.
     """
 
     def __init__(self, settings: Mapping[str, Any], name: str) -> None:
@@ -70,45 +70,45 @@ class ConsumerGroup:
         self._settings = settings
         self._brokers = str(settings["bootstrap.servers"])
         self._consumer = _client(settings, name, "read_uncommitted")
-        self._waiting: Consumer | None = None
+        self._settled_consumer: Consumer | None = None
 
     def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
         """Return the partitions of these topics."""
-        with asking(self._brokers, f"the request was refused by {self._brokers}"):
+        with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return _partitions(self._consumer, topics, self._settings, patience_s)
 
     def committed(
         self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
     ) -> dict[Partition, CommittedOffset]:
-        """Return what the group has committed, without partitions that have nothing.
+        """Return the committed offsets of the group; partitions without one are left out.
 
-        With ``settled``, wait for open transactions that have offsets: one that was interrupted may still be committed.
-        While consumers are running, one is almost always open.
+        With ``settled``, wait for open transactions that include offsets: one that was interrupted may still be
+        committed. While consumers are running, one is almost always open.
         """
-        asked = [TopicPartition(*partition) for partition in partitions]
-        if settled and self._waiting is None:
-            self._waiting = _client(self._settings, self.name, "read_committed")
-        consumer = self._waiting if settled and self._waiting is not None else self._consumer
+        requested = [TopicPartition(*partition) for partition in partitions]
+        if settled and self._settled_consumer is None:
+            self._settled_consumer = _client(self._settings, self.name, "read_committed")
+        consumer = self._settled_consumer if settled and self._settled_consumer is not None else self._consumer
         patience_s = SETTLED_S if settled else patience_s
-        # Waiting for a transaction does not mean that the brokers are silent.
+        # A wait for a transaction must not be logged as a wait for brokers.
         with nullcontext() if settled else waiting_for_brokers(self._brokers):
-            found = _answered(lambda: consumer.committed(asked, timeout=_TRY_S), self.name, patience_s)
+            answer = _retry(lambda: consumer.committed(requested, timeout=_TRY_S), self.name, patience_s)
         return {
             (place.topic, place.partition): CommittedOffset(place.offset, note_of(place.metadata))
-            for place in found
+            for place in answer
             if place.offset >= 0
         }
 
     def commit(self, places: Mapping[Partition, CommittedOffset]) -> None:
-        """Set these offsets and notes in one request; raises ``ConfigError`` where the group has members."""
-        wanted = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
+        """Set these offsets and notes in one request. Raises ``ConfigError`` if the group has members."""
+        offsets = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
 
         def commit() -> list[TopicPartition]:
-            return self._consumer.commit(offsets=wanted, asynchronous=False) or []
+            return self._consumer.commit(offsets=offsets, asynchronous=False) or []
 
         try:
             with waiting_for_brokers(self._brokers):
-                _answered(commit, self.name, ASK_S)
+                _retry(commit, self.name, ASK_S)
         except _RefusedError as refused:
             if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
                 raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from refused
@@ -117,8 +117,8 @@ class ConsumerGroup:
     def close(self) -> None:
         """Close the clients."""
         self._consumer.close()
-        if self._waiting is not None:
-            self._waiting.close()
+        if self._settled_consumer is not None:
+            self._settled_consumer.close()
 
 
 class GroupTopics:
@@ -132,27 +132,27 @@ class GroupTopics:
         self._names = names
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
-        """Return for each partition its first offset, and the one behind its last message."""
-        with asking(self._brokers, f"the request was refused by {self._brokers}"):
+        """Return the low and high watermark of each partition."""
+        with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """Return for each partition the first offset whose message has this time or a later one."""
-        with asking(self._brokers, f"the request was refused by {self._brokers}"):
+        """Return for each partition the offset of the first message with this time or a later one."""
+        with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
     def empty(self, group: str) -> bool:
         """Return whether a group has no members, in either group protocol; an unknown group is empty."""
-        with asking(self._brokers, f"the request was refused by {self._brokers}"):
+        with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
         if listed.errors:
-            # The broker that coordinates this group may be the one that does not answer.
+            # The broker that does not answer may be the coordinator of this group.
             raise SourceError(
                 f"the groups cannot be listed: {describe(listed.errors[0])}. "
-                f"Check that every broker of {self._brokers} runs; run dupwatch doctor for details."
+                f"Check that every broker of {self._brokers} is running; run dupwatch doctor for details."
             )
-        states = [found.state for found in listed.valid if found.group_id == group]
+        states = [listing.state for listing in listed.valid if listing.group_id == group]
         return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class GroupTopics:
 
 
 class _RefusedError(SourceError):
-    """The brokers refuse a request permanently."""
+    """The brokers permanently refuse a request."""
 
     def __init__(self, group: str, error: KafkaError) -> None:
         super().__init__(f"the offsets of the group {group} cannot be read or set: {describe(error)}")
@@ -180,28 +180,28 @@ def _partitions(
     return [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, patience_s)]
 
 
-def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:
-    """Ask until there is an answer for every partition."""
+def _retry(request: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:
+    """Repeat a request until it has an answer for every partition."""
 
-    def answer() -> list[TopicPartition]:
-        found = ask()
-        for place in found:
+    def attempt() -> list[TopicPartition]:
+        answer = request()
+        for place in answer:
             if place.error is not None:
                 raise KafkaException(place.error)
-        return found
+        return answer
 
     try:
-        return _PAUSES.call(answer, _passes, patience_s)
+        return _PAUSES.call(attempt, _is_transient, patience_s)
     except KafkaException as error:
         raise _RefusedError(group, error.args[0]) from error
 
 
-def _passes(error: Exception) -> bool:
-    return isinstance(error, KafkaException) and error.args[0].code() in _PASSING
+def _is_transient(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in _TRANSIENT
 
 
 class HeldPartition(NamedTuple):
-    """A held partition: the offset that it waits at, how many messages wait there, and why it is held."""
+    """A held partition: the offset where it waits, how many messages are waiting, and why it is held."""
 
     partition: Partition
     offset: int
@@ -210,12 +210,12 @@ class HeldPartition(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The partition as commands take it, for example articles:0."""
+        """The name that commands take, for example articles:0."""
         return partition_name(self.partition)
 
 
 class ResumePoint(NamedTuple):
-    """How a partition resumes: bad records before ``until`` do not count; messages before ``skip_to`` are not read."""
+    """How a partition resumes: bad records before ``until`` are not counted, messages before ``skip_to`` not read."""
 
     until: int | None = None
     skip_to: int | None = None
@@ -223,40 +223,40 @@ class ResumePoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeldPartitions:
-    """The held partitions of one group. Calls raise ``SourceError`` where no broker answers in time."""
+    """The held partitions of one group. Calls raise ``SourceError`` if no broker answers in time."""
 
     group: ConsumerGroup
     topics: GroupTopics
 
     def waiting(self, *, settled: bool = False) -> list[HeldPartition]:
-        """Return the partitions that are held; ``settled`` as in ``ConsumerGroup.committed``."""
-        return [partition for partition, _ in self._found(settled=settled)]
+        """Return the held partitions; ``settled`` as in ``ConsumerGroup.committed``."""
+        return [partition for partition, _ in self._held(settled=settled)]
 
-    def resume(self, names: Sequence[str], way: ResumePoint = ResumePoint()) -> list[HeldPartition]:  # noqa: B008  # immutable
-        """Resume the named partitions, or all that are held; return how they were before.
+    def resume(self, names: Sequence[str], point: ResumePoint = ResumePoint()) -> list[HeldPartition]:  # noqa: B008  # immutable
+        """Resume the named partitions, or all held ones; return their state before that.
 
-        Raises ``ConfigError`` where the group has consumers, a partition is not held, or an offset makes no sense.
+        Raises ``ConfigError`` if the group has consumers, a partition is not held, or an offset is out of range.
         """
         if not self.topics.empty(self.group.name):
             raise ConfigError(f"the group {self.group.name} has running consumers: {STOP_THEM}")
-        found = {partition.name: (partition, note) for partition, note in self._found(settled=True)}
+        held = {partition.name: (partition, note) for partition, note in self._held(settled=True)}
         for name in names:
-            if name not in found:
+            if name not in held:
                 raise ConfigError(f"{name} is not held in the group {self.group.name}; see dupwatch poison list")
-        chosen = [found[name] for name in names or found]
-        if way != ResumePoint() and len(chosen) != 1:
+        selected = [held[name] for name in names or held]
+        if point != ResumePoint() and len(selected) != 1:
             raise ConfigError("an offset belongs to one partition: name it, for example articles:0")
-        if chosen:
-            self.group.commit({waiting.partition: _resumed(waiting, note, way) for waiting, note in chosen})
-        return [waiting for waiting, _ in chosen]
+        if selected:
+            self.group.commit({partition.partition: _resumed(partition, note, point) for partition, note in selected})
+        return [partition for partition, _ in selected]
 
-    def _found(self, *, settled: bool) -> list[tuple[HeldPartition, Note]]:
+    def _held(self, *, settled: bool) -> list[tuple[HeldPartition, Note]]:
         marks = self.topics.marks()
         committed = self.group.committed([*marks], settled=settled)
-        return [*_held(committed, marks)]
+        return [*_held_partitions(committed, marks)]
 
 
-def _held(
+def _held_partitions(
     committed: Mapping[Partition, CommittedOffset], marks: Mapping[Partition, tuple[int, int]]
 ) -> Iterator[tuple[HeldPartition, Note]]:
     for partition, (offset, note) in sorted(committed.items(), key=itemgetter(0)):
@@ -265,12 +265,12 @@ def _held(
             yield HeldPartition(partition, offset, max(0, high - max(low, offset)), note.held), note
 
 
-def _resumed(held: HeldPartition, note: Note, way: ResumePoint) -> CommittedOffset:
-    """Return where a partition resumes; its bad records are counted from zero."""
+def _resumed(held: HeldPartition, note: Note, point: ResumePoint) -> CommittedOffset:
+    """Return the offset and note of a resumed partition; its bad records are counted from zero."""
     end = held.offset + held.waiting
-    if way.until is not None and way.until <= held.offset:
+    if point.until is not None and point.until <= held.offset:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --until takes a later one")
-    if way.skip_to is not None and not held.offset < way.skip_to <= end:
+    if point.skip_to is not None and not held.offset < point.skip_to <= end:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {end}")
-    offset = held.offset if way.skip_to is None else way.skip_to
-    return CommittedOffset(offset, msgspec.structs.replace(note, held=None, window=(), free_until=way.until or 0))
+    offset = held.offset if point.skip_to is None else point.skip_to
+    return CommittedOffset(offset, msgspec.structs.replace(note, held=None, window=(), free_until=point.until or 0))

@@ -1,8 +1,8 @@
-"""Which member of its group a consumer is, as its client's group metadata say.
+"""The id of a consumer as a member of its group, read from its client's group metadata.
 
-Between two memberships the metadata name no member, and with such metadata the brokers accept a transaction's offsets
-from any client (KIP-447 allows that for older clients): a consumer that was taken for dead could commit offsets of
-partitions that others own by now.
+Between two memberships the metadata name no member. With such metadata the brokers accept a transaction's offsets from
+any client (KIP-447 allows that for older clients), so an expelled consumer could commit offsets of partitions that now
+belong to others.
 """
 
 import struct
@@ -12,7 +12,7 @@ from typing import Final
 from consumer.model.errors import ConfigError
 
 GroupMetadata = bytes
-"""What ``Consumer.consumer_group_metadata()`` returns."""
+"""The result of ``Consumer.consumer_group_metadata()``."""
 
 _MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("<i" if sys.byteorder == "little" else ">i")

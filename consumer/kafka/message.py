@@ -1,4 +1,4 @@
-"""Messages of topics as records, positions in topics, and partitions as the client names them."""
+"""Records and positions of topics, and conversions between the client's partitions and ours."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,35 +22,35 @@ class TopicRecord(RawRecord):
 
 
 class Offsets(NamedTuple):
-    """Where the next batch begins in each partition of a topic, and the assignment of partitions that this is for."""
+    """The next offset of each partition after a batch, and the number of the assignment that they belong to."""
 
     next: Mapping[Partition, int]
     assignment: int
 
 
 def offsets_in(end: End) -> Offsets:
-    """Return where a batch of topics ends."""
+    """Return the end of a batch that was read from topics. Raises ``TypeError`` for another end."""
     if not isinstance(end, Offsets):
         raise TypeError("a batch of topics ends at offsets")
     return end
 
 
 def from_client(partitions: Sequence[TopicPartition]) -> set[Partition]:
-    """Return the partitions that the client names."""
+    """Return the client's partitions as ours."""
     return {(partition.topic, partition.partition) for partition in partitions}
 
 
 def partition_of(message: ClientMessage) -> Partition:
-    """Return the partition that a message, or an error in a message's place, is of; ("", -1) for an error of none."""
+    """Return the partition of a message, or of an error in its place; ("", -1) for an error without a partition."""
     number = message.partition()
     return message.topic() or "", -1 if number is None else number
 
 
 def to_client(partitions: Collection[Partition]) -> list[TopicPartition]:
-    """Return partitions, without offsets, as the client takes them."""
+    """Return our partitions as the client's, without offsets."""
     return [TopicPartition(topic, number) for topic, number in partitions]
 
 
 def log_names(partitions: Collection[Partition]) -> str:
-    """Return the partitions as the log names them, in order."""
+    """Return the partitions in order, as the log names them."""
     return ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions)) or "nothing"

@@ -1,8 +1,8 @@
-"""What dupwatch keeps beside the committed offset of a partition, in the offset's metadata.
+"""Notes: the state of a partition that dupwatch stores in the metadata of its committed offset.
 
 A note describes a partition after everything before its offset was answered, so both are committed together. It is a
-JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: one
-that cannot be read counts as none, and its reader reports that. docs/use/streaming.md, docs/decisions/0030.
+JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: its
+reader reports an unreadable one, and treats it as empty. docs/use/streaming.md, docs/decisions/0030.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from consumer.model.record import Partition
 from consumer.pipeline.dead_letter_policy import WINDOW_COUNTS_MAX
 
 FORMAT: Final = 1
-"""Increased when a member changes its meaning. Adding members does not need that: readers skip unknown ones."""
+"""Increased when the meaning of a member changes. New members do not need that, since readers skip unknown ones."""
 NOTE_BYTES_MAX: Final = 1_000
 """Brokers accept 4,096 bytes by default (``offset.metadata.max.bytes``)."""
 REASON_CHARS_MAX: Final = 40
@@ -25,14 +25,14 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=_COUNT_MAX)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 _MIGRATION: Final = "dupwatch migrate: "
-"""The beginning of a migration's notes before there were others. Older consumers look for these words."""
+"""The beginning of the notes of a migration. Consumers of older versions look for these words."""
 
 
 class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a partition is held: ``bad`` of the last ``records`` could not be judged, most often for this ``reason``.
+    """The reason for a hold: ``bad`` of the last ``records`` could not be judged, most often because of ``reason``.
 
-    With ``batch_offset``, the client cannot unpack the batch that begins there, and ``reason`` is its error. Then
-    ``bad`` and ``records`` are 0: versions that do not know ``batch_offset`` need them to hold the partition too.
+    With ``batch_offset``, the client cannot unpack the batch that begins there, and ``reason`` is its error. ``bad``
+    and ``records`` are then 0; versions that do not know ``batch_offset`` need them to hold the partition too.
     """
 
     bad: Count
@@ -41,17 +41,17 @@ class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
     batch_offset: Offset | msgspec.UnsetType = msgspec.UNSET
 
     def sentence(self) -> str:
-        """Return what has happened, as part of a message."""
+        """Describe the fault, as part of a message."""
         if self.batch_offset is not msgspec.UNSET:
             return f"the client cannot unpack the batch at offset {self.batch_offset}: {self.reason}"
         why = f", most often for {self.reason}" if self.reason else ""
         return f"{self.bad:,} of the last {self.records:,} records cannot be judged{why}"
 
     def remedy(self) -> str:
-        """Return what to do about it, as sentences."""
+        """Return the steps that end the hold, as sentences."""
         if self.batch_offset is not msgspec.UNSET:
             return (
-                "Find the offset behind the batch, stop the consumers of the group, and skip the batch:"
+                "Find the first offset after the batch, stop the consumers of the group, and skip the batch:"
                 " dupwatch poison resume TOPIC:PARTITION --skip-to OFFSET"
             )
         return (
@@ -79,13 +79,13 @@ NOTHING: Final = Note()
 
 
 class _StoredNote(Note, frozen=True, kw_only=True, omit_defaults=True):
-    """A note as it is written: no other metadata begins like this."""
+    """A note with the member that distinguishes it from other metadata."""
 
     dupwatch: Literal[1]
 
 
 class UnreadableNote(ValueError):  # noqa: N818  # named for the note, as the errors of models are
-    """This metadata is not a note that this version can read."""
+    """The metadata of an offset is not a note that this version can read."""
 
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
@@ -108,14 +108,14 @@ def decode_note(metadata: str | None) -> Note:
     if metadata.startswith(_MIGRATION):
         return _migration(metadata.removeprefix(_MIGRATION))
     try:
-        found = _DECODER.decode(metadata.encode())
+        stored = _DECODER.decode(metadata.encode())
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UnreadableNote(f"{metadata[:100]!r}: {error}") from error
-    return Note(**{name: getattr(found, name) for name in Note.__struct_fields__})
+    return Note(**{name: getattr(stored, name) for name in Note.__struct_fields__})
 
 
 def note_of(metadata: str | None) -> Note:
-    """Return the note in an offset's metadata, an empty one where it cannot be read: for commands that only look."""
+    """Return the note in an offset's metadata, an empty one if it cannot be read; for commands that change nothing."""
     try:
         return decode_note(metadata)
     except UnreadableNote:
@@ -135,7 +135,7 @@ def _migration(state: str) -> Note:
 
 
 class HoldRequest(NamedTuple):
-    """A partition to be held: where its part of the batch begins, and why."""
+    """A partition to be held: the offset where its part of the batch begins, and the reason."""
 
     offset: int
     held: HoldReason
@@ -144,7 +144,7 @@ class HoldRequest(NamedTuple):
 class Ledger:
     """The notes of the partitions of the current batch: read when it begins, stored when it is committed.
 
-    It shares them between the parts of a run that judge a batch and those that commit it. For the main thread only.
+    The code that judges a batch and the code that commits it share them here. For the main thread only.
     """
 
     def __init__(self) -> None:

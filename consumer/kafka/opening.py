@@ -1,7 +1,7 @@
-"""Opens topics as sources and sinks of runs, and checks their settings, and what the brokers have.
+"""Opens topics as sources and sinks of runs, and checks their settings and the topics themselves.
 
-There is one journal for each delivery guarantee. Neither counts verdicts or dead letters: a later run needs only the
-offsets of the group.
+Each delivery guarantee has a journal. Neither counts verdicts or dead letters, because a later run needs only the
+group's offsets.
 """
 
 import logging
@@ -39,7 +39,7 @@ from consumer.kafka.source.arrivals import LiveArrivals, TopicArrivals
 from consumer.kafka.source.group_source import KafkaSource
 from consumer.kafka.source.holds import PartitionGate
 from consumer.kafka.time_limits import check_limits
-from consumer.kafka.topics import SinkTopics, missing
+from consumer.kafka.topics import SinkTopics, missing_topics
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError, OutcomeUnknown, SinkError, SourceError
 from consumer.model.hooks import Hooks
@@ -52,15 +52,15 @@ from storage.clock import now_ms
 log = logging.getLogger("dupwatch")
 
 _FILLING_S: Final = 5.0
-"""How long to ask the brokers whether the store is being filled."""
-_NOBODY: Final = "127.0.0.1:1"
-"""In place of the brokers: a client connects as soon as it is created, and one that is tried must reach nobody."""
+"""The time limit for asking the brokers whether the store is being filled."""
+_NO_BROKERS: Final = "127.0.0.1:1"
+"""The address of clients that only check settings: a client connects when it is created, and must reach no broker."""
 
 
 class KafkaJournal(Journal):
-    """At least once: the source commits offsets some time after the sink was flushed.
+    """The journal for at-least-once delivery: the source commits offsets some time after the sink was flushed.
 
-    What the sink has of an abandoned batch is sent anyway; the consumer that judges the batch later sends it again.
+    Messages of an abandoned batch are sent anyway; the consumer that judges the batch later sends them again.
     """
 
     def __init__(self, source: KafkaSource, ledger: Ledger) -> None:
@@ -81,7 +81,7 @@ class KafkaJournal(Journal):
 
 
 class TransactionalJournal(Journal):
-    """Exactly once: the transaction of the sink includes the offsets."""
+    """The journal for exactly-once delivery: the sink's transaction includes the offsets."""
 
     def __init__(self, source: KafkaSource, sink: TransactionalOutbox, ledger: Ledger) -> None:
         self._source = source
@@ -96,7 +96,7 @@ class TransactionalJournal(Journal):
 
     @override
     def abandon(self) -> None:
-        # The sink first: the source asks the brokers what was committed.
+        # The sink comes first, because the source asks the brokers for the committed offsets.
         self._sink.abort()
         if self._unknown:
             self._source.reread()
@@ -117,9 +117,9 @@ class TransactionalJournal(Journal):
 
 def open_source(url: str, opening: SourceArguments) -> OpenedSource[KafkaSource]:
     """Open topics as a member of the group. It connects once batches are requested."""
-    options, place = opening.own_options(TopicsOptions), parse_kafka(url)
-    settings = consumer_settings(place.brokers, options.clients)
-    source = KafkaSource(settings, place.names, opening.limits, options.reading, opening.hooks, opening.stopped)
+    options, address = opening.own_options(TopicsOptions), parse_kafka(url)
+    settings = consumer_settings(address.brokers, options.clients)
+    source = KafkaSource(settings, address.names, opening.limits, options.reading, opening.hooks, opening.stopped)
     ledger = Ledger()
 
     def journal(outputs: Outputs) -> Journal:
@@ -138,12 +138,12 @@ def open_source(url: str, opening: SourceArguments) -> OpenedSource[KafkaSource]
 
 
 def topic_arrivals(options: TopicsOptions, hooks: Hooks) -> TopicArrivals:
-    """Return what gives messages their arrivals: their timestamps, unless missing or too far ahead of the clock."""
+    """Return the arrivals of messages: their timestamps, unless missing or too far ahead of the clock."""
     return TopicArrivals(now_ms, options.ahead_ms_max, hooks)
 
 
 def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
-    """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
+    """Raise ``ConfigError`` for settings that dupwatch, or with ``create`` the client, refuses. Contacts no broker."""
     reading, _ = _checked_settings(opening)
     parse_kafka(url)
     if create:
@@ -151,16 +151,16 @@ def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
 
 
 def check_not_filling(url: str, opening: SourceArguments) -> None:
-    """Refuse to start while ``dupwatch migrate`` fills the store: messages that were judged would be judged again."""
-    clients, place = opening.own_options(TopicsOptions).clients, parse_kafka(url)
-    with closing(ConsumerGroup(admin_settings(place.brokers, clients), clients.group)) as group:
+    """Raise ``ConfigError`` while ``dupwatch migrate`` fills the store; a run would judge messages a second time."""
+    clients, address = opening.own_options(TopicsOptions).clients, parse_kafka(url)
+    with closing(ConsumerGroup(admin_settings(address.brokers, clients), clients.group)) as group:
         try:
-            found = group.committed(group.partitions(place.names, _FILLING_S), patience_s=_FILLING_S)
+            committed = group.committed(group.partitions(address.names, _FILLING_S), patience_s=_FILLING_S)
         except SourceError as error:
-            # The run itself waits for brokers that are away, and for topics that do not exist yet.
+            # The run itself waits for unreachable brokers, and for topics that do not exist yet.
             log.warning("%s", error)
             return
-    if any(committed.note.migrate == FILLING.migrate for committed in found.values()):
+    if any(place.note.migrate == FILLING.migrate for place in committed.values()):
         raise ConfigError(
             f"the store of the group {clients.group} is being filled: wait until dupwatch migrate ends, then"
             " start its consumers"
@@ -168,30 +168,30 @@ def check_not_filling(url: str, opening: SourceArguments) -> None:
 
 
 def topic_sink(url: str, opening: SinkArguments) -> KafkaSink:
-    """Open the topics of a prefix, with or without transactions. Its client connects at once."""
+    """Open the topics of a prefix, with or without transactions. The client connects immediately."""
     options, brokers = opening.own_options(TopicsOptions), parse_prefix(url).brokers
     settings = producer_settings(brokers, options.clients, transactional=opening.transactional)
     times = RecordTimes(now_ms, options.ahead_ms_max, opening.hooks)
     outbox = TransactionalOutbox if opening.transactional else AtLeastOnceOutbox
     return KafkaSink(
-        outbox(settings, times, opening.hooks, opening.proceed), messages_of(topics_of(url, opening), opening)
+        outbox(settings, times, opening.hooks, opening.proceed), message_routing(topics_of(url, opening), opening)
     )
 
 
-def messages_of(topics: SinkTopics, opening: SinkArguments) -> MessageRouting:
-    """Return which topic gets what, with headers as configured."""
+def message_routing(topics: SinkTopics, opening: SinkArguments) -> MessageRouting:
+    """Return the routing of messages to these topics, with the configured headers."""
     source = opening.feed if opening.own_options(TopicsOptions).cloud_events else None
     return MessageRouting(topics, partial(event_headers, source=source), partial(side_headers, source=source))
 
 
 def open_sink(url: str, opening: SinkArguments) -> OpenedSink:
-    """Open the topics of a prefix. Dead letters share the client of the verdicts, and so its transactions."""
+    """Open the topics of a prefix. Dead letters share the client and the transactions of the verdicts."""
     sink = topic_sink(url, opening)
     return OpenedSink(sink, sink.dead_letters, sink.outbox if opening.transactional else None)
 
 
 def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
-    """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
+    """Return the topics of the sink. Raises ``ConfigError`` if it names more than one prefix."""
     options = opening.own_options(TopicsOptions)
     return SinkTopics(
         parse_prefix(url).prefix,
@@ -203,14 +203,14 @@ def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
 
 
 def open_banks(url: str, opening: SinkArguments) -> BankTopic:
-    """Open the topic of banks of a prefix. Asks nobody yet; ConfigError where the URL names several prefixes."""
+    """Open the topic of banks of a prefix, without connecting yet. Raises ``ConfigError`` for several prefixes."""
     address = parse_prefix(url)
     topic = SinkTopics(address.prefix).banks_topic
     return BankTopic(address.brokers, topic, opening.own_options(TopicsOptions).clients)
 
 
 def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
-    """Raise ``ConfigError`` for settings that dupwatch refuses, or with ``create`` the client does; asks nobody."""
+    """Raise ``ConfigError`` for settings that dupwatch, or with ``create`` the client, refuses. Contacts no broker."""
     _, writing = _checked_settings(opening)
     parse_prefix(url)
     if create:
@@ -218,16 +218,16 @@ def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
 
 
 def check_topics(url: str, opening: SinkArguments) -> None:
-    """Refuse a sink whose topics are missing, with ConfigError, before the first verdict would wait for them."""
+    """Raise ``ConfigError`` if topics of the sink are missing, before a verdict has to wait for them."""
     brokers, clients = parse_prefix(url).brokers, opening.own_options(TopicsOptions).clients
     try:
-        gone = missing(admin_settings(brokers, clients), topics_of(url, opening).written)
+        missing = missing_topics(admin_settings(brokers, clients), topics_of(url, opening).written)
     except SinkError as error:
-        # The run itself waits for brokers that are away.
+        # The run itself waits for unreachable brokers.
         log.warning("The topics of the sink could not be checked: %s", error)
         return
-    if gone:
-        raise ConfigError(f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {url}")
+    if missing:
+        raise ConfigError(f"there is no topic {', '.join(missing)}: create it with dupwatch topics init --sink {url}")
 
 
 @contextmanager
@@ -236,14 +236,14 @@ def open_letters(url: str, opening: SinkArguments) -> Iterator[TopicLetterReader
     brokers, prefix = parse_prefix(url)
     with TopicLetterReader(
         brokers, SinkTopics(prefix).dead_letters_topic, opening.own_options(TopicsOptions).clients
-    ) as found:
-        yield found
+    ) as reader:
+        yield reader
 
 
 def _checked_settings(opening: FeedArguments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings of consumer and producer; ConfigError where they, or time limits, break a promise."""
+    """Return the settings of consumer and producer. Raises ``ConfigError`` if they or time limits break a promise."""
     options = opening.own_options(TopicsOptions)
-    reading = consumer_settings(_NOBODY, options.clients)
-    writing = producer_settings(_NOBODY, options.clients, transactional=options.reading.transactional)
+    reading = consumer_settings(_NO_BROKERS, options.clients)
+    writing = producer_settings(_NO_BROKERS, options.clients, transactional=options.reading.transactional)
     check_limits(options, reading, writing)
     return reading, writing

@@ -1,4 +1,4 @@
-"""How the topics of a sink, and those of articles, should be configured, and why."""
+"""The recommended configuration of a sink's topics and of topics of articles, with reasons."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,64 +19,64 @@ _GIB: Final = 1 << 30
 def topic_plan(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
 ) -> list[PlannedTopic]:
-    """Return every topic of the prefix, and these topics of articles, from which a lost store can be rebuilt."""
+    """Return the planned topics of a prefix, and of ``sources``, which are kept long enough to rebuild a lost store."""
     return [
         PlannedTopic(
             topics.duplicates_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: flagging a later version of an article would remove the flag of an earlier one",
         ),
         PlannedTopic(
             topics.verdicts_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: keys are ids, so only the last verdict of each article would remain",
         ),
         PlannedTopic(
             topics.unique_topic,
-            # Articles keep their own times; by these, older ones would be deleted on arrival.
-            _deleted(30) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
+            # Articles keep their own times, so without LogAppendTime older ones would be deleted on arrival.
+            _delete_policy_days(30) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
             may_compact=True,
             compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
             'except where keys of records are not ids (id_from = "value")',
         ),
         PlannedTopic(
             topics.dead_letters_topic,
-            # They keep their records' times, so a time limit would delete the letter of an old record at once.
-            _deleted(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(RECORD_BYTES)},
+            # Letters keep their records' times, so a time limit would delete the letter of an old record on arrival.
+            _delete_policy_days(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(RECORD_BYTES)},
             may_compact=False,
             compaction="no: a record may be rejected twice, and compaction refuses records without a key",
         ),
         PlannedTopic(
             topics.floods_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: keys are ids of originals, so a second flood of a story would remove the first",
         ),
         PlannedTopic(
             topics.stories_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: keys are ids of originals, so only the last event of a story would remain",
         ),
         PlannedTopic(
             topics.near_misses_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: a later version of an article would remove the near miss of an earlier one",
         ),
         PlannedTopic(
             topics.bank_matches_topic,
-            _deleted(30),
+            _delete_policy_days(30),
             may_compact=False,
             compaction="no: a later version of an article would remove the match of an earlier one",
         ),
         *(
             PlannedTopic(
                 name,
-                # With producers' times a copy could be backdated, and taken for the original.
-                _kept(source_keep_ms) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
+                # With producers' times a copy could be backdated, and pass for the original.
+                _delete_policy(source_keep_ms) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
                 may_compact=False,
                 compaction="no: a version that is replaced before it is judged would never be judged",
             )
@@ -85,10 +85,10 @@ def topic_plan(
     ]
 
 
-def _deleted(days: int | None) -> dict[str, str]:
-    return _kept(-1 if days is None else days * MS_PER_DAY)
+def _delete_policy_days(days: int | None) -> dict[str, str]:
+    return _delete_policy(-1 if days is None else days * MS_PER_DAY)
 
 
-def _kept(keep_ms: int) -> dict[str, str]:
+def _delete_policy(keep_ms: int) -> dict[str, str]:
     # The broker does not recompress what the producer has compressed.
     return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}

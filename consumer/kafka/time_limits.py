@@ -1,4 +1,4 @@
-"""Whether the configured time limits fit into each other; pure functions.
+"""Checks that the configured limits are consistent with each other; pure functions.
 
 ::
 
@@ -17,7 +17,7 @@ from consumer.model.errors import ConfigError
 from storage.clock import MS_PER_S
 
 ENDING_S: Final = 2 * CLOSE_S
-"""How long after ``kafka.drain_s`` a run that hangs ends itself."""
+"""A run that hangs ends itself this long after ``kafka.drain_s``."""
 _BYTES_PER_KB: Final = 1_024
 _HEARTBEATS: Final = 3
 _SESSION_MS: Final = 45_000
@@ -26,14 +26,14 @@ _HEARTBEAT_MS: Final = 3_000
 
 
 def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` for the first limit that does not fit, which says what to change.
+    """Raise ``ConfigError`` for the first inconsistent limit, with what to change.
 
-    ``reading`` and ``writing`` are the settings of the clients.
+    ``reading`` and ``writing`` are the settings of the consumer and the producer.
     """
     poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
     if options.reading.revoke_s + CLOSE_S >= poll_s:
         raise ConfigError(
-            f"kafka.revoke_s is {options.reading.revoke_s:g}, and the group removes a consumer that does not poll for "
+            f"kafka.revoke_s is {options.reading.revoke_s:g}, but the group removes a consumer that does not poll for "
             f"{poll_s:g} s (max.poll.interval.ms); set kafka.revoke_s below {poll_s - CLOSE_S:g}, or raise "
             "max.poll.interval.ms in [kafka.consumer]"
         )
@@ -47,12 +47,12 @@ def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Ma
     heartbeat_ms = int(reading.get("heartbeat.interval.ms", _HEARTBEAT_MS))
     if _HEARTBEATS * heartbeat_ms > session_ms:
         raise ConfigError(
-            f"heartbeat.interval.ms is {heartbeat_ms}, and session.timeout.ms {session_ms}; "
-            f"{_HEARTBEATS} heartbeats have to fit into a session"
+            f"heartbeat.interval.ms is {heartbeat_ms}, but session.timeout.ms is {session_ms}; set "
+            f"heartbeat.interval.ms to at most {session_ms // _HEARTBEATS}, a third of it"
         )
     largest, queue_bytes = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
     if largest > queue_bytes:
         raise ConfigError(
-            f"message.max.bytes is {largest}, and the producer's queue has room for {queue_bytes} bytes; raise "
+            f"message.max.bytes is {largest}, but the producer's queue has room for {queue_bytes} bytes; raise "
             "queue.buffering.max.kbytes in [kafka.producer], or lower message.max.bytes"
         )

@@ -1,7 +1,7 @@
-"""The topics of a sink: their names, their settings, and how existing topics differ from these.
+"""The topics of a sink: their names, and how existing topics differ from their plan in ``planned_topics``.
 
-What is wrong with an existing topic (``differences``) is pure; how it should be, ``planned_topics`` says.
-``init`` asks the brokers and creates what is missing. An existing topic is never changed.
+``differences`` is a pure function. ``init`` asks the brokers and creates missing topics; it never changes an existing
+one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,30 +16,30 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.kafka.clients import asking, new_admin
+from consumer.kafka.clients import broker_request, new_admin
 from consumer.model.errors import SinkError
 from consumer.text.counts import counted
 from storage.clock import MS_PER_DAY
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
-"""By default there are as many copies as brokers, up to this."""
+"""The default number of copies is the number of brokers, up to this."""
 ASK_S: Final = 30.0
 KEEP_FLOOR_MS: Final = MS_PER_DAY
-"""A reader that was down for a day must still find everything."""
+"""Events are kept at least this long, for readers that were down for a day."""
 SOURCE_KEEP_MS: Final = 8 * MS_PER_DAY
-"""Window and slack by default."""
+"""The default window and slack."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
 BY_PRODUCER: Final = "CreateTime"
 RECORD_BYTES: Final = 10 << 20
-"""A record has up to 8 MiB, and headers."""
+"""Room for a record of 8 MiB and its headers."""
 _REPLICAS_SAFE: Final = 2
 _MS_PER_H: Final = 3_600_000
 
 
 class SinkTopics(NamedTuple):
-    """The topics of one prefix; ``unique`` and the fields after it say whether these are written."""
+    """The topics of one prefix; ``unique`` and the fields after it tell which optional ones are written."""
 
     prefix: str
     unique: bool = False
@@ -69,12 +69,12 @@ class SinkTopics(NamedTuple):
 
     @property
     def floods_topic(self) -> str:
-        """Floods that have begun; the console writes it, and no consumer."""
+        """Floods that have begun; only the console writes it."""
         return f"{self.prefix}.floods"
 
     @property
     def stories_topic(self) -> str:
-        """Changes of stories; the console writes it, and no consumer."""
+        """Changes of stories; only the console writes it."""
         return f"{self.prefix}.stories"
 
     @property
@@ -84,7 +84,7 @@ class SinkTopics(NamedTuple):
 
     @property
     def bank_matches_topic(self) -> str:
-        """Articles that repeat texts which a bank denies."""
+        """Articles that repeat texts of a bank with ``action = "deny"``."""
         return f"{self.prefix}.bank-matches"
 
     @property
@@ -103,7 +103,7 @@ class SinkTopics(NamedTuple):
 
 
 class PlannedTopic(NamedTuple):
-    """How a topic is created; ``compaction`` says whether it may be compacted, and why or why not."""
+    """The plan of a topic; ``compaction`` explains why it may or must not be compacted."""
 
     name: str
     settings: Mapping[str, str]
@@ -112,7 +112,7 @@ class PlannedTopic(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How many partitions a topic should have, and how many copies of each; None for the default."""
+    """The wanted number of partitions of a topic, and of copies of each; None for the default."""
 
     partitions: int | None
     replication: int | None
@@ -121,8 +121,9 @@ class Shape(NamedTuple):
 class FoundTopic(NamedTuple):
     """An existing topic.
 
-    ``leaderless`` are partitions without a leader, ``behind`` those with a replica that is not in sync, and ``missing``
-    the brokers of such replicas. ``in_sync_min`` is the smallest number of replicas in sync, None without partitions.
+    ``leaderless`` lists partitions without a leader, ``behind`` those with a replica that is not in sync, and
+    ``missing`` the brokers of such replicas. ``in_sync_min`` is the smallest number of in-sync replicas of a partition,
+    None without partitions.
     """
 
     partitions: int
@@ -135,14 +136,14 @@ class FoundTopic(NamedTuple):
 
 
 class TopicProblem(NamedTuple):
-    """What is wrong with an existing topic, and what to do about it."""
+    """A problem of an existing topic, and its remedy."""
 
     found: str
     remedy: str
 
 
 class TopicReport(NamedTuple):
-    """What ``init`` did about one topic: it was created, or it exists and differs in these ways."""
+    """The result of ``init`` for one topic: it was created, or it exists and has these differences."""
 
     topic: PlannedTopic
     created: bool
@@ -150,7 +151,7 @@ class TopicReport(NamedTuple):
 
 
 def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
-    """Yield what is wrong with an existing topic, a sentence each."""
+    """Yield the differences of an existing topic from its plan, each as a part of a sentence."""
     if shape.partitions is not None and found.partitions != shape.partitions:
         yield f"has {counted(found.partitions, 'partition')}, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
@@ -159,7 +160,7 @@ def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterato
 
 
 def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
-    """Yield what is wrong with an existing topic apart from its shape."""
+    """Yield the problems of an existing topic, apart from its shape."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
         yield TopicProblem(
             "min.insync.replicas is 1: a message is acknowledged when one broker has it, and lost with that broker",
@@ -169,21 +170,21 @@ def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
     if "compact" in policies and not topic.may_compact:
         yield TopicProblem(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
-        yield from _kept_too_short(topic, found)
+        yield from _retention_problems(topic, found)
     largest = int(found.settings.get("max.message.bytes", RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
         yield TopicProblem(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
 
 
-def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
+def _retention_problems(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
     keep_ms = int(found.settings.get("retention.ms", "-1"))
     if keep_ms < 0:
         return
     if topic.settings["retention.ms"] == "-1":
         yield TopicProblem(
             f"retention.ms is {keep_ms}: letters keep their records' times, so those of older records would be deleted "
-            "at once",
+            "on arrival",
             "set it to -1, and limit the topic with retention.bytes",
         )
     elif keep_ms < KEEP_FLOOR_MS:
@@ -192,7 +193,7 @@ def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicPro
             f"set it to at least {KEEP_FLOOR_MS} (one day)",
         )
     elif topic.may_compact and dated_by_producers(found):
-        # Only the clean feed may be compacted, and only there articles keep their own times.
+        # This is the clean feed, in which articles keep their own times.
         yield TopicProblem(
             f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, so older ones "
             "would be deleted on arrival",
@@ -201,12 +202,12 @@ def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicPro
 
 
 def dated_by_producers(found: FoundTopic) -> bool:
-    """Return whether messages have the times that their producers set."""
+    """Return whether messages have the times that their producers set, not the broker's."""
     return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
 
 
 def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
-    """Return a topic as it is created on this number of brokers."""
+    """Return a topic to create on this number of brokers."""
     copies = shape.replication or min(REPLICATION_MAX, brokers)
     safe = {"min.insync.replicas": str(_REPLICAS_SAFE)} if copies > _REPLICAS_SAFE else {}
     return NewTopic(
@@ -218,16 +219,16 @@ def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
 
 
 def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[TopicReport]:
-    """Create the missing topics, and check the others; ``settings`` are of ``admin_settings``.
+    """Create the missing topics, and check the others; ``settings`` come from ``admin_settings``.
 
-    Raises ``SinkError`` where the brokers do not answer, or refuse to create a topic.
+    Raises ``SinkError`` if the brokers do not answer, or refuse to create a topic.
     """
     admin = new_admin(settings)
-    with _asking(settings):
+    with _list_request(settings):
         metadata = admin.list_topics(timeout=ASK_S)
         found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
-    missing = [topic for topic in topics if topic.name not in found]
-    _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
+    absent = [topic for topic in topics if topic.name not in found]
+    _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in absent])
     return [
         TopicReport(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
         if topic.name in found
@@ -236,27 +237,26 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     ]
 
 
-def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the topics among these that do not exist. Raises ``SinkError`` where the brokers do not answer."""
-    there = topic_sizes(settings)
-    return [name for name in names if name not in there]
+def missing_topics(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the topics among these that do not exist. Raises ``SinkError`` if the brokers do not answer."""
+    existing = topic_sizes(settings)
+    return [name for name in names if name not in existing]
 
 
 def topic_sizes(settings: Mapping[str, Any], ask_s: float = ASK_S) -> dict[str, int]:
-    """Return the number of partitions of each topic; ``settings`` are of ``admin_settings``.
+    """Return the number of partitions of each topic; ``settings`` come from ``admin_settings``.
 
-    All topics are listed, because a request for one may create it. Raises ``SinkError`` where the brokers do not
-    answer.
+    All topics are listed, because a request for one may create it. Raises ``SinkError`` if the brokers do not answer.
     """
     admin = new_admin(settings)
-    with _asking(settings):
+    with _list_request(settings):
         listed = admin.list_topics(timeout=ask_s).topics
     return {name: len(topic.partitions) for name, topic in listed.items()}
 
 
-def _asking(settings: Mapping[str, Any]) -> AbstractContextManager[None]:
+def _list_request(settings: Mapping[str, Any]) -> AbstractContextManager[None]:
     brokers = str(settings["bootstrap.servers"])
-    return asking(brokers, f"the topics at {brokers} cannot be listed", SinkError)
+    return broker_request(brokers, f"the topics at {brokers} cannot be listed", SinkError)
 
 
 def found_topics(
@@ -265,14 +265,14 @@ def found_topics(
     names: Sequence[str],
     ask_s: float = ASK_S,
 ) -> dict[str, FoundTopic]:
-    """Return these topics as they exist, by name; ``metadata`` has all of them. Raises ``KafkaException``.
+    """Return these topics by name, with their current settings. Raises ``KafkaException``.
 
-    A topic that was just deleted may still be in the metadata, and is left out.
+    ``metadata`` must include them. A topic that was just deleted may still be in it, and is left out.
     """
     found: dict[str, FoundTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    asked = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
-    for resource, answer in asked.items():
+    answers = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
+    for resource, answer in answers.items():
         try:
             entries = answer.result()
         except KafkaException as error:
@@ -280,12 +280,12 @@ def found_topics(
                 continue
             raise
         settings = {name: entry.value for name, entry in entries.items() if entry.value is not None}
-        found[resource.name] = _found(metadata.topics[resource.name].partitions, settings)
+        found[resource.name] = _found_topic(metadata.topics[resource.name].partitions, settings)
     return found
 
 
-def _found(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> FoundTopic:
-    """Return a topic; each partition has ``leader``, -1 for none, ``replicas`` and ``isrs``, all of them brokers."""
+def _found_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> FoundTopic:
+    """Build a topic; each partition has ``leader`` (-1 for none), ``replicas`` and ``isrs``, all as broker ids."""
     absent = {number: set(partition.replicas) - set(partition.isrs) for number, partition in partitions.items()}
     return FoundTopic(
         partitions=len(partitions),

@@ -1,1 +1,1 @@
-"""Starting, retrying, giving up a batch, and stopping: what any long run needs. It does not know what a batch has."""
+"""Starting, retrying, giving up a batch, and stopping, for any long run, whatever its batches contain."""

@@ -1,4 +1,4 @@
-"""Work in threads of its own: calls that may take very long and can be abandoned, and looks at files."""
+"""Background threads: calls that may hang and can be abandoned, and periodic checks of files."""
 
 import logging
 import threading
@@ -14,14 +14,14 @@ log = logging.getLogger("dupwatch")
 Result = TypeVar("Result")
 
 PAUSE_S: Final = 1.0
-"""The pause between two looks: what changes in a file counts this much later."""
+"""The pause between two checks, and so the delay after a change of a file."""
 _END_S: Final = 1.0
-"""How long the end waits for the last look. One that hangs is left behind; its thread does not keep the process."""
+"""How long the end waits for the last check. A check that hangs is abandoned, and does not keep the process alive."""
 _CHECK_EVERY_S: Final = 0.1
 
 
 class Call(Generic[Result]):
-    """One call in a thread. An abandoned thread ends when its call returns, and releases the client then."""
+    """A call in its own thread. An abandoned thread ends when its call returns, and only then releases the client."""
 
     def __init__(self, call: Callable[[], Result]) -> None:
         self._over = threading.Event()
@@ -49,15 +49,15 @@ class Call(Generic[Result]):
 
 
 class PeriodicCheck:
-    """Calls ``look`` with pauses while the context is open, so that nobody else waits for a file system that hangs.
+    """A check that runs periodically while the context is open, in a thread, because a file system may hang.
 
-    For one of its own errors ``look`` raises nothing.
+    ``check`` handles expected errors itself.
     """
 
-    def __init__(self, name: str, look: Callable[[], None], pause_s: float = PAUSE_S) -> None:
-        self._look = look
+    def __init__(self, name: str, check: Callable[[], None], pause_s: float = PAUSE_S) -> None:
+        self._check = check
         self._pause_s = pause_s
-        self._left = threading.Event()
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
@@ -65,33 +65,33 @@ class PeriodicCheck:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._left.set()
+        self._closed.set()
         self._thread.join(_END_S)
 
     def _run(self) -> None:
-        while not self._left.wait(self._pause_s):
+        while not self._closed.wait(self._pause_s):
             try:
-                self._look()
+                self._check()
             except Exception:
-                # The next look may find another file.
-                log.exception("A look at files failed (%s)", self._thread.name)
+                # Not fatal: the file may be valid by the next check.
+                log.exception("A check of files failed (%s)", self._thread.name)
 
 
 class StartUpCalls:
-    """Makes calls to stores and brokers while a run is built, and reports progress ten times a second meanwhile."""
+    """Calls to stores and brokers while a run is built; progress is reported ten times a second during each."""
 
     def __init__(self, stopping: StopSignal, turns: Turns) -> None:
         self._stopping = stopping
         self._turns = turns
 
     def proceed(self) -> None:
-        """Report progress. Raises ``StoppedBeforeStart`` if the run was asked to stop: there is no batch to finish."""
+        """Report progress. Raises ``StoppedBeforeStart`` if the run was asked to stop, since no batch has begun."""
         self._turns.turn()
         if self._stopping.asked():
             raise StoppedBeforeStart("the run was asked to stop before it had begun")
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call and raise its errors; if the run is asked to stop, abandon the call."""
+        """Make a call and return its result; abandon it if the run is asked to stop. Raises the errors of ``work``."""
         call = Call(work)
         while not call.ended(_CHECK_EVERY_S):
             self.proceed()

@@ -1,8 +1,8 @@
-"""Returns freed memory to the system, and keeps Python's collector from what stays.
+"""Returns freed memory to the system, and excludes permanent objects from Python's garbage collection.
 
-The C library keeps freed memory for later. glibc itself returns only what is at the end of a heap, and each thread may
-have a heap of its own. After a backlog that was 50 MB of a consumer's memory, for fetched records and full batches,
-unused until the next backlog: memory seemed to grow with each of them.
+The C library keeps freed memory for later. glibc returns only memory at the end of a heap, and each thread may have its
+own heap. After a backlog, 50 MB of a consumer's memory for fetched records and full batches stayed unused until the
+next one, and memory seemed to grow with each backlog.
 """
 
 import ctypes
@@ -20,11 +20,11 @@ _LARGE_BYTES: Final = 1 << 20
 
 @contextmanager
 def trimming(every_s: float = EVERY_S) -> Iterator[None]:
-    """Trim the heap in a thread of its own until the block ends, and have large pieces returned at once.
+    """Trim the heap in a thread until the block ends, and have large pieces returned as soon as they are freed.
 
     Do nothing without ``malloc_trim`` (macOS, musl).
     """
-    # See malloc_trim(3). Called through ctypes it does not hold the GIL.
+    # See malloc_trim(3). A call through ctypes does not hold the GIL.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is None:
         yield
@@ -32,10 +32,10 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
     # By default the threshold rises to 32 MB once large pieces are freed, and later ones go to the heap. See
     # mallopt(3).
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_MMAP_THRESHOLD, _LARGE_BYTES)
-    left = threading.Event()
+    closed = threading.Event()
 
     def run() -> None:
-        while not left.wait(every_s):
+        while not closed.wait(every_s):
             trim(ctypes.c_size_t(0))
 
     thread = threading.Thread(target=run, name="heap-trim", daemon=True)
@@ -43,16 +43,16 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
     try:
         yield
     finally:
-        left.set()
+        closed.set()
         thread.join()
 
 
 def settle_heap() -> None:
-    """Collect garbage once, and leave out of later collections whatever is alive now.
+    """Collect garbage once, and exclude all objects that are alive now from later collections.
 
-    Modules, words and routes live as long as the process. With them a full collection takes some 50 ms, every few
-    seconds, during which no thread runs Python: one request in a hundred waited for one. Without them it takes less
-    than a millisecond. Called once, when everything is loaded.
+    Modules, words and routes live as long as the process. With them a full collection takes some 50 ms every few
+    seconds, during which no thread runs Python; one request in a hundred had to wait for it. Without them it takes less
+    than a millisecond. Call this once, when everything is loaded.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What a run asks between two pieces of work: whether to continue with its batch."""
+"""The check between two pieces of work that decides whether a run continues with its batch."""
 
 import time
 from typing import Protocol
@@ -10,37 +10,37 @@ from consumer.model.errors import Abandoned
 
 
 class Interruption(Protocol):
-    """Decides whether a batch is continued, and reports that the thread that works on it makes progress.
+    """A check that decides whether a batch is continued, and reports the progress of its thread.
 
-    A batch may take minutes. Between any two pieces of its work, and several times a second while it waits, one of
-    these is called. What it raises ends the work or the wait: ``Abandoned`` where the batch is to be given up.
+    A batch may take minutes. One of these methods is called between any two pieces of its work, and several times a
+    second while it waits. An exception ends the work or the wait; it is ``Abandoned`` if the batch is to be given up.
     """
 
     def while_preparing(self) -> None:
-        """Report progress, and raise ``Abandoned`` where the run has to end.
+        """Report progress, and raise ``Abandoned`` if the run has to end.
 
         Called before each record and each piece of texts, in the thread that prepares batches, which may be ahead of
-        the one that judges them.
+        the judging thread.
         """
         ...
 
     def while_judging(self) -> None:
-        """Report progress, and raise ``Abandoned`` where the run has to end or the begun batch is lost.
+        """Report progress, and raise ``Abandoned`` if the run has to end or the current batch is lost.
 
-        Called before each call of the store, and while the store or the brokers of the sink are out of reach.
+        Called before each call of the store, and while the store or the sink's brokers are out of reach.
         """
         ...
 
     def while_idle(self) -> None:
-        """Raise as ``while_judging``, without reporting progress.
+        """Raise as ``while_judging``, but report no progress.
 
-        Called while the begun batch waits for worker processes: one that hangs has to show.
+        Called while the current batch waits for worker processes, so that a worker that hangs is noticed.
         """
         ...
 
 
 class NoInterruption(Interruption):
-    """Continues with every batch: such a run ends between two of them."""
+    """An interruption that lets every batch finish; the run ends between two batches."""
 
     @override
     def while_preparing(self) -> None: ...
@@ -56,14 +56,14 @@ UNINTERRUPTED = NoInterruption()
 
 
 class Drain(Interruption):
-    """The time that a run has to finish its batch after it was asked to stop. It reports no progress."""
+    """The time limit for finishing a batch after the run was asked to stop. It reports no progress."""
 
     def __init__(self, stopping: StopSignal, drain_s: float) -> None:
         self._stopping = stopping
         self._drain_s = drain_s
 
     def is_over(self) -> bool:
-        """Return whether the run was asked to stop, and the time has passed since."""
+        """Return whether the run was asked to stop more than ``drain_s`` seconds ago."""
         asked_s = self._stopping.asked_at_s
         return asked_s is not None and time.monotonic() - asked_s > self._drain_s
 

@@ -1,4 +1,4 @@
-"""Retrying calls to what is out of reach, a store most often: how long, and what is reported meanwhile."""
+"""Policies for retrying calls to a store or a registry that is out of reach."""
 
 import logging
 import time
@@ -20,19 +20,19 @@ _SLICE_S: Final = 0.1
 
 
 class RetryPolicy(Protocol):
-    """What a run does while its store, or its schema registry, is out of reach."""
+    """The behaviour of a run while its store or its schema registry is out of reach."""
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call, more than once if need be, and return its result.
+        """Make a call, repeatedly if necessary, and return its result.
 
         Called for each call of the detector, and for each request to the registry. Raises the error of ``work``, or
-        ``Abandoned`` where it is not worth waiting any more.
+        ``Abandoned`` if waiting is no longer useful.
         """
         ...
 
 
 class NoRetry(RetryPolicy):
-    """Makes each call once, for interactive runs: the store has retried until its own deadline, so the run ends."""
+    """A policy that makes each call once, for interactive runs: the store has already retried until its deadline."""
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
@@ -40,47 +40,47 @@ class NoRetry(RetryPolicy):
 
 
 class RetrySubject(NamedTuple):
-    """What is waited for: its part of the run, who reports its outages, the error of one, and its name in the log."""
+    """The service that calls wait for: its part of the run, its outages' reporter and error, its name in the log."""
 
     part: RunPart
     reporter: str
     error: type[Exception]
-    what: str
+    name: str
 
 
 class RetryUntilReachable(RetryPolicy):
-    """Repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
+    """A policy that repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    ``awaited`` is out of reach when a call raises its error. The outage is reported with the reason each time, and with
-    None after success. ``proceed`` is called ten times a second meanwhile, and what it raises ends the wait.
+    ``subject`` is out of reach when a call raises its error. Every failure reports the outage with its reason, and
+    success reports its end. ``proceed`` is called ten times a second during the pauses; its exceptions end the wait.
     """
 
-    def __init__(self, proceed: Callable[[], None], hooks: Hooks, awaited: RetrySubject) -> None:
+    def __init__(self, proceed: Callable[[], None], hooks: Hooks, subject: RetrySubject) -> None:
         self._proceed = proceed
         self._hooks = hooks
-        self._awaited = awaited
+        self._subject = subject
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
         pauses = _PAUSES.pauses()
-        what, waited = self._awaited.what, False
+        name, waited = self._subject.name, False
         while True:
             try:
                 result = work()
-            except self._awaited.error as error:
+            except self._subject.error as error:
                 if not waited:
-                    log.warning("%s is out of reach, waiting for it: %s", what, error)
+                    log.warning("%s is out of reach; waiting for it: %s", name, error)
                 waited = True
                 self._report(str(error))
                 self._sleep(next(pauses))
                 continue
             if waited:
-                log.warning("%s is within reach again.", what)
+                log.warning("%s is within reach again", name)
             self._report(None)
             return result
 
     def _report(self, why: str | None) -> None:
-        self._hooks.report(Outage(self._awaited.part, self._awaited.reporter, why))
+        self._hooks.report(Outage(self._subject.part, self._subject.reporter, why))
 
     def _sleep(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
@@ -90,7 +90,7 @@ class RetryUntilReachable(RetryPolicy):
 
 
 class StoreRetry(RetryUntilReachable):
-    """Waits for a store, and reports its outage."""
+    """A policy that waits for a store, and reports its outages."""
 
     def __init__(self, proceed: Callable[[], None], hooks: Hooks) -> None:
         super().__init__(proceed, hooks, RetrySubject("store", "run", StoreUnavailable, "The store"))

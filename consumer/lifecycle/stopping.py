@@ -1,4 +1,4 @@
-"""Stopping when asked: the current item is finished, and no other is started."""
+"""Stops a run on a signal: the current item is finished, and no other is started."""
 
 import signal
 import time
@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 Item = TypeVar("Item")
 
 SIGNALLED: Final = 128
-"""A run that was stopped by a signal exits with this plus the signal's number, as shells report it."""
+"""A run that a signal stopped exits with this plus the signal's number, as shells report it."""
 _Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
     signal.SIGINT: signal.default_int_handler,
@@ -24,10 +24,10 @@ class _WakeUp(BaseException):
 
 
 class StopSignal:
-    """Turns SIGINT and SIGTERM into a stop between two items.
+    """A stop between two items on SIGINT or SIGTERM.
 
-    With ``interrupts`` a wait for the next item is left by an exception inside it. Where that could leave a lock held,
-    pass False and have the wait call ``asked``.
+    With ``interrupts`` an exception ends a wait for the next item. If that could leave a lock held, pass False, and
+    have the wait call ``asked``.
     """
 
     def __init__(self, *, interrupts: bool = True) -> None:
@@ -37,12 +37,12 @@ class StopSignal:
         self._waiting = False
 
     def asked(self) -> bool:
-        """Return whether a signal has asked to stop."""
+        """Return whether a signal has asked the run to stop."""
         return self.asked_by is not None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle the two signals while inside; only in a main thread."""
+        """Handle the two signals inside the block; only in a main thread."""
         before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -51,7 +51,7 @@ class StopSignal:
                 signal.signal(number, handler)
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items until a signal asks to stop. A wait for the next item ends at once."""
+        """Yield the items until a signal asks the run to stop, which also ends a wait for the next item."""
         iterator = iter(items)
         while self.asked_by is None:
             try:
@@ -69,17 +69,17 @@ class StopSignal:
         if self.asked_at_s is None:
             self.asked_at_s = time.monotonic()
         if self._waiting and self._interrupts:
-            # Only once: a second signal may arrive while the exception of the first is still handled.
+            # Raised only once: a second signal may arrive while the first exception is still being handled.
             self._waiting = False
             raise _WakeUp
 
 
 def accept_signals() -> None:
-    """Make SIGINT and SIGTERM end this process again, and SIGCHLD report its children; only in a main thread.
+    """Restore the effect of SIGINT, SIGTERM and SIGCHLD if they are ignored or blocked; only in a main thread.
 
     Ignored and blocked signals survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some
     supervisors fork with signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would have no
-    effect. SIGHUP stays as inherited, for nohup.
+    effect. SIGHUP is left as inherited, for nohup.
     """
     for number, handler in _HANDLERS.items():
         if signal.getsignal(number) == signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Threads and processes that work on records report that they make progress, so that one that hangs is noticed."""
+"""Progress reports of the threads and processes that work on records, so that one that hangs is noticed."""
 
 import threading
 from collections.abc import Iterator
@@ -12,44 +12,44 @@ MAIN: Final = "main"
 
 
 class ThreadTurned(NamedTuple):
-    """A thread begins to work on records, or has made progress since it last said so."""
+    """A thread begins to work on records, or has made progress since its last report."""
 
     thread: str
 
 
 class ThreadRested(NamedTuple):
-    """A thread waits for records, or for another thread to take what it has prepared."""
+    """A thread waits for records, or for another thread to take its prepared batches."""
 
     thread: str
 
 
 class WorkerTurned(NamedTuple):
-    """A worker process has finished a piece of its work, or a thread that works for the one that judges progresses."""
+    """A worker process, or a thread that works for the judging thread, has made progress."""
 
 
 _WORKED: Final = WorkerTurned()
 
 
 class _Reports(threading.local):
-    """What each thread reports, made once: a thread turns for every record."""
+    """The reports of each thread, created once, because a thread reports a turn for every record."""
 
     def __init__(self) -> None:
-        this = threading.current_thread()
-        name = MAIN if this is threading.main_thread() else this.name
+        thread = threading.current_thread()
+        name = MAIN if thread is threading.main_thread() else thread.name
         self.turned = ThreadTurned(name)
         self.rested = ThreadRested(name)
         self.for_main = False
 
 
 class Turns:
-    """Reports the progress of the thread that calls it."""
+    """Reports of progress; each is about the calling thread."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._reports = _Reports()
 
     def turn(self) -> None:
-        """Report progress; called between any two pieces of work, and while waiting for something out of reach."""
+        """Report progress; called between any two pieces of work, and while waiting for a store or brokers."""
         self._hooks.report(self._reports.turned)
         if self._reports.for_main:
             self._hooks.report(_WORKED)
@@ -60,7 +60,7 @@ class Turns:
 
     @contextmanager
     def at_work(self, *, for_main: bool = False) -> Iterator[None]:
-        """Report that this thread works inside, and rests afterwards; ``for_main``: the judging one waits for it."""
+        """Report work during the block, and rest after it; ``for_main``: the main thread waits for this one."""
         self._reports.for_main = for_main
         self.turn()
         try:

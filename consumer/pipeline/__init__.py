@@ -1,4 +1,4 @@
-"""The loop of a run, from reading a batch of records to committing it, and its state between batches.
+"""The loop of a run, from reading a batch of records to committing it, and the state between batches.
 
-It reads, judges and writes through ports: those of ``model``, ``storage`` and ``workers``, and its own.
+It reads, judges and writes through the ports of ``model``, ``storage`` and ``workers``, and its own.
 """

@@ -1,8 +1,8 @@
-"""The arrivals of records: when each arrived, and a name for it that no other record has.
+"""The arrivals of records: the time of each, and a unique name for it.
 
-A file is read again after a crash, and every record must get the same arrival again: the records of a file all arrive
+A file is read again after a crash, and every record must get the same arrival again. So all records of a file arrive
 when the run begins, in the order of the lines, and those of an archive when they were published. A stream is read only
-once, and its records arrive when they are read; so do those that clients send. Messages of a topic carry their time
+once, and its records arrive when they are read, as do records from clients. Messages of a topic have their own time
 (``kafka.source.arrivals``).
 """
 
@@ -18,7 +18,7 @@ from storage.clock import MS_PER_S, Clock
 
 
 class RecordTimeReplaced(NamedTuple):
-    """A record had no time, or an impossible one, and arrived at another."""
+    """A record had no time, or an impossible one, and got another arrival."""
 
 
 class Arrivals(Protocol):
@@ -29,15 +29,16 @@ class Arrivals(Protocol):
         ...
 
     def record_name(self, record: RawRecord) -> bytes:
-        """Return a name of the record that is unique, and the same in every run that reads it."""
+        """Return a unique name of the record, which is the same in every run that reads it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileArrivals:
-    """A file. ``began_ms`` is when the run began, from its checkpoint; ``identity`` distinguishes this file.
+    """The arrivals of a file's records.
 
-    ``feed`` is how origins name it.
+    ``began_ms`` is when the run began, from its checkpoint. ``identity`` distinguishes this file from others. ``feed``
+    is its name in origins.
     """
 
     began_ms: int
@@ -56,7 +57,7 @@ class FileArrivals:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveArrivals(FileArrivals):
-    """A file of earlier articles, which arrive when they were published.
+    """The arrivals of earlier articles: their times of publication.
 
     An article without that time, or with one after the run began, arrives when the run began, and
     ``RecordTimeReplaced`` is reported.
@@ -74,7 +75,7 @@ class ArchiveArrivals(FileArrivals):
 
 @dataclass(slots=True)
 class StreamArrivals:
-    """A stream, which cannot be read again: its lines are new in every run."""
+    """The arrivals of a stream, which cannot be read again: its lines are new in every run."""
 
     clock: Clock
     _began_ms: int = field(init=False)
@@ -99,7 +100,7 @@ class StreamArrivals:
 
 
 class SubmittedArrivals(StreamArrivals):
-    """The records of clients, which arrive when they are judged; a retraction is named by its client."""
+    """The arrivals of records that clients send: the time of judging. A client names its own retractions."""
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""
@@ -109,6 +110,6 @@ class SubmittedArrivals(StreamArrivals):
         return ArrivalTime(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
 
     def record_name(self, record: RawRecord) -> bytes:
-        """Return the name of a retraction; nothing else needs a name, since its content names it."""
+        """Return the name of a retraction; empty for articles, which are named by their content."""
         retraction = submitted(record).retraction
         return b"" if retraction is None else retraction.name

@@ -1,4 +1,4 @@
-"""What the loop reports about batches: begun, committed, measured, abandoned, and how long each stage took."""
+"""The loop's reports about batches: started, measured, committed, abandoned, and the duration of each stage."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ class BatchStarted(NamedTuple):
 
 
 class BatchMeasured(NamedTuple):
-    """What can be measured in a batch that was committed, beside its verdicts; reported before ``BatchCommitted``.
+    """Measurements of a committed batch, apart from its verdicts; reported before ``BatchCommitted``.
 
     ``outcomes`` has the source and the outcome of each article, in order. ``keyword_counts`` int64[n] has the number of
     distinct keywords of each article with a body. ``headers_lost`` counts records with headers that the client could
-    not hand out unchanged, ``time_faults`` articles whose ``published_at`` could not be read, by reason,
-    ``pages`` web pages by what was taken from them, ``without_text`` articles whose body is markup without any text.
+    not return unchanged, ``time_faults`` articles with an invalid ``published_at``, by reason, ``pages`` web pages, by
+    the outcome of extraction, and ``without_text`` articles whose body is markup without any text.
     """
 
     records: int
@@ -52,20 +52,20 @@ class BatchCommitted(NamedTuple):
 
 
 class BatchAbandoned(NamedTuple):
-    """A batch was given up. Whoever owns its partitions reads it again."""
+    """A batch was given up. The owner of its partitions reads it again."""
 
 
 class StageStarted(NamedTuple):
-    """A stage of a batch begins, in this thread. Only of stages that are done in one piece."""
+    """A stage of a batch begins in this thread. Reported only for stages that run in one piece."""
 
     stage: EnteredStage
 
 
 class StageEnded(NamedTuple):
-    """A stage of a batch is over, and what ended it where that was an error.
+    """A stage of a batch is over; ``error`` is the exception that ended it, if any.
 
-    Stages that are done in several pieces, or by other processes, are reported once for each batch, without a
-    beginning.
+    Stages that run in several pieces or in other processes are reported once for each batch, without a
+    ``StageStarted``.
     """
 
     stage: Stage
@@ -74,7 +74,7 @@ class StageEnded(NamedTuple):
 
 
 def timed(hooks: Hooks, stage: EnteredStage) -> AbstractContextManager[None]:
-    """Report a stage around what happens inside; nothing is timed where nobody listens."""
+    """Report the block as a stage. It is not timed if nobody listens."""
     return _timed(hooks, stage) if hooks.wants(StageEnded) else nullcontext()
 
 

@@ -1,6 +1,6 @@
 """Makes dead letters of records that cannot be judged, and decides when there are too many.
 
-Where they go is up to the kind of sink (``feed_kind.SinkSide``).
+The kind of sink decides where they go (``feed_kind.SinkAdapter``).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from consumer.model.ports import DeadLetterSink, Rejection
 from consumer.model.record import RawBatch, RawRecord
 
 Window = tuple[tuple[int, int], ...]
-"""Pairs of counts: records, and bad ones among them; the oldest first."""
+"""Pairs of counts (records, and bad ones among them), oldest first."""
 
 _PARTS: Final = 20
 WINDOW_COUNTS_MAX: Final = _PARTS + 2
@@ -22,9 +22,9 @@ WINDOW_COUNTS_MAX: Final = _PARTS + 2
 
 @dataclass(frozen=True, slots=True)
 class PoisonLimit:
-    """More bad records than ``share_max`` of the last ``records_min`` records, or of slightly more, are too many.
+    """A limit on bad records: a share of ``share_max`` among the last ``records_min`` records, or slightly more.
 
-    To keep windows small however small batches are, a count covers several batches until it has a 20th of
+    To keep windows short even if batches are small, a count covers several batches until it has a 20th of
     ``records_min``. The oldest count is dropped as soon as the others have ``records_min`` records without it.
     """
 
@@ -41,7 +41,7 @@ class PoisonLimit:
             records, bad = records + last[0], bad + last[1]
         counts.append((records, bad))
         seen = sum(count for count, _ in counts)
-        # A window from a run with a larger limit may have more counts than are kept.
+        # A window from a run with a larger limit may have more counts than this limit keeps.
         while seen - counts[0][0] >= self.records_min or len(counts) > WINDOW_COUNTS_MAX:
             seen -= counts.pop(0)[0]
         return tuple(counts)
@@ -53,28 +53,28 @@ class PoisonLimit:
 
 
 def totals(window: Window) -> tuple[int, int]:
-    """Return how many records a window has, and how many of them are bad."""
+    """Return the number of records in a window, and of bad ones among them."""
     return sum(records for records, _ in window), sum(bad for _, bad in window)
 
 
 class Gate:
-    """Decides whether a run continues although records cannot be judged. This one lets any number be rejected."""
+    """The decision whether a run continues although records cannot be judged. This one allows any number of them."""
 
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that has begun. Raises ``Abandoned`` or ``TooManyDeadLetters`` where it must not be judged."""
+        """Count a batch that has begun. Raises ``Abandoned`` or ``TooManyDeadLetters`` if it must not be judged."""
 
     def after_commit(self) -> None:
-        """Note that the batch is committed. Raises ``TooManyDeadLetters`` where the run has to end after it."""
+        """Note that the batch is committed. Raises ``TooManyDeadLetters`` if the run has to end after it."""
 
     def at_end(self) -> None:
-        """Decide on the whole input, at its end. Raises ``TooManyDeadLetters`` where the run has failed."""
+        """Check the whole input at its end. Raises ``TooManyDeadLetters`` if the run has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterPolicy:
-    """Where dead letters go, and when there are too many.
+    """The sink of dead letters, and the gate that limits their number.
 
-    ``source`` names the input in letters of records that did not come from a topic.
+    ``source`` is the name of the input in letters of records that did not come from a topic.
     """
 
     source: str
@@ -82,7 +82,7 @@ class DeadLetterPolicy:
     gate: Gate = field(default_factory=Gate)
 
     def reject(self, record: RawRecord, fault: BadRecord) -> Rejection:
-        """Return the rejection of a record that cannot be judged; it is handed to the sink with its batch."""
+        """Return the rejection of a record that cannot be judged; the sink gets it with its batch."""
         where = self.source if record.partition is None else "{}[{}]".format(*record.partition)
         position = LetterPosition(source=where, line=record.line, offset=record.start)
         letter = dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)

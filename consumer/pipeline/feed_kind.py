@@ -1,6 +1,6 @@
-"""What dupwatch knows of a kind of feed: how its URLs are written, and how it is read and written.
+"""The description of a kind of feed: the form of its URLs, and the adapters that read and write it.
 
-Each kind describes itself beside its implementation; ``feeds.kinds`` lists them. Nothing else parses their URLs.
+Each kind is described next to its implementation, and listed in ``feeds.kinds``. Nothing else parses its URLs.
 """
 
 import re
@@ -25,7 +25,7 @@ _Source_co = TypeVar("_Source_co", bound=Source, covariant=True)
 
 
 class Streams(NamedTuple):
-    """What ``-`` stands for as a sink: verdicts go to ``out``, dead letters to ``err``."""
+    """The streams of the sink ``-``: verdicts go to ``out``, dead letters to ``err``."""
 
     out: BinaryIO
     err: BinaryIO
@@ -33,9 +33,9 @@ class Streams(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedArguments:
-    """How a source or a sink of any kind is opened; a kind uses what applies to it.
+    """The arguments for opening a source or a sink of any kind, which uses those that apply to it.
 
-    ``own`` has the options that only one kind understands.
+    ``own`` has options that only one kind understands.
     """
 
     hooks: Hooks = field(default_factory=Hooks)
@@ -43,17 +43,17 @@ class FeedArguments:
 
     def own_options(self, options: type[_Options]) -> _Options:
         """Return the options of this type, or its defaults."""
-        found = self.found_options(options)
-        return options() if found is None else found
+        given = self.found_options(options)
+        return options() if given is None else given
 
     def found_options(self, options: type[_Options]) -> _Options | None:
-        """Return the options of this type, None where there are none."""
-        return next((found for found in self.own if isinstance(found, options)), None)
+        """Return the options of this type; None if there are none."""
+        return next((given for given in self.own if isinstance(given, options)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceArguments(FeedArguments):
-    """How a source is opened. It delivers no more batches once ``stopped`` returns true."""
+    """The arguments for opening a source, which delivers no more batches once ``stopped`` returns true."""
 
     limits: ReadLimits = field(default_factory=ReadLimits)
     stopped: Callable[[], bool] = lambda: False
@@ -61,12 +61,12 @@ class SourceArguments(FeedArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkArguments(FeedArguments):
-    """How a sink is opened.
+    """The arguments for opening a sink.
 
-    ``feed`` is what events call the input, ``what`` is what messages call the output. ``emit`` selects the verdicts of
-    files and streams. ``store`` is where the store is on this machine: no sink may overwrite it. ``proceed`` is called
-    several times a second while the sink waits for others, and what it raises ends the wait. A ``transactional`` sink
-    commits the positions of the source together with what it wrote.
+    ``feed`` is the name of the input in events, ``what`` the name of the output in messages. ``emit`` selects the
+    verdicts of files and streams. ``store`` is the location of the store on this machine, which no sink may overwrite.
+    ``proceed`` is called several times a second while the sink waits for servers; an exception from it ends the wait. A
+    ``transactional`` sink commits the positions of the source together with its own output.
     """
 
     feed: str = ""
@@ -80,7 +80,7 @@ class SinkArguments(FeedArguments):
 
 
 class Outputs(NamedTuple):
-    """The open outputs of a run. The journal that keeps the positions of the source is built for them."""
+    """The open outputs of a run, for which the source builds its journal."""
 
     verdicts: ReleasingSink
     dead_letters: DeadLetterSink
@@ -88,10 +88,10 @@ class Outputs(NamedTuple):
 
 
 class OpenedSource(NamedTuple, Generic[_Source_co]):
-    """A source, when its records arrive, and which bad records it admits.
+    """An open source, with the arrivals of its records and its gate for bad records.
 
-    ``journal`` builds what keeps its positions. ``check`` raises ``Abandoned`` where the begun batch no longer belongs
-    to this run.
+    ``journal`` builds the journal of its positions. ``check`` raises ``Abandoned`` if the current batch no longer
+    belongs to this run.
     """
 
     source: _Source_co
@@ -103,7 +103,7 @@ class OpenedSource(NamedTuple, Generic[_Source_co]):
 
 
 class OpenedSink(NamedTuple):
-    """A sink, and what opens the sink of its dead letters. ``transactions`` are for the journal of the source."""
+    """An open sink, and the function that opens its dead letters. ``transactions`` is for the journal of the source."""
 
     sink: ReleasingSink
     dead_letters: Callable[[], DeadLetterSink]
@@ -115,29 +115,31 @@ def _no_check(_url: str, _opening: FeedArguments, *, create: bool) -> None:
     del create
 
 
-def _nothing_there(_url: str, _opening: FeedArguments) -> None:
-    """Ask nobody."""
+def _no_remote_check(_url: str, _opening: FeedArguments) -> None:
+    """Contact no server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAdapter:
-    """How a kind of feed is read.
+    """The functions and properties of a kind of source.
 
-    A run over a ``lasting`` source continues until it is stopped, and waits for what is out of reach; any other ends
-    with its input, and resumes by a checkpoint. ``is_keyed``: records have keys and values as ``[kafka]`` describes
-    them. ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set. The
-    commands know groups of Kafka alone.
-    ``has_ranges``: a range of it can be read again. ``joins_transactions``: a transaction of the sink can hold its
-    positions. ``refuses`` returns why a run over it cannot write to a sink of this name, None where it can.
-
-    ``check`` raises ``ConfigError`` for wrong settings, and asks nobody; with ``create`` it creates the clients. Once a
-    run begins, ``check_there`` asks whether the source may be read.
+    - ``lasting``: a run over it continues until it is stopped, and waits for servers that are out of reach. Any other
+      run ends with its input, and resumes from a checkpoint.
+    - ``is_keyed``: records have keys and values as ``[kafka]`` describes them.
+    - ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set. The
+      commands know only Kafka's groups.
+    - ``has_ranges``: a range of it can be read again.
+    - ``joins_transactions``: a transaction of the sink can hold its positions.
+    - ``refuses`` returns why a run over it cannot write to a sink of this name; None if it can.
+    - ``check`` raises ``ConfigError`` for wrong settings, without contacting a server; with ``create`` it creates the
+      clients.
+    - ``check_remote`` is called when a run begins, and asks the servers whether the source may be read.
     """
 
     open: Callable[[str, SourceArguments], OpenedSource[Source]]
     refuses: Callable[[str], str | None] = lambda _: None
     check: Callable[..., None] = _no_check
-    check_there: Callable[[str, SourceArguments], None] = _nothing_there
+    check_remote: Callable[[str, SourceArguments], None] = _no_remote_check
     lasting: bool = False
     is_keyed: bool = False
     is_shared: bool = False
@@ -147,19 +149,19 @@ class SourceAdapter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkAdapter:
-    """How a kind of feed is written.
+    """The functions and properties of a kind of sink.
 
-    ``letters`` opens the dead letters that are in it; it raises ``ConfigError`` where they cannot be read back.
-    ``is_followed``: readers are told there about releases and near misses, and may have a clean feed. Releases find
-    these readers in topics alone.
-    ``has_transactions``: it can commit the positions of a source with what it wrote. ``check`` and ``check_there`` work
-    as in ``SourceAdapter``.
+    - ``letters`` opens the dead letters in it. Raises ``ConfigError`` if they cannot be read back.
+    - ``is_followed``: its readers also get releases, near misses and, if wanted, a clean feed. Releases reach readers
+      only in topics.
+    - ``has_transactions``: it can commit the positions of a source together with its own output.
+    - ``check`` and ``check_remote`` work as in ``SourceAdapter``.
     """
 
     open: Callable[[str, SinkArguments], OpenedSink]
     letters: Callable[[str, SinkArguments], AbstractContextManager[LetterReader]]
     check: Callable[..., None] = _no_check
-    check_there: Callable[[str, SinkArguments], None] = _nothing_there
+    check_remote: Callable[[str, SinkArguments], None] = _no_remote_check
     is_followed: bool = False
     has_transactions: bool = False
 
@@ -168,10 +170,10 @@ class SinkAdapter:
 class FeedKind:
     """One kind of feed, which is read, or written, or both.
 
-    ``form`` is how messages write its URLs; empty where only one command takes them. ``form_of_outputs`` is how they
-    write those of sinks and banks, where that differs. ``pattern`` is the regular
-    expression of a whole URL; whether the rest of it is valid is for ``check`` to say. ``banks`` opens the banks that
-    such a URL names, without asking anybody; None for a kind that holds none. It raises ``ConfigError``.
+    ``form`` is the form of its URLs in messages; empty if only one command takes them. ``form_of_outputs`` is that of
+    sinks and banks, if it differs. ``pattern`` is a regular expression for a whole URL, whose details ``check``
+    examines. ``banks`` opens the banks at a URL, without contacting a server, or raises ``ConfigError``; it is None for
+    a kind without banks.
     """
 
     name: str
@@ -184,7 +186,7 @@ class FeedKind:
 
     @property
     def written_form(self) -> str:
-        """How messages write URLs of its sinks and banks."""
+        """The form of URLs of its sinks and banks in messages."""
         return self.form_of_outputs or self.form
 
     def names(self, url: str) -> bool:

@@ -1,4 +1,4 @@
-"""When a run that shares its partitions with other consumers gives up a batch, and what of its work is progress."""
+"""Interruptions of lasting runs, which report progress, and give up a batch in time or with its partitions."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from consumer.lifecycle.turns import Turns
 
 
 class ReportedDrain(Interruption):
-    """Ends the work when the time to stop is over, and reports the progress of threads: before there is a source."""
+    """An interruption for runs before their source is open: a drain that also reports the progress of threads."""
 
     def __init__(self, turns: Turns, drain: Drain) -> None:
         self._turns = turns
@@ -31,9 +31,9 @@ class ReportedDrain(Interruption):
 
 
 class GroupInterruption(ReportedDrain):
-    """Also gives up the begun batch when its partitions are gone; batches after it are prepared all the same.
+    """An interruption that also gives up the current batch when its partitions are lost, but prepares later ones.
 
-    ``check`` raises ``Abandoned`` where the begun batch no longer belongs to this run.
+    ``check`` raises ``Abandoned`` if the current batch no longer belongs to this run.
     """
 
     def __init__(self, turns: Turns, drain: Drain, check: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The port that keeps track of how far a run got, and the journal of runs that cannot be resumed."""
+"""The port that records the progress of a run, and the journal of runs that cannot be resumed."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -14,9 +14,9 @@ log = logging.getLogger("dupwatch")
 
 
 class Journal(ABC):
-    """Records every batch: before it is judged, and after its verdicts and dead letters are flushed."""
+    """The record of a run's batches: each before it is judged, and after its verdicts and dead letters are flushed."""
 
-    def begin(self, end: End) -> None:  # noqa: B027  # most own what they read, and have nothing to do
+    def begin(self, end: End) -> None:  # noqa: B027  # most journals have nothing to do
         """Begin a batch that ends there. Raises ``Abandoned`` if it no longer belongs to this run."""
 
     @abstractmethod
@@ -25,14 +25,14 @@ class Journal(ABC):
 
     @abstractmethod
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Have a later run begin after this batch. Raises ``Abandoned`` if it no longer belongs to this run."""
+        """Make later runs begin after this batch. Raises ``Abandoned`` if it no longer belongs to this run."""
 
-    def finish(self) -> None:  # noqa: B027  # most have no end
+    def finish(self) -> None:  # noqa: B027  # most sources have no end
         """Note that the source was read to its end."""
 
 
 class NoJournal(Journal):
-    """For a stream, or for a store that ends with the process: such a run cannot be resumed."""
+    """The journal for a stream, or for a store that ends with the process: such a run cannot be resumed."""
 
     @override
     def abandon(self) -> None:
@@ -41,4 +41,4 @@ class NoJournal(Journal):
 
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Keep nothing."""
+        """Record nothing."""

@@ -1,10 +1,10 @@
-"""The loop: what happens to a batch of records, from the source to the commit.
+"""The loop that takes each batch of records from the source to the commit.
 
     poll ──▶ decode ──▶ fingerprint ──▶ look up ──▶ settle ──▶ emit ──▶ commit
               (read ahead: at most ``ahead`` batches)  (one batch at a time, in order; its partitions side by side)
 
-A batch is committed after its verdicts and dead letters are flushed, and the commit says how far the source was
-read. If the run ends in between, the batch is read and judged again, and gets the same verdicts, byte for byte.
+A batch is committed after its verdicts and dead letters are flushed. The commit records how far the source was read. If
+the run ends in between, the batch is read and judged again, and gets the same verdicts, byte for byte.
 """
 
 import logging
@@ -47,13 +47,13 @@ _LOOK_S = 0.1
 
 
 def reply_to_nobody() -> None:
-    """Do nothing: nobody waits for the records of files and topics."""
+    """Do nothing: no client waits for the records of files and topics."""
 
 
 class PlanWarning:
-    """Warns once, when the articles of a batch read more than ``postings_max`` postings on average.
+    """A warning, logged once, that the articles of a batch read more than ``postings_max`` postings on average.
 
-    ``larger`` is the plan to move to, None if there is none.
+    ``larger`` is the plan to move to, None if there is no larger one.
     """
 
     def __init__(self, plan_name: str, larger: str | None, postings_max: int) -> None:
@@ -62,13 +62,13 @@ class PlanWarning:
         self._postings_max = postings_max
         self._warned = False
 
-    def see(self, versions: int, postings_read: int) -> None:
-        """Look at one batch: how many versions were judged, and how many postings that took."""
+    def observe(self, versions: int, postings_read: int) -> None:
+        """Note the number of versions judged in a batch and of postings read for them; warn if it is too high."""
         if self._warned or not versions or postings_read / versions <= self._postings_max:
             return
         self._warned = True
         log.warning(
-            "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s.",
+            "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s",
             postings_read // versions,
             self._postings_max,
             self._plan_name,
@@ -80,15 +80,15 @@ class PlanWarning:
 
 @dataclass(slots=True)
 class Pipeline:
-    """One run over one source. It builds nothing: ``wiring`` hands it everything it works with.
+    """One run over one source. It builds nothing itself; ``wiring`` provides all its parts.
 
-    ``decode`` raises ``BadRecord`` for a record that cannot be judged; what happens to it is up to ``dead_letters``. If
-    ``decode`` has to wait and the run is asked to stop meanwhile, it raises ``Abandoned``.
+    ``decode`` raises ``BadRecord`` for a record that cannot be judged, which then goes to ``dead_letters``. If
+    ``decode`` has to wait and the run is asked to stop in the meantime, it raises ``Abandoned``.
 
-    What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
-    ``interruption`` is asked between any two pieces of work, and while the batch waits for its fingerprints; by default
-    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time. ``busy_items``
-    says which bank matches are withheld. ``reply`` is called once a batch is committed and reported.
+    Each step of a batch is reported to ``hooks``, and so is whether a thread is working or waiting for records.
+    ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints; by
+    default a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
+    ``busy_items`` decides which bank matches are withheld. ``reply`` is called when a batch is committed and reported.
     """
 
     source: Source
@@ -111,7 +111,7 @@ class Pipeline:
     reply: Callable[[], None] = reply_to_nobody
 
     def run(self) -> None:
-        """Judge until the source ends or the run is asked to stop. A batch that was begun is finished and committed."""
+        """Judge until the source ends or the run is asked to stop. A batch that has begun is finished and committed."""
         preparation = Preparation(
             self.source,
             self.decode,
@@ -138,10 +138,10 @@ class Pipeline:
             self.journal.abandon()
             self.hooks.report(BatchAbandoned())
         else:
-            plan_warning.see(cost.versions, cost.postings_read)
+            plan_warning.observe(cost.versions, cost.postings_read)
 
     def _finish(self, prepared: PreparedBatch) -> Cost:
-        """Judge, emit and commit a batch; return what judging took."""
+        """Judge, emit and commit a batch; return the cost of judging it."""
         self.journal.begin(prepared.batch.end)
         self.hooks.report(BatchStarted(prepared.batch))
         self.dead_letters.gate.before_judging(prepared.batch, prepared.rejections)
@@ -175,7 +175,7 @@ class Pipeline:
         return cost
 
     def _fingerprints(self, prepared: PreparedBatch) -> TimedFingerprints:
-        """Wait for the fingerprints, without reporting progress: a worker process that hangs has to show."""
+        """Wait for the fingerprints, without reporting progress, so that a worker process that hangs is noticed."""
         while not prepared.fingerprints.done():
             wait([prepared.fingerprints], _LOOK_S)
             self.interruption.while_idle()
@@ -186,7 +186,7 @@ class Pipeline:
             return _in_order(arrived, lambda part: self.patience.call(partial(self.detector.judge, part)))
         partitions = [record.partition for record, _ in prepared.articles]
         judge = partial(_in_order, judge=self.detector.judge)
-        # All parts are retried together: one that waits for the store must not hide that another has failed for good.
+        # All parts are retried together: one that waits for the store must not hide the permanent failure of another.
         return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
     def _answers(
@@ -205,7 +205,7 @@ class Pipeline:
         ]
 
     def _arrive(self, prepared: PreparedBatch, timed: TimedFingerprints) -> list[Version | Tombstone]:
-        """Give everything its arrival, in the order of the feed."""
+        """Return the versions and retractions of a batch with their arrivals, in the order of the feed."""
         arrivals = [self.arrivals.arrived_at(record, article) for record, article in prepared.articles]
         bodied = [
             (article, arrival)
@@ -227,7 +227,7 @@ class Pipeline:
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:
         if arrived:
             newest_ms = max(item.time_ms if isinstance(item, Tombstone) else item.record.time_ms for item in arrived)
-            # The batch is committed. If the run is to stop now, the next run sweeps.
+            # The batch is committed already. If the run has to stop now, the next run sweeps.
             with suppress(Abandoned):
                 self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
@@ -255,7 +255,7 @@ def _in_order(
 
 
 def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:
-    """Split where an id occurs again: its second occurrence must see what was decided about the first."""
+    """Split a batch where an id occurs again: its second occurrence must see the verdict of the first."""
     part: list[Version | Tombstone] = []
     seen: set[bytes] = set()
     for item in arrived:

@@ -1,4 +1,4 @@
-"""Reads and decodes batches, and has their fingerprints computed: everything that can be done ahead of judging."""
+"""Prepares batches ahead of judging: reads and decodes them, and submits their texts for fingerprinting."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A batch that was read and decoded; the fingerprints of its articles with a body may still be computed."""
+    """A decoded batch; the fingerprints of its articles with a body may not be ready yet."""
 
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
@@ -37,7 +37,7 @@ class PreparedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Prepares the batches of one source, in order; on a thread of its own where fingerprints are computed ahead.
+    """The preparation of one source's batches, in order; in another thread if fingerprints are computed ahead.
 
     ``reject`` makes the dead letter of a bad record. The other parameters are those of ``Pipeline``.
     """
@@ -51,7 +51,7 @@ class Preparation:
     interruption: Interruption
 
     def batches(self) -> Iterator[PreparedBatch]:
-        """Prepare batches until the source ends, or until preparing one is abandoned because the run is to stop."""
+        """Yield prepared batches until the source ends, or one is abandoned because the run has to stop."""
         prepared = self._prepared()
         return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
 
@@ -64,7 +64,7 @@ class Preparation:
             except Abandoned as why:
                 if not self.stopping.asked():
                     raise
-                log.info("A batch of %d records was not begun: %s", len(batch.records), why)
+                log.info("A batch of %d records was dropped before judging: %s", len(batch.records), why)
                 return
             yield prepared
 
@@ -96,7 +96,7 @@ class Preparation:
 
 
 class _End(Generic[_Item]):
-    """The last item in the queue; with an error, why there are no more."""
+    """The last item in the queue, with the error that ended the items, if any."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
@@ -105,7 +105,7 @@ class _End(Generic[_Item]):
 def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
     """Yield the items in order while a thread fetches up to ``ahead`` more; an error is raised in place of its item.
 
-    If ``items`` blocks, only the thread waits: items that were read already are not delayed.
+    If ``items`` blocks, only the thread waits, and fetched items are not delayed.
     """
     queue: Queue[_Item | _End[_Item]] = Queue(ahead)
     closed = threading.Event()
@@ -129,7 +129,7 @@ def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
             raise item.error
     finally:
         closed.set()
-        # A thread that waits for room gets it, sees that the reader has left, and ends.
+        # A thread that waits for room gets it, sees ``closed``, and ends.
         with suppress(Empty):
             while True:
                 queue.get_nowait()

@@ -1,7 +1,7 @@
-"""Judges the parts of a batch side by side, each on a thread of its own.
+"""Judges the parts of a batch side by side, each in its own thread.
 
-A judge on HBase waits more than it works. The articles of a partition are judged in their order, by one thread. Those
-of other partitions are judged as by another consumer, which the judge's protocol allows at any moment.
+A judge on HBase waits more than it works. The articles of a partition are judged in order, by one thread. Those of
+other partitions are judged as if by another consumer, which the judging protocol allows at any time.
 """
 
 import logging
@@ -21,11 +21,11 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 PART_ARTICLES_MIN: Final = 16
-"""Articles in a part, on average: the calls of a smaller one take as long, so fewer parts are cheaper."""
+"""The smallest average number of articles in a part: calls for fewer articles take just as long."""
 
 
 class SideBySide:
-    """Divides batches by partition, and works on up to ``parts_max`` parts at a time.
+    """A thread pool that divides batches by partition, and works on up to ``parts_max`` parts at a time.
 
     The threads report their progress to ``turns``.
     """
@@ -41,18 +41,18 @@ class SideBySide:
         batch: Sequence[Item],
         partitions: Sequence[Partition | None],
     ) -> list[Answer]:
-        """Return what ``work`` answers to each item, in the order of the batch.
+        """Return the answer of ``work`` to each item, in the order of the batch.
 
-        ``partitions`` has the partition of each item. When this returns or raises, no part is being worked on any more.
-        Where several parts fail, the error that waiting would not change is raised, and the others are logged.
+        ``partitions`` has the partition of each item. When this returns or raises, all parts have ended. If several
+        parts fail, the gravest error is raised, and the others are logged.
         """
         parts = divided(partitions, self._parts_max)
         if len(parts) == 1:
             return list(work(batch))
         futures = [self._threads.submit(self._at_work, work, [batch[index] for index in part]) for part in parts]
         answers: dict[int, Answer] = {}
-        for part, answered in zip(parts, _results(futures), strict=True):
-            answers.update(zip(part, answered, strict=True))
+        for part, part_answers in zip(parts, _results(futures), strict=True):
+            answers.update(zip(part, part_answers, strict=True))
         return [answers[index] for index in range(len(batch))]
 
     def close(self) -> None:
@@ -67,8 +67,8 @@ class SideBySide:
 def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list[int]]:
     """Divide a batch into parts of about the same size; return the indices of each, in order.
 
-    A partition is in one part, and the largest one decides how even the parts are. There is at least one part, and no
-    more than there are partitions, or than leaves ``PART_ARTICLES_MIN`` articles for each.
+    A partition is never split, so the largest one may make the parts uneven. There is at least one part, at most one
+    for each partition, and so few that each has ``PART_ARTICLES_MIN`` articles on average.
     """
     sizes = Counter(partitions)
     count = max(1, min(parts_max, len(sizes), len(partitions) // PART_ARTICLES_MIN))
@@ -85,16 +85,16 @@ def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list
 
 def _results(futures: Sequence[Future[Answer]]) -> list[Answer]:
     """Wait for all futures; return their results, or raise the gravest error."""
-    errors = sorted((error for future in futures if (error := future.exception()) is not None), key=_passes)
+    errors = sorted((error for future in futures if (error := future.exception()) is not None), key=_severity_rank)
     for other in errors[1:]:
-        log.warning("Another part of the batch failed, too: %s", other)
+        log.warning("Another part of the batch also failed: %s", other)
     if errors:
         raise errors[0]
     return [future.result() for future in futures]
 
 
-def _passes(error: BaseException) -> int:
-    """Order errors: those that remain, that of a batch which is given up, and those that pass."""
+def _severity_rank(error: BaseException) -> int:
+    """Return the rank of an error: 0 for a permanent one, 1 for an abandoned batch, 2 for one that waiting may cure."""
     if isinstance(error, StoreUnavailable):
         return 2
     return 1 if isinstance(error, Abandoned) else 0

@@ -1,8 +1,8 @@
-"""Looks up made-up articles before the first batch, until that gets no faster. Nothing is written.
+"""Warms up a store before the first batch: looks up made-up articles until that gets no faster. Nothing is written.
 
-Servers of a store that have just started compile their code while they answer, and connections are made on first use:
-the first batches took ten times as long as later ones. With servers that have worked before it takes seven rounds, and
-with an empty store one.
+Newly started servers of a store compile their code while they answer, and connections are made on first use. Without a
+warm-up the first batches took ten times as long as later ones. It takes seven rounds with servers that are already warm
+and one round with an empty store.
 """
 
 import time
@@ -28,7 +28,7 @@ _STEADY_ROUNDS: Final = 6
 
 
 class WarmUpResult(NamedTuple):
-    """How many rounds there were, and how long the first and the fastest took in seconds."""
+    """The number of rounds, and the seconds that the first and the fastest took."""
 
     rounds: int
     first_s: float
@@ -38,39 +38,39 @@ class WarmUpResult(NamedTuple):
 def warm_up(
     look_up: Callable[[], bool], seconds_max: float, clock: Callable[[], float] = time.monotonic
 ) -> WarmUpResult:
-    """Repeat a look-up until six in a row were not a tenth faster than any before, or the time is over.
+    """Repeat a look-up until six in a row were not a tenth faster than the fastest before, or the time is over.
 
-    ``look_up`` returns whether it is worth another round.
+    ``look_up`` returns whether another round is useful.
     """
     until_s = clock() + seconds_max
-    took_s: list[float] = []
+    rounds_s: list[float] = []
     steady = 0
-    worth_it = True
-    while worth_it and steady < _STEADY_ROUNDS and clock() < until_s:
+    useful = True
+    while useful and steady < _STEADY_ROUNDS and clock() < until_s:
         began_s = clock()
-        worth_it = look_up()
-        this_s = clock() - began_s
-        steady = steady + 1 if took_s and this_s > _FASTER * min(took_s) else 0
-        took_s.append(this_s)
-    return WarmUpResult(len(took_s), took_s[0] if took_s else 0.0, min(took_s, default=0.0))
+        useful = look_up()
+        round_s = clock() - began_s
+        steady = steady + 1 if rounds_s and round_s > _FASTER * min(rounds_s) else 0
+        rounds_s.append(round_s)
+    return WarmUpResult(len(rounds_s), rounds_s[0] if rounds_s else 0.0, min(rounds_s, default=0.0))
 
 
 class RandomLookUps:
-    """Looks up random fingerprints, as if articles with these had arrived."""
+    """Look-ups of random fingerprints, as of articles that have just arrived."""
 
     def __init__(self, store: Store, settings: JudgeSettings) -> None:
         self._builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
         self._words = settings.scheme.bits // 64
         self._bands = settings.scheme.sketch.bands
-        # A tally of its own: these are no articles of the feed.
+        # A separate tally, because these articles do not belong to the feed.
         self._tally = Tally()
         self._search = Search(store, settings, self._tally, VerdictCells(store, self._tally))
         self._bins = settings.scheme.sketch.bins
-        # The same in each run: what is measured does not depend on luck.
+        # The same numbers in each run, so that its duration does not depend on luck.
         self._random = np.random.default_rng(1)
 
     def look_up(self) -> bool:
-        """Look up the next articles; return whether rows have a posting each on average. Raises the store's errors."""
+        """Look up the next articles; return whether rows have at least one posting on average. Raises store errors."""
         versions = self._builder.versions(
             [Article(id=str(number), body="") for number in range(ROUND_ARTICLES)],
             [ArrivalTime(0, number) for number in range(ROUND_ARTICLES)],

@@ -1,4 +1,4 @@
-"""Builds each kind of run from the configuration, and the parts that runs share; what they do is elsewhere.
+"""Builds each kind of run, and the parts that runs share, from the configuration. It contains no logic of its own.
 
 Only ``cli``, ``doctor`` and ``migration`` import this package. ``migration`` builds its own run from the same parts.
 """

@@ -1,4 +1,4 @@
-"""Opens the audit log, and records in it what a command changed."""
+"""Opens the audit log, and records the changes that commands make."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ from storage.clock import now_ms
 def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _: None) -> Iterator[AuditLog | None]:
     """Open the audit log; None if none is configured. Raises ``SinkError`` if it cannot be written.
 
-    ``report`` gets its occurrences. A command needs none: a failure ends it with a message.
+    ``report`` gets its occurrences. Commands do not need it, because a failure ends them with a message.
     """
     if config.service.audit is None:
         yield None
@@ -27,7 +27,7 @@ def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _
 
 
 def record_change(audit_log: AuditLog | None, action: str, name: str, result: str) -> None:
-    """Record a change in the audit log, if there is one. The change stays whatever happens. Raises ``SinkError``."""
+    """Record a change in the audit log, if there is one. Raises ``SinkError``; the change is not undone."""
     try:
         record_changes(audit_log, action, [name], result)
     except SinkError as error:
@@ -44,7 +44,7 @@ def record_changes(audit_log: AuditLog | None, action: str, names: Sequence[str]
 
 
 def current_user() -> str:
-    """Return who runs this process, by the system and not by the environment."""
+    """Return the user who runs this process, as the system, not the environment, names it."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -33,16 +33,19 @@ log = logging.getLogger("dupwatch")
 
 LAG_S: Final = 30.0
 """How long the banks may be unreadable before the run is no longer ready."""
-AGAIN_S: Final = 1.0
-"""The pause before banks are read again that did not answer at the start."""
+RETRY_S: Final = 1.0
+"""The pause before unreachable banks are read again at the start."""
 _CACHED_SHARE: Final = 16
-"""The cache is written again when more than one in so many items has been computed since."""
+"""The cache is written again when more than one in this many items has been computed since."""
 _LAST_WRITE_S: Final = 10.0
-"""How long the end waits for the cache. One that takes longer is left behind, and the next process writes it."""
+"""How long the end waits for writing the cache. A longer write is abandoned, and the next process makes it."""
 
 
 class BankReader:
-    """Keeps known texts as the banks say. One thread calls ``look`` about every second, and another one ``watch``."""
+    """The reader that keeps known texts equal to the banks.
+
+    One thread calls ``refresh`` about every second, and another one ``check_lag``.
+    """
 
     def __init__(
         self, banks: BankLog, known: KnownTexts, hooks: Hooks, clock_s: Callable[[], float] = time.monotonic
@@ -55,35 +58,35 @@ class BankReader:
         self._read_s = clock_s()
 
     def read(self) -> None:
-        """Read what is new in the banks. Raises ``BankError`` for banks that cannot be read; then nothing changes."""
-        with new_entries(self._banks) as found:
-            if found.is_whole:
+        """Read new entries of the banks. Raises ``BankError``, without a change, if they cannot be read."""
+        with new_entries(self._banks) as new:
+            if new.is_whole:
                 before = len(self._known)
-                self._known.replace(found.entries)
+                self._known.replace(new.entries)
                 if len(self._known) < before:
                     log.warning(
-                        "The banks were replaced and have fewer items that count: %d, and before %d.",
+                        "The banks were replaced, and have fewer items that count: %d instead of %d",
                         len(self._known),
                         before,
                     )
-            elif found.entries:
-                self._known.change(found.entries)
-        if found.invalid:
-            log.warning("Invalid entries of banks were left out: %d. dupwatch bank writes valid ones.", found.invalid)
-        self._hooks.report(BanksLoaded(len(self._known), found.invalid))
+            elif new.entries:
+                self._known.change(new.entries)
+        if new.invalid:
+            log.warning("Ignored %d invalid entries of banks; dupwatch bank writes valid ones", new.invalid)
+        self._hooks.report(BanksLoaded(len(self._known), new.invalid))
         self._read_s = self._clock_s()
 
-    def look(self) -> None:
-        """Read what is new in the banks. While they cannot be read, they stay as they are.
+    def refresh(self) -> None:
+        """Read new entries of the banks. While they cannot be read, the known texts do not change.
 
-        After ``LAG_S`` the run is not ready: it may not know what was added since.
+        After ``LAG_S`` the run is no longer ready, since it may lack new items.
         """
         try:
             self.read()
         except BankError as error:
             fault = str(error)
             if fault != self._fault:
-                log.warning("The banks stay as they are: %s", fault)
+                log.warning("The banks cannot be read, and the last version of them stays in use: %s", fault)
             self._fault = fault
             self._hooks.report(BanksUnreadable(fault))
             if self._clock_s() - self._read_s > LAG_S:
@@ -92,10 +95,10 @@ class BankReader:
             self._fault = ""
             self._hooks.report(Outage("banks", "reader", None))
 
-    def watch(self) -> None:
-        """Say that the run is not ready while one reading takes longer than ``LAG_S``: many items may have come.
+    def check_lag(self) -> None:
+        """Report that the run is not ready if a reading takes longer than ``LAG_S``, since many items may be new.
 
-        The next look takes that back.
+        The next successful ``refresh`` revokes the report.
         """
         lag_s = self._clock_s() - self._read_s
         if lag_s > LAG_S:
@@ -104,7 +107,7 @@ class BankReader:
 
 
 class CacheWriter:
-    """Writes the cache of known texts when many of them were computed."""
+    """The writer of the cache of known texts; it writes after many of them were computed."""
 
     def __init__(self, cache: BankCache, known: KnownTexts) -> None:
         self._cache = cache
@@ -112,20 +115,21 @@ class CacheWriter:
         self._written = 0
         self._lock = Lock()
 
-    def look(self) -> None:
-        """Write the cache if it is due. Waits for another thread that does."""
+    def write_if_due(self) -> None:
+        """Write the cache if that is due, after waiting for a write by another thread."""
         with self._lock:
-            held = self._known.fingerprints()
-            if held.computed - self._written > len(self._known) // _CACHED_SHARE and self._cache.save(held.parts):
-                self._written = held.computed
+            fingerprints = self._known.fingerprints()
+            due = fingerprints.computed - self._written > len(self._known) // _CACHED_SHARE
+            if due and self._cache.save(fingerprints.parts):
+                self._written = fingerprints.computed
 
 
 @contextmanager
 def opened_banks(config: Config) -> Iterator[BankLog]:
-    """Open the configured banks. Raises ``ConfigError`` where none are configured."""
+    """Open the configured banks. Raises ``ConfigError`` if none are configured."""
     if config.banks.url is None:
         raise ConfigError(
-            "no banks are named: add --banks FILE or --banks kafka://HOST:PORT/PREFIX, or set banks.url in the "
+            "no banks are configured: add --banks FILE or --banks kafka://HOST:PORT/PREFIX, or set banks.url in the "
             "configuration"
         )
     try:
@@ -137,7 +141,7 @@ def opened_banks(config: Config) -> Iterator[BankLog]:
 
 
 def read_banks(config: Config) -> Banks:
-    """Return the configured banks. Raises ``BankError`` where they cannot be read."""
+    """Return the configured banks. Raises ``BankError`` if they cannot be read."""
     with opened_banks(config) as banks:
         return Banks.of(banks.read().entries)
 
@@ -146,10 +150,10 @@ def read_banks(config: Config) -> Banks:
 def followed_banks(
     config: Config, bound: Binding, lexicon: Lexicon, hooks: Hooks, starting: StartUpCalls | None = None
 ) -> Iterator[KnownTexts | None]:
-    """Read the configured banks, and follow them while the context is open; None where there are none.
+    """Read the configured banks, and follow them while the context is open; yield None if there are none.
 
-    With ``starting`` it waits at the start for what holds the banks, and may raise ``NotBegun``. Raises ``BankError``,
-    a ``ConfigError``, where they cannot be read.
+    With ``starting`` it waits at the start for unreachable banks, and may raise ``StoppedBeforeStart``. Raises
+    ``BankError``, a ``ConfigError``, if they cannot be read.
     """
     if config.banks.url is None:
         yield None
@@ -162,24 +166,28 @@ def followed_banks(
             reader.read()
         else:
             _read_when_reachable(reader, starting)
-        with PeriodicCheck("banks", reader.look), PeriodicCheck("bank-lag", reader.watch), _written_cache(cache, known):
+        with (
+            PeriodicCheck("banks", reader.refresh),
+            PeriodicCheck("bank-lag", reader.check_lag),
+            _written_cache(cache, known),
+        ):
             yield known
 
 
 def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) -> KnownTexts:
-    """Return the items of banks, to be compared with. What the configured cache lacks of them is added to it."""
+    """Return the items of banks, ready to be compared with, and add those that the configured cache lacks to it."""
     cache = _cache(config, bound)
     known = _known(config, bound, lexicon, cache, Hooks().report)
     known.replace(banks.entries())
     if cache is not None:
-        CacheWriter(cache, known).look()
+        CacheWriter(cache, known).write_if_due()
     return known
 
 
 def _known(
     config: Config, bound: Binding, lexicon: Lexicon, cache: BankCache | None, report: Callable[[object], None]
 ) -> KnownTexts:
-    """Return no items yet; the first ones are taken from the cache as far as it has them."""
+    """Return known texts without items; the first items come from the cache as far as it has them."""
     computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
     return KnownTexts(computing, bound.settings, now_ms, report, load_cache)
 
@@ -202,17 +210,17 @@ def _cache(config: Config, bound: Binding) -> BankCache | None:
 
 @contextmanager
 def _written_cache(cache: BankCache | None, known: KnownTexts) -> Iterator[None]:
-    """Write the cache while the context is open, in a thread of its own, and at its end."""
+    """Write the cache in a thread while the context is open, and at its end."""
     if cache is None:
         yield
         return
     writer = CacheWriter(cache, known)
     try:
-        with PeriodicCheck("bank-cache", writer.look):
+        with PeriodicCheck("bank-cache", writer.write_if_due):
             yield
     finally:
-        # A command may end before the first look.
-        Call(writer.look).ended(_LAST_WRITE_S)
+        # A command may end before the first check.
+        Call(writer.write_if_due).ended(_LAST_WRITE_S)
 
 
 def _read_when_reachable(reader: BankReader, starting: StartUpCalls) -> None:
@@ -221,16 +229,16 @@ def _read_when_reachable(reader: BankReader, starting: StartUpCalls) -> None:
             return starting.call(reader.read)
         except BanksUnreachable as error:
             log.warning("Waiting for the banks: %s", error)
-            starting.call(partial(time.sleep, AGAIN_S))
+            starting.call(partial(time.sleep, RETRY_S))
 
 
 def busy_items(config: Config, known: KnownTexts | None, hooks: Hooks) -> BusyItems | None:
-    """Return what finds the busy items of a run, and follows the changes of its banks; None without banks."""
+    """Build the busy items of a run, which follow the changes of its banks; None without banks."""
     if known is None:
         return None
     section = config.banks
     limit = BusyLimit(section.busy_share, section.busy_articles_min)
-    # Only topics have bank matches of their own.
+    # Only topics have separate events of bank matches, which can be withheld.
     busy = BusyItems(known, limit, hooks.report, withholds=is_followed(config))
     hooks.on(BanksLoaded, lambda _: busy.review())
     busy.review()
@@ -238,5 +246,5 @@ def busy_items(config: Config, known: KnownTexts | None, hooks: Hooks) -> BusyIt
 
 
 def matcher_of(known: KnownTexts | None) -> BankMatcher:
-    """Return what finds known texts for a judge; without any, versions stay as they are."""
+    """Return the judge's function for bank matches; without known texts it leaves versions unchanged."""
     return list if known is None else known.with_matches

@@ -1,4 +1,4 @@
-"""Measures this machine: runs the pipeline of ``dupwatch run`` over a file, into a store that is removed afterwards."""
+"""Measures this machine: runs the pipeline of ``dupwatch run`` over a file, into a temporary store."""
 
 import re
 import signal
@@ -33,14 +33,14 @@ from storage.records import StoredVersion
 Clock = Callable[[], float]
 ROUND_ARTICLES: Final = 2_560
 _SAMPLED: Final = 2_000
-"""Articles whose sizes are measured."""
+"""The number of articles whose sizes are measured."""
 _PAGE: Final = 100
 _WIDE: Final = re.compile("[\uff21-\uff5a]")
-"""Latin letters as wide as Chinese characters, into which an edit of the sample feed turns English."""
+"""Latin letters as wide as Chinese characters; one kind of edit in the sample feed writes English with them."""
 
 
 class Calibration(NamedTuple):
-    """What was measured: articles, the seconds that judging them took, their speed, and the sizes of a sample."""
+    """The result: the number of articles, the seconds for judging them, the speed, and the sizes of a sample."""
 
     articles: int
     seconds: float
@@ -49,8 +49,8 @@ class Calibration(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Watch:
-    """Adds up what runs report, and stops the one that is still running at the end of the time."""
+class _Measurement:
+    """The sums of what runs report; it stops the current run when the time is up."""
 
     clock: Clock
     ends_s: float
@@ -72,8 +72,8 @@ class _Watch:
         """Whether the time is up."""
         return self.clock() >= self.ends_s
 
-    def forget(self) -> None:
-        """Leave out what was reported so far: the first articles of a process are slower."""
+    def reset(self) -> None:
+        """Discard the reports so far; the first articles of a process are slower."""
         self.articles = self.records = self.record_bytes = 0
         self.seconds = 0.0
         self.stages.clear()
@@ -91,7 +91,7 @@ class _Watch:
             self.stopping.asked_by = signal.SIGALRM
 
     def calibration(self, config: Config, option: str) -> Calibration:
-        """Return what was measured; sizes are those of articles in the store. Raises ``ConfigError`` if it has none."""
+        """Return the result, with sizes of articles in the store. Raises ``ConfigError`` if none was judged."""
         with opened_store(config, readonly=True) as store:
             stored = list(islice(stored_articles(store), _SAMPLED))
         if not stored or not self.seconds:
@@ -110,10 +110,10 @@ def calibrate_on_sample(
 ) -> Calibration:
     """Judge the articles of a file, until it ends or the time is up. Raises ``ConfigError`` if it has none."""
     chosen = config.model_copy(update={"source": config.source.model_copy(update={"url": sample})})
-    watch = _Watch(clock, clock() + seconds)
+    measurement = _Measurement(clock, clock() + seconds)
     isolated = _isolated(chosen, scratch, 0)
-    _judge(isolated, watch)
-    return watch.calibration(isolated, f"--sample {sample}")
+    _judge(isolated, measurement)
+    return measurement.calibration(isolated, f"--sample {sample}")
 
 
 def calibrate(
@@ -124,22 +124,22 @@ def calibrate(
     clock: Clock = time.monotonic,
     round_articles: int = ROUND_ARTICLES,
 ) -> Calibration:
-    """Judge made articles, round by round into one store, until the time is up; the first round is not counted."""
-    watch, source = _Watch(clock, clock() + seconds), scratch / "articles.jsonl"
+    """Judge generated articles in rounds, into one store, until the time is up. The first round is not counted."""
+    measurement, source = _Measurement(clock, clock() + seconds), scratch / "articles.jsonl"
     chosen = config.model_copy(update={"source": SourceSection(url=str(source))})
     for number in count():
         isolated = _isolated(chosen, scratch, number)
         _write(source, number, maker.bodies(round_articles))
-        _judge(isolated, watch)
-        if watch.is_over:
-            return watch.calibration(isolated, "--calibrate")
+        _judge(isolated, measurement)
+        if measurement.is_over:
+            return measurement.calibration(isolated, "--calibrate")
         if number == 0:
-            watch.forget()
+            measurement.reset()
     raise AssertionError("time does not end")
 
 
 def _isolated(config: Config, scratch: Path, number: int) -> Config:
-    """Return the configuration of a run that reads and writes nothing else."""
+    """Return the configuration with sink, store and banks replaced, so that a run writes only to ``scratch``."""
     sink = {"url": str(scratch / f"verdicts-{number}.jsonl"), "emit": "duplicates"}
     return config.model_copy(
         update={
@@ -150,22 +150,22 @@ def _isolated(config: Config, scratch: Path, number: int) -> Config:
     )
 
 
-def _judge(config: Config, watch: _Watch) -> None:
+def _judge(config: Config, measurement: _Measurement) -> None:
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
-    with prepared_run(config, streams, Hooks(watch), watch.stopping) as ready:
-        began_s = watch.clock()
+    with prepared_run(config, streams, Hooks(measurement), measurement.stopping) as ready:
+        began_s = measurement.clock()
         ready.pipeline.run()
-        watch.seconds += watch.clock() - began_s
+        measurement.seconds += measurement.clock() - began_s
 
 
 def stored_articles(store: Store) -> Iterator[SampledArticle]:
-    """Yield the judged versions of a store with their texts, without those that have none."""
-    versions = (found for found in store.scan() if isinstance(found, StoredVersion) and found.verdict is not None)
+    """Yield the judged versions of a store with their texts; versions without a text are left out."""
+    versions = (stored for stored in store.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     for page in iter(lambda: list(islice(versions, _PAGE)), []):
-        bodies = store.bodies([found.record.reference for found in page])
-        for found, body in zip(page, bodies, strict=True):
-            if body is not None and found.verdict is not None:
-                yield SampledArticle(found.record, found.verdict, body, state_of(found) is not VersionState.KEPT)
+        bodies = store.bodies([stored.record.reference for stored in page])
+        for stored, body in zip(page, bodies, strict=True):
+            if body is not None and stored.verdict is not None:
+                yield SampledArticle(stored.record, stored.verdict, body, state_of(stored) is not VersionState.KEPT)
 
 
 def _write(path: Path, number: int, bodies: Iterable[str]) -> None:
@@ -177,7 +177,7 @@ def _write(path: Path, number: int, bodies: Iterable[str]) -> None:
 
 
 def sample_texts(path: Path, languages: Sequence[str]) -> list[str]:
-    """Return the bodies of the articles of the sample feed in these languages, without those in wide letters."""
-    found = map(msgspec.json.decode, path.read_bytes().splitlines())
-    bodies = [one["body"] for one in found if one.get("body") and one.get("lang") in languages]
+    """Return the bodies of the sample feed's articles in these languages, without those in wide letters."""
+    articles = map(msgspec.json.decode, path.read_bytes().splitlines())
+    bodies = [article["body"] for article in articles if article.get("body") and article.get("lang") in languages]
     return [body for body in bodies if not _WIDE.search(body)]

@@ -20,7 +20,7 @@ from storage.interface import Store
 
 
 class BoundStore(NamedTuple):
-    """An open store, and the configuration with the settings of the store in it."""
+    """An open store, and the configuration completed with the store's settings."""
 
     config: Config
     compared: ComparableStore
@@ -28,21 +28,21 @@ class BoundStore(NamedTuple):
 
 @contextmanager
 def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore]:
-    """Open the configured store, which judges have filled. Raises ``StoreMismatch`` for other settings than its own."""
-    # Opened for writing with banks, a store would get the layout of stores that had banks.
+    """Open the configured store, which must exist. Raises ``StoreMismatch`` if the settings are not the store's."""
+    # Opening a store with banks for writing would give it the layout of a store with banks.
     opening = config.model_copy(update={"banks": config.banks.model_copy(update={"url": None})})
     with opened_store(opening, readonly=True) as store:
         bound = bound_to(config, store)
         if readonly:
             yield bound
             return
-    # A store that does not exist is refused above, and is not created here.
+    # A store that does not exist was refused above, so none is created here.
     with opened_store(opening) as store:
         yield bound._replace(compared=bound.compared._replace(store=store))
 
 
 def bound_to(config: Config, store: Store) -> BoundStore:
-    """Return an open store with what compares its articles. Raises ``StoreMismatch`` for settings unlike its own."""
+    """Return an open store, ready to compare its articles. Raises ``StoreMismatch`` if settings are not the store's."""
     lexicon = lexicon_of(config)
     bound = checked_binding(config, store, lexicon)
     chosen = completed(config, bound.settings)
@@ -51,14 +51,14 @@ def bound_to(config: Config, store: Store) -> BoundStore:
 
 
 def checked_binding(config: Config, store: Store, lexicon: Lexicon) -> Binding:
-    """Return what an open store is bound to. Raises ``StoreMismatch`` for settings or a secret unlike its own."""
+    """Return the binding of an open store. Raises ``StoreMismatch`` if settings or the secret are not the store's."""
     bound = stored_binding(store, lexicon)
     check_unchanged(config, bound.settings)
     return with_configured_secret(bound, configured_secret(config))
 
 
 def queries(config: Config, store: Store, settings: JudgeSettings) -> Callable[[Matcher], Query]:
-    """Return what asks a store for what articles would repeat, given what finds known texts in them."""
+    """Return a function that builds queries of a store from a matcher of known texts."""
 
     def query(with_bank_matches: Matcher) -> Query:
         return Detector(

@@ -1,4 +1,4 @@
-"""Builds the parts that several kinds of run have in common, each from the configuration alone."""
+"""Builds the parts that several kinds of run share, each from the configuration alone."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -42,7 +42,7 @@ from storage.files import FileWriting
 
 
 def scheme_of(config: Config) -> Scheme:
-    """Return the configured scheme; ConfigError where it does not exist."""
+    """Return the configured scheme. Raises ``ConfigError`` if it does not exist."""
     try:
         return configured_scheme(config)
     except ValueError as error:
@@ -57,7 +57,7 @@ def word_files(config: Config) -> WordFiles:
 
 
 def lexicon_of(config: Config) -> Lexicon:
-    """Load the configured words; ConfigError where one of the user's files cannot be used."""
+    """Load the configured words. Raises ``ConfigError`` if one of the user's files cannot be used."""
     try:
         return load_lexicon(*word_files(config))
     except ValueError as error:
@@ -67,14 +67,14 @@ def lexicon_of(config: Config) -> Lexicon:
 
 
 def word_cutter(lexicon: Lexicon) -> WordCutter:
-    """Build what cuts texts into the words that flags are found by.
+    """Build the cutter of words for the console's search.
 
-    It does not know the user's own words: consoles that share a database have to cut alike.
+    It ignores the user's own words, because consoles that share a database have to cut alike.
     """
-    tokenizer, alone = default_tokenizer(), Lock()
+    tokenizer, lock = default_tokenizer(), Lock()
 
     def cut(text: str) -> list[str]:
-        with alone:
+        with lock:
             return tokenizer.cut(text)
 
     simplified: dict[int, str] = {}
@@ -85,7 +85,7 @@ def word_cutter(lexicon: Lexicon) -> WordCutter:
 
 
 def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
-    """Return what decides verdicts; ConfigError where the settings contradict each other."""
+    """Return the judge's settings. Raises ``ConfigError`` if they contradict each other."""
     scheme = scheme_of(config)
     try:
         return configured_settings(config, scheme, scheme.digest(lexicon))
@@ -94,16 +94,16 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
 
 
 def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> ChosenEngine:
-    """Return which engine computes fingerprints; ConfigError where the configured one cannot be had."""
+    """Return the engine for fingerprints. Raises ``ConfigError`` if the configured one is not available."""
     return chosen_engine(config.fingerprint.engine, settings.scheme, lexicon)
 
 
 def engine(
     config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool = False, known: KnownTexts | None = None
 ) -> Engine:
-    """Build what computes fingerprints in this process, with sketches where the judge needs them, or always.
+    """Build the engine of fingerprints for this process, with sketches if ``sketched`` or the judge needs them.
 
-    It also looks for the shingles of ``known`` texts.
+    It also finds the shingles of ``known`` texts.
     """
     name = engine_choice(config, bound.settings, lexicon).name
     sketched = sketched or bound.settings.sketched
@@ -113,22 +113,22 @@ def engine(
 
 
 def version_builder(bound: Binding) -> VersionBuilder:
-    """Build what makes versions of articles."""
+    """Build the builder of versions."""
     return VersionBuilder(bound.scheme, bound.settings.plan, bound.settings.lane1)
 
 
 def common_hashes(config: Config) -> CommonHashes | None:
-    """Return what counts hashes that many articles have, None where parts are not looked for."""
+    """Return the counter of hashes that many articles have; None if parts are not compared."""
     return CommonHashes() if config.judge.parts else None
 
 
 def file_writing(config: Config) -> FileWriting:
-    """Return how files are written."""
+    """Return the durability and the mode of written files."""
     return FileWriting(durable=config.store.durability == "power", mode=config.files.bits)
 
 
 def read_limits(config: Config) -> ReadLimits:
-    """Return how much is read at once."""
+    """Return the size limits of records and batches."""
     section = config.source
     return ReadLimits(
         record_bytes_max=section.record_bytes_max,
@@ -138,7 +138,7 @@ def read_limits(config: Config) -> ReadLimits:
 
 
 def file_form(config: Config) -> FileForm:
-    """Return how files of articles are read."""
+    """Return the format of files of articles."""
     section = config.source
     return FileForm(section.format, section.encoding, section.fields)
 
@@ -157,16 +157,18 @@ def fingerprinting(
     hooks: Hooks | None = None,
     known: KnownTexts | None = None,
 ) -> Fingerprinting:
-    """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``.
+    """Build the fingerprinting: in this thread, calling ``interruption``, or in workers, which report to ``hooks``.
 
-    It also looks for the shingles of ``known`` texts. Raises ``ConfigError`` for worker processes, which cannot.
+    It also finds the shingles of ``known`` texts. Raises ``ConfigError`` for worker processes, which cannot do that.
     """
     if not config.workers:
         return InlineFingerprinting(engine(config, bound, lexicon, known=known), interruption.while_preparing)
     if engine_choice(config, bound.settings, lexicon).name == COMPILED:
         return ThreadedFingerprinting(engine(config, bound, lexicon, known=known), config.workers, hooks)
     if known is not None:
-        raise ConfigError("banks need workers = 0, or the compiled engine: processes do not know the texts of banks")
+        raise ConfigError(
+            "worker processes do not know the texts of banks: set workers = 0, or use the compiled engine"
+        )
     return ProcessFingerprinting(
         bound.settings.scheme,
         word_files(config),
@@ -179,22 +181,19 @@ def fingerprinting(
 
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
-    """Return what decodes records as read; it raises BadRecord, also for a fault found while reading."""
+    """Return the decoder of records of files. It raises ``BadRecord``, also for a fault found while reading."""
     return decoder(config).record
 
 
 def record_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
-    """Return what decodes records of the configured source; it raises BadRecord.
-
-    ``patience`` is that of ``value_decoder``.
-    """
+    """Return the decoder of the configured source, which raises ``BadRecord``; ``patience`` as in ``value_decoder``."""
     if not source_of(config.source.url).is_keyed:
         return file_decoder(config)
     return message_decoder(config, patience)
 
 
 def message_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
-    """Return what decodes messages as configured; it raises BadRecord. ``patience`` is that of ``value_decoder``."""
+    """Return the decoder of messages, which raises ``BadRecord``; ``patience`` as in ``value_decoder``."""
     decode_value = value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
     id_from = config.kafka.id_from
@@ -202,7 +201,7 @@ def message_decoder(config: Config, patience: RetryPolicy | None = None) -> Call
 
 
 def kafka_options(config: Config) -> KafkaOptions:
-    """Return what the settings of Kafka clients are made from."""
+    """Return the configured options of Kafka clients."""
     section = config.kafka
     return KafkaOptions(
         group=section.group,
@@ -216,15 +215,16 @@ def kafka_options(config: Config) -> KafkaOptions:
 
 
 def decoder(config: Config) -> ArticleDecoder:
-    """Return what decodes the bytes of records; it raises BadRecord."""
+    """Return the decoder of JSON records, which raises ``BadRecord``."""
     return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
 def value_decoder(config: Config, patience: RetryPolicy | None = None) -> DecodeValue:
-    """Return what decodes values of messages, which may need a schema; it raises BadRecord.
+    """Return the decoder of messages' values, which may need a schema; it raises ``BadRecord``.
 
-    ``patience`` says what to do while the schema registry is out of reach; by default it is retried for some seconds,
-    then ``RegistryUnavailable`` ends the run. Raises ConfigError where the registry's client cannot be created.
+    ``patience`` is the policy while the schema registry is out of reach. By default requests are retried for some
+    seconds, and then ``RegistryUnavailable`` ends the run. Raises ``ConfigError`` if the registry's client cannot be
+    created.
     """
     if config.kafka.value_format == "json":
         return decoder(config)
@@ -234,7 +234,7 @@ def value_decoder(config: Config, patience: RetryPolicy | None = None) -> Decode
 
 
 def registry_options(config: Config) -> RegistryOptions:
-    """Return where schemas are."""
+    """Return the options of the schema registry."""
     section = config.registry
     return RegistryOptions(
         section.url, section.request_s, section.client, section.secret_files, section.schema_bytes_max
@@ -257,7 +257,7 @@ def decode_limits(config: Config) -> DecodeLimits:
 
 
 def field_map(config: Config) -> FieldMap:
-    """Return where the fields of an article are in a record, and what its times mean."""
+    """Return the places of an article's fields in a record, and the unit and zone of its times."""
     section = config.source
     zone = section.published_at_zone
     times = TimeForm(section.published_at_unit, None if zone is None else parse_zone(zone))
@@ -265,7 +265,7 @@ def field_map(config: Config) -> FieldMap:
 
 
 def body_form(config: Config) -> BodyForm:
-    """Return how bodies are read, and load the extractor. Raises ``ConfigError`` if its package is not installed."""
+    """Return the form of bodies, and load its extractor. Raises ``ConfigError`` if its package is not installed."""
     form = config.source.body_form
     load_extractor(form)
     return form

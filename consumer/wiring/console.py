@@ -1,4 +1,4 @@
-"""The moderators' console, built and wired: pages, the intake of flags, and the sender of releases."""
+"""Builds the moderators' console: pages, the intake of flags, and the sender of releases."""
 
 import logging
 import threading
@@ -67,25 +67,25 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 HANGS_S: Final = 300.0
-"""After so long without progress a thread hangs: where a record has no origin, a topic may be searched for minutes."""
+"""A thread without progress for this long hangs. Searching a topic for a record without an origin may take minutes."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
-"""How often a file is looked at for new verdicts, and a topic after an error."""
+"""How often a file is checked for new verdicts, and a topic read again after an error."""
 _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0
 _RANKS_S: Final = 1.0
 _DOWN: Final = ("database: ", "run: ")
-"""Why pages are of no use. Without brokers or a store they are: the queue is in the database."""
+"""The outages that make pages useless. Pages work without brokers or a store, since the queue is in the database."""
 
 
 class ConsoleResources(NamedTuple):
-    """What a console works over. ``reads`` answers pages, ``writes`` releases, which may take longer.
+    """The open resources of a console. Pages use the store ``reads``; releases use ``writes``, which may take longer.
 
-    ``check_settings`` raises ``StoreMismatch`` for a store that was made with other settings. ``unwritable`` returns
-    what this process may not write although releases need it, None where it may write all.
-    ``banks`` is None where the configuration names none, ``cutter`` where words are not indexed. ``is_demo``: the
-    brokers are the mock cluster, which finds no offset by its time.
+    ``check_settings`` raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that
+    releases need but this process may not write; None if there is none. ``banks`` is None if none are configured,
+    ``cutter`` if words are not indexed. ``is_demo``: the brokers are the mock cluster, which finds no offset by its
+    time.
     """
 
     config: Config
@@ -102,14 +102,14 @@ class ConsoleResources(NamedTuple):
 
 
 class Demo(NamedTuple):
-    """What a demo gives to its console: the store that it judges into, and who everybody is."""
+    """The parts of a demo's console: the store that it judges into, and the person that every visitor is."""
 
     store: Store
     person: str
 
 
 class ConsoleServer(ListeningServer):
-    """A console that listens. ``fixed_person``: nobody signs in, everybody is that person."""
+    """A listening console. With ``fixed_person`` nobody signs in, and every visitor is that person."""
 
     def __init__(self, opened: ConsoleResources, fixed_person: str | None, rebuild: Rebuild | None) -> None:
         section, hooks = opened.config.console, opened.hooks
@@ -132,7 +132,7 @@ class ConsoleServer(ListeningServer):
         )
         hooks.on(Outage, self._checks.note_outage)
         self._courier = Courier(section.webhooks.networks, allows_http=section.webhooks.http)
-        desk = ConsoleContext(
+        context = ConsoleContext(
             opened.database,
             section,
             self._articles,
@@ -151,14 +151,14 @@ class ConsoleServer(ListeningServer):
         )
         probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
         is_tls = self._tls is not None
-        self._prepare(build_console(desk, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
+        self._prepare(build_console(context, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
 
     def run(self) -> None:
-        """Answer requests, take in flags and send releases until it is stopped."""
+        """Answer requests, take in flags and send releases until the console is stopped."""
         try:
             with ExitStack() as running:
-                for each in self._backgrounds(running):
-                    running.enter_context(each)
+                for work in self._background_work(running):
+                    running.enter_context(work)
                 self._serve()
         finally:
             self._workers.close()
@@ -167,8 +167,8 @@ class ConsoleServer(ListeningServer):
             if self._evaluation is not None:
                 self._evaluation.close()
 
-    def _backgrounds(self, running: ExitStack) -> list[BackgroundWork]:
-        """Return what is done beside answering."""
+    def _background_work(self, running: ExitStack) -> list[BackgroundWork]:
+        """Return the console's background work."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
         turns, stopping = Turns(hooks), threading.Event()
 
@@ -177,26 +177,26 @@ class ConsoleServer(ListeningServer):
             if stopping.is_set():
                 raise ConsoleStopped
 
-        released_to, events_to = event_sinks(config, hooks, proceed)
+        release_sink, event_sink = event_sinks(config, hooks, proceed)
         releases = SinkReleases(
-            config, self._opened.writes, now_ms, released_to, proceed, has_times=not self._opened.is_demo
+            config, self._opened.writes, now_ms, release_sink, proceed, has_times=not self._opened.is_demo
         )
-        # After its thread has ended.
+        # Closed after its thread has ended.
         running.callback(releases.close)
         sender = ReleaseSender(ReleaseSenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
         sending = BackgroundWork("sending", sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         room = OutboxRoom(config.console.outbox_events_max)
-        parts = EventSenderParts(database, events_to, room, now_ms, hooks, partial(unwritable_file, config))
+        parts = EventSenderParts(database, event_sink, room, now_ms, hooks, partial(unwritable_file, config))
         events_sender = EventSender(parts)
-        # Once no message is under way.
+        # Closed when no message is under way.
         running.callback(events_sender.close)
-        running.callback(events_to.close)
+        running.callback(event_sink.close)
         events = BackgroundWork(EVENTS_THREAD, events_sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, now_ms, hooks, events.wake, room.has_room)
         feed = flag_feed(config, database, hooks, stopping.is_set)
-        # The verdicts of a file are all that says what topics have for themselves.
+        # A file has only verdicts, which also contain the entries that have separate topics.
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
-        taking = FlagIntakeWork(feed, flags, self._opened.writes, hooks, self._rebuild)
+        flag_work = FlagIntakeWork(feed, flags, self._opened.writes, hooks, self._rebuild)
 
         @turns.at_work()
         def fill() -> bool:
@@ -216,8 +216,8 @@ class ConsoleServer(ListeningServer):
 
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
         ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
-        intake = BackgroundWork("intake", taking.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
-        # Where flags come from a topic its work does not end while it goes well.
+        intake = BackgroundWork("intake", flag_work.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
+        # The work over a topic does not return while it succeeds, so an assignment marks the end of an outage.
         hooks.on(PartitionsRebalanced, lambda _: intake.recovered())
         return [
             sending,
@@ -237,18 +237,18 @@ class ConsoleServer(ListeningServer):
         ]
 
     def _reading_side_topics(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
-        """Yield what takes in entries that are no flags, where the sink is topics."""
+        """Yield the intake of entries other than flags, if the sink is topics."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
         backgrounds: dict[str, BackgroundWork] = {}
         for side in SIDE_TOPICS if is_followed(config) else ():
-            taking = SideTopicWork(side, config, database, hooks, stopping, again=self._rebuild == "sink")
-            repeating = WorkSchedule(TOPICS_S, "source")
-            backgrounds[side.thread] = BackgroundWork(side.thread, taking.work, repeating, hooks, stopping)
+            topic_work = SideTopicWork(side, config, database, hooks, stopping, again=self._rebuild == "sink")
+            schedule = WorkSchedule(TOPICS_S, "source")
+            backgrounds[side.thread] = BackgroundWork(side.thread, topic_work.work, schedule, hooks, stopping)
         hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].recovered())
         yield from backgrounds.values()
 
     def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[BackgroundWork]:
-        """Yield what keeps the banks as they are shown up to date, where there are any."""
+        """Yield the work that keeps the shown banks up to date, if there are any."""
         banks = self._banks
         if banks is None:
             return
@@ -261,7 +261,7 @@ class ConsoleServer(ListeningServer):
         yield BackgroundWork("banks", follow, WorkSchedule(_PROBE_S, "banks"), self._opened.hooks, stopping)
 
     def _checking_topic(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
-        """Yield what warns of a database that lacks flags of the topic, unless it is being filled."""
+        """Yield the check that warns if the database lacks flags of the topic, unless it is being rebuilt."""
         if self._rebuild is None and not self._opened.is_demo:
             check, hooks = self._checks.check_topic, self._opened.hooks
             yield BackgroundWork("topic-check", check, WorkSchedule(CHECK_S, "source"), hooks, stopping)
@@ -284,10 +284,10 @@ def prepared_console(
     demo: Demo | None = None,
     rebuild: Rebuild | None = None,
 ) -> Iterator[ConsoleServer]:
-    """Listen where the configuration says, and release everything afterwards.
+    """Open a console at the configured address, and release everything afterwards.
 
-    The database is waited for. Raises ``ConfigError``, ``StoreError``, ``StoreMismatch`` where the store was made with
-    other settings, and ``NotBegun`` where it is stopped while it waits.
+    It waits for the database. Raises ``ConfigError``, ``StoreError``, ``StoreMismatch`` if the store was made with
+    other settings, and ``StoppedBeforeStart`` if it is stopped while it waits.
     """
     store, fixed_person = (None, None) if demo is None else demo
     check_sink(config)
@@ -301,7 +301,7 @@ def prepared_console(
         resources.callback(database.close)
         reads, writes, store_part = opened_stores(config, hooks, store, resources)
         check = SettingsCheck(config, lexicon)
-        # A store that cannot be had yet is checked later.
+        # A store that is not available yet is checked later.
         with suppress(StoreUnavailable):
             check(reads())
         unwritable = partial(unwritable_path, store_part, console_file(config))
@@ -313,26 +313,26 @@ def prepared_console(
         server = ConsoleServer(opened, fixed_person, rebuild)
         resources.callback(server.close)
         if fixed_person is None:
-            _warn(config.console, database)
+            _warn_about_access(config.console, database)
         if (path := unwritable()) is not None:
-            log.warning("This user may not write %s, so releases wait: allow it, and start the console again.", path)
+            log.warning("This user may not write %s, so releases wait: allow it, and restart the console", path)
         yield server
 
 
 def _awaited_database(section: ConsoleSection, starting: StartUpCalls) -> Database:
     database = RetrySubject("database", "start", DatabaseUnavailable, "The console's database")
-    # Nothing shows outages yet.
+    # Without hooks, because no pages or metrics show outages yet.
     return RetryUntilReachable(starting.proceed, Hooks(), database).call(
         partial(starting.call, partial(opened_reviews, section))
     )
 
 
-def _warn(section: ConsoleSection, database: Database) -> None:
-    """Say what is probably not meant."""
+def _warn_about_access(section: ConsoleSection, database: Database) -> None:
+    """Warn if nobody can sign in, or passwords may be sent unencrypted."""
     if not section.proxy_header:
         with database.reading() as connection:
             if not people.people(connection):
-                log.warning("Nobody can sign in yet: add somebody with dupwatch people add NAME --role admin")
+                log.warning("Nobody can sign in yet: add a person with dupwatch people add NAME --role admin")
     if not (section.tls_certificate or section.proxy_addresses or is_loopback(parse_address(section.listen))):
         log.warning(
             "Passwords may cross the network unencrypted: set console.tls_certificate, or put a proxy that ends TLS "

@@ -1,4 +1,4 @@
-"""Opens the console's database as the configuration says, and looks at it without changing it."""
+"""Opens the configured database of the console, and inspects it without changing it."""
 
 from pathlib import Path
 from typing import Final
@@ -13,25 +13,25 @@ _FILE: Final = "sqlite:///"
 
 
 def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) -> Database:
-    """Open the database; a file that is not there is made, unless it has to be there.
+    """Open the database. A missing file is created, unless it has to be there.
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """
     if has_to_be_there and _is_missing(section):
         raise ConfigError(
-            f"console.database = {section.database}: there is no such file. Name another, or have dupwatch people add "
-            "make it"
+            f"console.database = {section.database}: the file does not exist. Name another, or create it with "
+            "dupwatch people add"
         )
     return opened_database(section.database, _password(section))
 
 
 def check_database(section: ConsoleSection) -> None:
-    """Raise ``ConfigError`` for an address or a file of a password that cannot be used. Asks no database."""
+    """Raise ``ConfigError`` for an address or a password file that cannot be used, without opening the database."""
     parsed_url(section.database, _password(section))
 
 
 def found_tables(section: ConsoleSection) -> TableVersions | None:
-    """Return the versions of the database's tables, None where its file is not there yet. Changes nothing.
+    """Return the versions of the database's tables; None if its file does not exist yet. Changes nothing.
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """

@@ -1,7 +1,7 @@
-"""Where the console's entries come from: the sink of the consumers, or the store, to begin again.
+"""The feed of the console's flags: the sink of the consumers, or for a rebuild their store.
 
-A sink is topics, or a file. Near misses are in topics alone; ``console_side_topics`` reads those of entries that are
-no flags.
+A sink is topics or a file. Near misses are only in topics; ``console_side_topics`` reads the topics of entries other
+than flags.
 """
 
 import logging
@@ -31,7 +31,7 @@ from consumer.kafka.client_settings import (
     parse_prefix,
     producer_settings,
 )
-from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.clients import broker_request, new_consumer
 from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.kafka.message import offsets_in
@@ -51,56 +51,57 @@ log = logging.getLogger("dupwatch")
 
 Rebuild = Literal["sink", "store"]
 LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=2_000)
-"""Events are small: ids and keywords, and no texts. A batch is one transaction, so large ones write fewer pages."""
+"""Batches are large, since events are small (ids and keywords, no texts) and a batch is one transaction."""
 
 _FILE: Final = "file"
 CONSOLE_SUFFIX: Final = ".console.jsonl"
-"""What follows on the name of a sink in the name of the file beside it to which the console writes."""
+"""The suffix of the file next to a file sink that the console writes to."""
 _REFUSED: Final = {
     STREAM: "standard output, which no other program can read",
-    NOWHERE_URL: "where nothing is kept",
+    NOWHERE_URL: "which keeps nothing",
 }
 
 
 def check_sink(config: Config) -> None:
-    """Raise ``ConfigError`` where the console cannot follow the configured sink, or clients have wrong settings."""
+    """Raise ``ConfigError`` if the console cannot follow the configured sink, or clients have wrong settings."""
     url = config.sink.url
     if is_followed(config):
-        read = flags_read(config)
-        _settings(config, read)
-        producer_settings(parse_prefix(url).brokers, _options(config, read.group), transactional=False)
+        subscription = flags_read(config)
+        _settings(config, subscription)
+        producer_settings(parse_prefix(url).brokers, _options(config, subscription.group), transactional=False)
         return
     if not FILE.names(url):
         raise ConfigError(
-            f"the console reads flags from the sink of a run, and sink.url is {url}, {_REFUSED.get(url, 'no file')}. "
+            f"the console reads flags from the sink of a run, but sink.url is {url}, "
+            f"{_REFUSED.get(url, 'which is not a file')}. "
             "Let the run write to a file, and name it here too: --sink FILE; or topics: --sink kafka://HOST:PORT/PREFIX"
         )
     if Path(url).suffix.lower() == GZIP.suffix:
         raise ConfigError(
             f"{url}: the console cannot read a compressed file while it grows. Let the run write to a file whose name "
-            f"does not end with {GZIP.suffix}, and name that here"
+            f"does not end with {GZIP.suffix}, and name that file here"
         )
 
 
 def console_file(config: Config) -> Path | None:
-    """Return the file that the console writes releases to; None where they go to topics."""
+    """Return the file that the console writes releases to; None if they go to topics."""
     return None if is_followed(config) else Path(config.sink.url + CONSOLE_SUFFIX)
 
 
 class TopicSubscription(NamedTuple):
-    """A topic that the console reads, and the group as which it does."""
+    """A topic that the console reads, and the consumer group that it reads it with."""
 
     topic: str
     group: str
 
 
 def flags_read(config: Config) -> TopicSubscription:
-    """Return the topic of flags."""
+    """Return the subscription of the topic of flags."""
     return TopicSubscription(sink_topics(config).duplicates_topic, config.console.group)
 
 
 class TopicEventSource(EventSource):
-    """A topic, read as a member of a consumer group, with which its offsets are committed."""
+    """A topic that is read as a member of a consumer group, which has its offsets."""
 
     def __init__(self, source: KafkaSource) -> None:
         self._source = source
@@ -123,7 +124,7 @@ class TopicEventSource(EventSource):
 
     @override
     def note(self, connection: Connection, end: End) -> None:
-        """Store nothing: the brokers have the offsets."""
+        """Store nothing, because the brokers have the offsets."""
 
     @override
     def commit(self, end: End) -> None:
@@ -138,69 +139,80 @@ class TopicEventSource(EventSource):
         self._source.close()
 
 
-def source_of(config: Config, read: TopicSubscription, hooks: Hooks, stopped: Callable[[], bool]) -> TopicEventSource:
-    """Return a topic, read from where its group was."""
-    # What was deleted unread can only be read from the store; the rest must not wait for that.
+def source_of(
+    config: Config, subscription: TopicSubscription, hooks: Hooks, stopped: Callable[[], bool]
+) -> TopicEventSource:
+    """Return a topic as a source, which continues at its group's offsets."""
+    # Events that were deleted unread are only in the store, and must not hold up the others.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
-    return TopicEventSource(KafkaSource(_settings(config, read), [read.topic], LIMITS, options, hooks, stopped))
+    return TopicEventSource(
+        KafkaSource(_settings(config, subscription), [subscription.topic], LIMITS, options, hooks, stopped)
+    )
 
 
-def begin_again(config: Config, read: TopicSubscription) -> int:
-    """Set the group back to the beginning of its topic, and return how many offsets are to be read.
+def begin_again(config: Config, subscription: TopicSubscription) -> int:
+    """Reset the group to the beginning of its topic, and return the number of offsets to read.
 
-    Raises ``ConfigError`` where a console of this group runs, and ``SourceError``.
+    Raises ``ConfigError`` if a console of this group is running, and ``SourceError``.
     """
-    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
-    with closing(GroupTopics(settings, [read.topic])) as topics, closing(ConsumerGroup(settings, read.group)) as group:
+    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, subscription.group))
+    with (
+        closing(GroupTopics(settings, [subscription.topic])) as topics,
+        closing(ConsumerGroup(settings, subscription.group)) as group,
+    ):
         marks = topics.marks()
         group.commit({partition: CommittedOffset(low) for partition, (low, _) in marks.items()})
     return sum(high - low for low, high in marks.values())
 
 
-def has_been_read(config: Config, read: TopicSubscription) -> bool:
+def has_been_read(config: Config, subscription: TopicSubscription) -> bool:
     """Return whether the group has read events that are still in its topic. Raises ``SourceError``."""
-    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
-    with closing(GroupTopics(settings, [read.topic])) as topics, closing(ConsumerGroup(settings, read.group)) as group:
+    settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, subscription.group))
+    with (
+        closing(GroupTopics(settings, [subscription.topic])) as topics,
+        closing(ConsumerGroup(settings, subscription.group)) as group,
+    ):
         marks = topics.marks()
         committed = group.committed([*marks])
     return any(place.offset > marks[partition][0] for partition, place in committed.items())
 
 
 def flag_sink(config: Config) -> FlagTopic | Path:
-    """Return the topic or the file that flags come from, for the checks of the console's setup."""
+    """Return the topic or the file of flags, for the checks of the console's setup."""
     if not is_followed(config):
         return Path(config.sink.url)
-    read = flags_read(config)
-    return FlagTopic(read.topic, read.group, partial(has_been_read, config, read))
+    subscription = flags_read(config)
+    return FlagTopic(subscription.topic, subscription.group, partial(has_been_read, config, subscription))
 
 
-def is_there(config: Config, read: TopicSubscription) -> bool:
-    """Return whether a topic exists, which is not created by that. Raises ``SourceError``: refused, or no answer."""
-    settings = _settings(config, read)
+def is_there(config: Config, subscription: TopicSubscription) -> bool:
+    """Return whether a topic exists, without creating it. Raises ``SourceError`` if brokers refuse or do not answer."""
+    settings = _settings(config, subscription)
     brokers = str(settings["bootstrap.servers"])
     with (
         closing(new_consumer({**settings, "log_level": 2})) as consumer,
-        asking(brokers, f"the request was refused by {brokers}"),
+        broker_request(brokers, f"the request was refused by {brokers}"),
     ):
-        found = consumer.list_topics(read.topic, timeout=ASK_S).topics[read.topic]
-    if found.error is None:
+        metadata = consumer.list_topics(subscription.topic, timeout=ASK_S).topics[subscription.topic]
+    if metadata.error is None:
         return True
-    if found.error.code() in UNKNOWN_TOPICS:
+    if metadata.error.code() in UNKNOWN_TOPICS:
         return False
     raise SourceError(
-        f"{read.topic} cannot be read: {describe(found.error)}. Allow the console to read it, as the group {read.group}"
+        f"{subscription.topic} cannot be read: {describe(metadata.error)}. Allow the console to read it, as the group "
+        f"{subscription.group}"
     )
 
 
 class FlagFeed(Protocol):
-    """Where flags come from."""
+    """The feed of flags."""
 
     def take_all(self, intake: Intake) -> None:
-        """Take in what there is; of a topic also what comes, until the console ends. Raises ``SourceError``."""
+        """Take in all existing flags, and those of a topic until the console ends. Raises ``SourceError``."""
         ...
 
     def begin_again(self) -> None:
-        """Have everything read from the beginning, and say so in the log. Raises ``ConfigError``, ``SourceError``."""
+        """Restart at the beginning, and log that. Raises ``ConfigError`` and ``SourceError``."""
         ...
 
 
@@ -209,60 +221,60 @@ class TopicFeed(FlagFeed):
 
     def __init__(self, config: Config, hooks: Hooks, stopped: Callable[[], bool]) -> None:
         self._config = config
-        self._read = flags_read(config)
+        self._subscription = flags_read(config)
         self._hooks = hooks
         self._stopped = stopped
 
     @override
     def take_all(self, intake: Intake) -> None:
-        with closing(source_of(self._config, self._read, self._hooks, self._stopped)) as source:
+        with closing(source_of(self._config, self._subscription, self._hooks, self._stopped)) as source:
             intake.take_all(source)
 
     @override
     def begin_again(self) -> None:
-        log.info("%d offsets of the topic of flags are read again.", begin_again(self._config, self._read))
+        log.info("Reading %d offsets of the topic of flags again", begin_again(self._config, self._subscription))
 
 
 class FileFeed(FlagFeed):
-    """The file of a run, and the one beside it with the console's own releases: they come back as from a topic."""
+    """The file of a run, and the one next to it with the console's releases, which are read back as from a topic."""
 
     def __init__(self, sink: EventFile, own: EventFile, hooks: Hooks) -> None:
         self._sink = sink
         self._own = own
         self._hooks = hooks
-        self._is_missing_told = False
+        self._has_warned_missing = False
 
     @override
     def take_all(self, intake: Intake) -> None:
         try:
             intake.take_all(self._sink)
         except FileNotFoundError:
-            self._tell_missing()
+            self._report_missing()
         else:
             self._hooks.report(Outage("source", _FILE, None))
-            self._is_missing_told = False
+            self._has_warned_missing = False
         try:
             intake.take_all(self._own)
         except FileNotFoundError:
-            # Nothing was released yet.
+            # No article was released yet.
             return
 
     @override
     def begin_again(self) -> None:
         for file in (self._sink, self._own):
             file.begin_again()
-        log.info("%s is read again from its beginning.", self._sink.path)
+        log.info("Reading %s again from its beginning", self._sink.path)
 
-    def _tell_missing(self) -> None:
-        why = f"{self._sink.path} is not there yet: no run has begun to write it"
+    def _report_missing(self) -> None:
+        why = f"{self._sink.path} does not exist yet: no run has begun to write it"
         self._hooks.report(Outage("source", _FILE, why))
-        if not self._is_missing_told:
-            log.warning("%s. Flags come in once it is there.", why)
-        self._is_missing_told = True
+        if not self._has_warned_missing:
+            log.warning("%s. Flags appear once it exists.", why)
+        self._has_warned_missing = True
 
 
 def flag_feed(config: Config, database: Database, hooks: Hooks, stopped: Callable[[], bool]) -> FlagFeed:
-    """Return what delivers the flags of the configured sink."""
+    """Return the feed of the configured sink's flags."""
     own = console_file(config)
     if own is None:
         return TopicFeed(config, hooks, stopped)
@@ -271,9 +283,9 @@ def flag_feed(config: Config, database: Database, hooks: Hooks, stopped: Callabl
 
 
 class FlagIntakeWork:
-    """The work of the intake's thread: takes in what the sink has.
+    """The work of the intake's thread: takes in the flags of the sink.
 
-    Before that, once, it begins again from sink or store, if that is wanted.
+    With ``rebuild`` it first starts again from the sink or the store, once.
     """
 
     def __init__(
@@ -291,7 +303,7 @@ class FlagIntakeWork:
             with self._turns.at_work():
                 count = add_from_store(self._intake, self._access)
             log.info(
-                "%d verdicts were read from the store. It has no near misses: --rebuild sink reads those of topics.",
+                "Read %d verdicts from the store. It has no near misses; --rebuild sink reads those of topics",
                 count,
             )
         elif self._rebuild == "sink":
@@ -302,7 +314,7 @@ class FlagIntakeWork:
 
 
 def add_from_store(intake: Intake, access: StoreAccess) -> int:
-    """Take in what verdicts of the store say; return how many say anything. Raises ``StoreError`` and ``Stopped``."""
+    """Take in the flags of the store's verdicts; return their number. Raises ``StoreError`` and ``ConsoleStopped``."""
     count = 0
     for events in flags_in(access()):
         intake.take_in_all(events, intake.proceed)
@@ -310,10 +322,10 @@ def add_from_store(intake: Intake, access: StoreAccess) -> int:
     return count
 
 
-def _settings(config: Config, read: TopicSubscription) -> dict[str, Any]:
-    return consumer_settings(parse_prefix(config.sink.url).brokers, _options(config, read.group))
+def _settings(config: Config, subscription: TopicSubscription) -> dict[str, Any]:
+    return consumer_settings(parse_prefix(config.sink.url).brokers, _options(config, subscription.group))
 
 
 def _options(config: Config, group: str) -> KafkaOptions:
-    # An instance id names one consumer, which this is not.
+    # An instance id belongs to one consumer, and the console is not that consumer.
     return msgspec.structs.replace(components.kafka_options(config), group=group, instance_id=None)

@@ -1,4 +1,4 @@
-"""Releases and events of the console, to the topics of the sink or to a file beside it; releases in the store first."""
+"""Sends the console's releases and events to the topics of the sink, or to a file next to it."""
 
 import logging
 import threading
@@ -21,7 +21,7 @@ from consumer.judge.events import storable_reference
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.opening import topic_sink
 from consumer.kafka.sink.topic_sink import KafkaSink
-from consumer.kafka.topics import missing
+from consumer.kafka.topics import missing_topics
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import ReleasingSink
@@ -45,28 +45,28 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 GATHER_S: Final = 0.5
-"""How long records are gathered before their releases are carried out together."""
+"""How long records are gathered before their releases are made together."""
 _WHOLE_EVENTS: Final = WholeLines(b'{"schema":"dupwatch.', "the console's events")
 BROKERS_S: Final = 20.0
-"""How long brokers may take to accept an event, before its release is tried again from the beginning."""
+"""The time limit for brokers to accept an event; after it the release is tried again from the beginning."""
 
 
 class EventSink(EventPort, Protocol):
-    """Where the console's own events go, and those of releases."""
+    """A sink of the console's own events and of releases."""
 
     def opened(self) -> AbstractContextManager[ReleasingSink]:
-        """Open it for some releases. Raises ``SinkError`` where it cannot be written."""
+        """Open the sink for some releases. Raises ``SinkError`` if it cannot be written."""
         ...
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         ...
 
 
 class ConsoleFile(EventSink):
-    """A file of the console's own, beside that of a run. It is opened for a few events at a time, and always durable.
+    """The console's own file, next to that of a run. It is opened for a few events at a time, and always durable.
 
-    What is left of an event during whose writing a process was killed is cut off then. Used by several threads.
+    An incomplete event of a process that was killed is cut off when the file is opened. Used by several threads.
     """
 
     streams: Sequence[frozenset[EventKind]] = (FOR_SINK,)
@@ -93,7 +93,7 @@ class ConsoleFile(EventSink):
 
     @override
     def close(self) -> None:
-        """Do nothing: it is closed after each use."""
+        """Do nothing, because the file is closed after each use."""
 
 
 class _MessageKey(msgspec.Struct):
@@ -103,80 +103,85 @@ class _MessageKey(msgspec.Struct):
 
 
 class TopicEventSink(EventSink):
-    """The topics of consumers, through one producer, which is made when it is needed, and made anew after an error.
+    """The topics of consumers, through one producer, which is created when needed and replaced after an error.
 
-    ``proceed`` is called while brokers are waited for. For one thread.
+    ``proceed`` is called during waits for brokers. For one thread.
     """
 
-    # Apart: a topic may be missing where an earlier version made the others.
+    # One stream for each kind, because one topic may be missing if an earlier version created the others.
     streams: Sequence[frozenset[EventKind]] = tuple(frozenset({kind}) for kind in sorted(FOR_SINK))
 
     def __init__(self, config: Config, hooks: Hooks, proceed: Callable[[], None]) -> None:
         self._config = config
         self._hooks = hooks
         self._proceed = proceed
-        self._place = parse_prefix(config.sink.url)
+        self._address = parse_prefix(config.sink.url)
         self._topics = sink_topics(config)
-        self._own: dict[EventKind, str] = {"story": self._topics.stories_topic, "flood": self._topics.floods_topic}
+        self._kind_topics: dict[EventKind, str] = {
+            "story": self._topics.stories_topic,
+            "flood": self._topics.floods_topic,
+        }
         self._sink: KafkaSink | None = None
-        self._found: set[str] = set()
-        """Topics that were there when this producer was made, or later."""
-        self._until_s = 0.0
+        self._existing: set[str] = set()
+        """Topics that existed when this producer was created, or later."""
+        self._deadline_s = 0.0
 
     @override
     @contextmanager
     def opened(self) -> Iterator[KafkaSink]:
-        """Yield the producer. Raises ``SinkError`` where a topic is missing, which would be waited for silently."""
-        with self._used(*self._topics.written) as sink:
+        """Yield the sink. Raises ``SinkError`` if a topic is missing; the client would silently wait for it."""
+        with self._sink_for(*self._topics.written) as sink:
             yield sink
 
     @override
     def send(self, events: Sequence[StoredEvent]) -> None:
-        with self._used(*{self._own[event.kind] for event in events}) as sink:
+        with self._sink_for(*{self._kind_topics[event.kind] for event in events}) as sink:
             for event in events:
                 key = msgspec.json.decode(event.payload, type=_MessageKey).original
-                sink.announce(self._own[event.kind], key, event.payload)
+                sink.announce(self._kind_topics[event.kind], key, event.payload)
             sink.flush()
 
     @override
     def close(self) -> None:
-        self._found.clear()
+        self._existing.clear()
         if self._sink is not None:
             self._sink.close()
             self._sink = None
 
     @contextmanager
-    def _used(self, *topics: str) -> Iterator[KafkaSink]:
-        """Yield the producer once the brokers have these topics. Raises ``SinkError`` where one is missing."""
-        self._until_s = time.monotonic() + BROKERS_S
+    def _sink_for(self, *topics: str) -> Iterator[KafkaSink]:
+        """Yield the sink after checking that these topics exist. Raises ``SinkError`` if one is missing."""
+        self._deadline_s = time.monotonic() + BROKERS_S
         url = self._config.sink.url
-        if not self._found.issuperset(topics):
-            gone = missing(admin_settings(self._place.brokers, components.kafka_options(self._config)), topics)
-            if gone:
+        if not self._existing.issuperset(topics):
+            options = components.kafka_options(self._config)
+            missing = missing_topics(admin_settings(self._address.brokers, options), topics)
+            if missing:
                 raise SinkError(
-                    f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {url}"
+                    f"there is no topic {', '.join(missing)}: create it with dupwatch topics init --sink {url}"
                 )
-            self._found.update(topics)
+            self._existing.update(topics)
             # The answer may have come late.
-            self._waited()
+            self._check_deadline()
         if self._sink is None:
-            self._sink = topic_sink(url, replace(sink_opening(self._config, self._hooks, url), proceed=self._waited))
+            opening = replace(sink_opening(self._config, self._hooks, url), proceed=self._check_deadline)
+            self._sink = topic_sink(url, opening)
         try:
             yield self._sink
         except SinkError:
             self.close()
             raise
 
-    def _waited(self) -> None:
+    def _check_deadline(self) -> None:
         self._proceed()
-        if time.monotonic() > self._until_s:
+        if time.monotonic() > self._deadline_s:
             raise SinkError(f"{self._config.sink.url} did not accept an event within {BROKERS_S:g} s")
 
 
 def event_sinks(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> tuple[EventSink, EventSink]:
-    """Return where releases go, and where other events do, each for a thread of its own.
+    """Return the sink of releases and the sink of other events, each for its own thread.
 
-    ``proceed`` is called while brokers are waited for.
+    ``proceed`` is called during waits for brokers.
     """
     own = console_file(config)
     if own is None:
@@ -186,17 +191,17 @@ def event_sinks(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> tu
 
 
 def unwritable_file(config: Config) -> Path | None:
-    """Return the file of the console's own events where this process may not write it; None over topics."""
+    """Return the file of the console's events if this process may not write it; None if it may, and over topics."""
     return unwritable_path(lambda: None, console_file(config))
 
 
 class SinkReleases(ReleasePort):
-    """Releases in the store, and tells the readers of the configured sink. For one thread.
+    """Releases in the store, whose events go to the readers of the configured sink. For one thread.
 
-    ``proceed`` is called while brokers are waited for. ``has_times``: they find an offset by its time.
+    ``proceed`` is called during waits for brokers. ``has_times``: the brokers can find an offset by its time.
     """
 
-    def __init__(  # what it takes to release
+    def __init__(
         self,
         config: Config,
         access: StoreAccess,
@@ -211,33 +216,33 @@ class SinkReleases(ReleasePort):
         self._proceed = proceed
         self._sink = sink
         self._records = SourceRecords(config, proceed=proceed, has_times=has_times)
-        self._coming: Sequence[tuple[str, str]] = ()
-        self._known: RecordOrigins | None = None
+        self._upcoming: Sequence[tuple[str, str]] = ()
+        self._origins: RecordOrigins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Note what comes next, so that the first of them without an origin is searched for together with the rest."""
-        self._coming, self._known = versions, None
+        """Note the next versions, so that the records of those without an origin are searched for together."""
+        self._upcoming, self._origins = versions, None
 
     def release(self, wanted: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
-        """Release versions, and send what readers have to know."""
+        """Release versions, and send their events to readers."""
         store, read_at_s = self._access(), time.monotonic()
-        versions = releasable_versions(store, [(each.article_id, each.version) for each in wanted])
+        versions = releasable_versions(store, [(release.article_id, release.version) for release in wanted])
         if all(isinstance(version, ConfigError) for version in versions):
             return [version for version in versions if isinstance(version, ConfigError)]
         with self._sink.opened() as sink:
-            outcomes, plans = self._gathered(store, wanted, versions)
+            outcomes, plans = self._gather(store, wanted, versions)
             if plans:
                 FlagReleaser(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         return outcomes
 
-    def _gathered(
+    def _gather(
         self, store: Store, wanted: Sequence[PendingRelease], versions: Sequence[FlaggedVersion | ConfigError]
     ) -> tuple[list[ConfigError | SourceError | None], list[ReleasePlan]]:
-        """Find the records of the first releases; return what became of these, and which of them to carry out."""
+        """Find the records of the first releases; return the outcomes of these, and the plans to carry out."""
         outcomes: list[ConfigError | SourceError | None] = []
         plans: dict[bytes, ReleasePlan] = {}
         until_s = time.monotonic() + GATHER_S
-        for each, version in zip(wanted, versions, strict=True):
+        for release, version in zip(wanted, versions, strict=True):
             if outcomes and time.monotonic() > until_s:
                 break
             self._proceed()
@@ -245,39 +250,38 @@ class SinkReleases(ReleasePort):
                 outcomes.append(version)
                 continue
             if version.reference in plans:
-                # The next call finds it released.
+                # Requested twice; the next call finds it released.
                 break
-            back = self._way_back(store, version)
-            if each.is_patient and isinstance(back, ReturnObstacle) and back.is_passing:
-                outcomes.append(SourceError(f"{each.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
-                # It may have waited for long, as the others might.
+            back = self._record_to_return(store, version)
+            if release.is_patient and isinstance(back, ReturnObstacle) and back.is_passing:
+                outcomes.append(SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
+                # The search may have taken long, as it might for the others.
                 break
             outcomes.append(None)
-            plans[version.reference] = ReleasePlan(FlagReversal(version, each.attribution), back)
+            plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), back)
         return outcomes, list(plans.values())
 
-    def _way_back(self, store: Store, version: FlaggedVersion) -> RawRecord | ReturnObstacle | None:
+    def _record_to_return(self, store: Store, version: FlaggedVersion) -> RawRecord | ReturnObstacle | None:
         if version.stored.record.origin is None:
-            self._look_for_coming(store)
-        return self._records.record_of(version, self._known)
+            self._find_upcoming_origins(store)
+        return self._records.record_of(version, self._origins)
 
     def close(self) -> None:
         """Close the clients."""
         self._records.close()
         self._sink.close()
 
-    def _look_for_coming(self, store: Store) -> None:
-        """Find out where the records of coming versions without an origin are, for all at once."""
-        coming, self._coming = self._coming, ()
-        if not coming:
+    def _find_upcoming_origins(self, store: Store) -> None:
+        """Find the records of upcoming versions without an origin, all in one search."""
+        upcoming, self._upcoming = self._upcoming, ()
+        if not upcoming:
             return
-        references = [reference for pair in coming if (reference := storable_reference(*pair)) is not None]
+        references = [reference for pair in upcoming if (reference := storable_reference(*pair)) is not None]
         stored = [version for version in store.read(references) if version is not None]
         try:
-            self._known = self._records.origins_of(stored)
+            self._origins = self._records.origins_of(stored)
         except SourceError as error:
-            # Each release looks for its own then, and says what became of it.
+            # Each release then searches for its own record, and reports the outcome.
             log.warning(
-                "The records of released articles could not be found all at once, so each is looked for alone: %s",
-                error,
+                "The records of released articles are searched for one by one, as a joint search failed: %s", error
             )

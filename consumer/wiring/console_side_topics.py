@@ -1,4 +1,4 @@
-"""Takes in entries that are no flags: reads the topic of each kind while there is one, beside that of flags."""
+"""Takes in entries other than flags: reads the topic of each kind, if it exists, in a separate thread."""
 
 import logging
 import threading
@@ -24,15 +24,15 @@ from consumer.wiring.kafka_parts import sink_topics
 log = logging.getLogger("dupwatch")
 
 LOOK_S: Final = 15.0
-"""How often the brokers are asked whether there is such a topic by now."""
+"""How often the brokers are asked whether a missing topic exists by now."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideTopic:
     """A topic with entries of one kind.
 
-    ``thread`` is the name of the thread that reads it, and follows on ``console.group`` in the name of its group.
-    ``setting`` is what makes consumers write it.
+    ``thread`` is the name of the thread that reads it, and the suffix of its group after ``console.group``. ``setting``
+    is the setting with which consumers write it.
     """
 
     kind: SideKind[Any]
@@ -40,30 +40,30 @@ class SideTopic:
     thread: str
     setting: str
 
-    def read(self, config: Config) -> TopicSubscription:
-        """Return the topic, and its group: its own, so that flags never wait for what happens to this topic."""
+    def subscription(self, config: Config) -> TopicSubscription:
+        """Return the topic and its group, which is separate so that flags never wait for this topic."""
         return TopicSubscription(self.topic(sink_topics(config)), f"{config.console.group}-{self.thread}")
 
 
 SIDE_TOPICS: Final = (
     SideTopic(NEAR_MISSES, lambda topics: topics.near_misses_topic, "near-misses", "kafka.near_miss_share"),
     SideTopic(BANK_MATCHES, lambda topics: topics.bank_matches_topic, "bank-matches", "banks.url"),
-    # Only a verdict says it, and only this topic has those of unique articles.
+    # Only verdicts tell it, and only this topic has the verdicts of unique articles.
     SideTopic(REPEATS_OF_ENDED, lambda topics: topics.verdicts_topic, "ended-before", "sink.emit = all"),
 )
 
 
 class SideTopicAssigned(NamedTuple):
-    """A topic of other entries is being read: this process has partitions of it, or others of its group have all.
+    """Partitions of a topic of other entries were assigned, to this process or to others of its group.
 
-    ``thread`` is the one that reads it.
+    ``thread`` is the name of the thread that reads the topic.
     """
 
     thread: str
 
 
 class SideTopicWork:
-    """The work of a thread. ``again``: the topic is read from its beginning, once."""
+    """The work of a thread that reads one topic. With ``again`` it first restarts at the beginning, once."""
 
     def __init__(
         self,
@@ -77,23 +77,23 @@ class SideTopicWork:
     ) -> None:
         self._side = side
         self._config = config
-        self._read = side.read(config)
+        self._subscription = side.subscription(config)
         self._intake = SideIntake(side.kind, database, hooks, stopping)
         self._hooks = hooks
         self._stopping = stopping
         self._again = again
-        self._is_missing_told = False
+        self._has_logged_missing = False
 
     def work(self) -> bool:
-        """Take in entries until the console ends, or the topic cannot be read; at once where there is none."""
-        if not is_there(self._config, self._read):
-            self._tell_missing()
+        """Take in entries until the console ends, or the topic cannot be read. Return if the topic is missing."""
+        if not is_there(self._config, self._subscription):
+            self._log_missing()
             return False
         if self._again:
-            count = begin_again(self._config, self._read)
-            log.info("%d offsets of the topic of %s are read again.", count, self._side.kind.name)
+            count = begin_again(self._config, self._subscription)
+            log.info("Reading %d offsets of the topic of %s again", count, self._side.kind.name)
             self._again = False
-        source = source_of(self._config, self._read, beside(self._hooks, self._side), self._stopping.is_set)
+        source = source_of(self._config, self._subscription, side_hooks(self._hooks, self._side), self._stopping.is_set)
         try:
             self._intake.take_all(source)
         finally:
@@ -101,30 +101,30 @@ class SideTopicWork:
             self._hooks.report(ThreadRested(_client(self._side)))
         return False
 
-    def _tell_missing(self) -> None:
-        """Say once that there is no topic: it is off by default, and no error."""
-        if not self._is_missing_told:
+    def _log_missing(self) -> None:
+        """Log once that the topic does not exist; it is optional, so this is not an error."""
+        if not self._has_logged_missing:
             log.info(
-                "There is no topic %s, so no %s come in. Consumers write it with %s; once it is there, it is read "
-                "within %.0f s.",
-                self._read.topic,
+                "There is no topic %s, so there are no %s. Consumers write it with %s; it is read within %.0f s after "
+                "it is created",
+                self._subscription.topic,
                 self._side.kind.name,
                 self._side.setting,
                 LOOK_S,
             )
-        self._is_missing_told = True
+        self._has_logged_missing = True
 
 
-def beside(hooks: Hooks, side: SideTopic) -> Hooks:
-    """Return hooks for another source in one process; what it reports to ``hooks`` is not taken for the first one's.
+def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
+    """Return hooks for another source in the same process, which pass its reports on so that they are distinguishable.
 
-    Which partitions the console has is said of flags alone. The lag of partitions that leave is 0 from then on.
+    The partitions of the console are only reported for flags. The lag of partitions that leave becomes 0.
     """
     own, lagging = Hooks(), set[Partition]()
 
-    def lag(read: LagMeasured) -> None:
-        lagging.add((read.topic, read.partition))
-        hooks.report(read)
+    def lag(measured: LagMeasured) -> None:
+        lagging.add((measured.topic, measured.partition))
+        hooks.report(measured)
 
     def rebalanced(rebalance: PartitionsRebalanced) -> None:
         if rebalance.what == "assigned":

@@ -1,4 +1,4 @@
-"""The store as the console uses it: opened when it is needed, and again after it could not be."""
+"""The console's access to the store, which is opened when it is needed, and again after a failure."""
 
 import logging
 import threading
@@ -25,15 +25,15 @@ from storage.kinds import kind_of
 log = logging.getLogger("dupwatch")
 
 STORE_S: Final = 5.0
-"""How long the store may take to answer a page, where it is behind a network."""
+"""How long a remote store may take to answer a page."""
 StoreAccess = Callable[[], Store]
-"""Returns a store. Raises ``StoreError`` while it cannot be had."""
+"""Returns a store. Raises ``StoreError`` while it is not available."""
 
 
 class LazyStore:
-    """Opens the configured store when it is asked for first. Used by any thread.
+    """The configured store, opened on first use. Used by any thread.
 
-    It is opened for reading where this process may not write it: ``unwritable`` is what it may not write.
+    If this process may not write it, it is opened for reading, and ``unwritable`` returns what it may not write.
     """
 
     def __init__(self, config: Config, report: Callable[[object], None], answer_s: float | None) -> None:
@@ -46,16 +46,16 @@ class LazyStore:
         self._unwritable: Path | None = None
 
     def unwritable(self) -> Path | None:
-        """Return the file or folder of the store that this process may not write, None where it may write all."""
+        """Return the file or folder of the store that this process may not write; None if it may write all."""
         return self._unwritable
 
     def __call__(self) -> Store:
-        """Return the store. Raises ``StoreError`` while it cannot be opened, or is not there yet."""
+        """Return the store. Raises ``StoreError`` while it cannot be opened, or does not exist yet."""
         with self._lock:
             if self._store is None:
-                if stores.is_still_to_come(self._config):
-                    # Consumers make it, with the settings that they judge by.
-                    raise StoreUnavailable(f"{self._config.store.url} is not there yet")
+                if stores.can_be_created(self._config):
+                    # Consumers create it, with the settings that they judge by.
+                    raise StoreUnavailable(f"{self._config.store.url} does not exist yet")
                 self._unwritable = unwritable_part(self._config)
                 opened = stores.opened_store(
                     self._config,
@@ -68,23 +68,23 @@ class LazyStore:
             return self._store
 
     def close(self) -> None:
-        """Close it."""
+        """Close the store."""
         with self._lock:
             self._store = None
             self._opened.close()
 
 
 def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
-    """Return what keeps this process from releasing: a part of the store, or the file of the console's own events."""
+    """Return the unwritable path that keeps this process from releasing: of the store, or the console's own file."""
     return store_part() or (own if own is not None and not may_write(own) else None)
 
 
 def opened_stores(
     config: Config, hooks: Hooks, store: Store | None, resources: ExitStack
 ) -> tuple[StoreAccess, StoreAccess, Callable[[], Path | None]]:
-    """Return the store for pages, the one for releases, and what says which part of the latter may not be written.
+    """Return the store for pages, the store for releases, and a function that returns the latter's unwritable path.
 
-    They are one, unless the store is behind a network: a process opens an embedded store once.
+    Both are the same unless the store is remote, because a process can open an embedded store only once.
     """
     if store is not None:
         return (lambda: store), (lambda: store), (lambda: None)
@@ -99,44 +99,44 @@ def opened_stores(
 
 
 def check_store(config: Config) -> None:
-    """Raise ``ConfigError`` where the configured store ends with its run, so that a console could not read it."""
+    """Raise ``ConfigError`` if the configured store ends with its run, so that a console could not read it."""
     if not stores.outlives_run(config):
         raise ConfigError(f"the console reads articles from the consumers' store; name it: {stores.STORE_EXAMPLES}")
 
 
 def unwritable_part(config: Config) -> Path | None:
-    """Return the file or folder of the configured store that this process may not write, None if it may write all."""
-    place = kind_of(config.store.url).on_disk(config.store.url)
-    if place is None:
+    """Return the file or folder of the configured store that this process may not write; None if it may write all."""
+    location = kind_of(config.store.url).on_disk(config.store.url)
+    if location is None:
         return None
-    return next((path for path in (place.directory, *place.files) if not may_write(path)), None)
+    return next((path for path in (location.directory, *location.files) if not may_write(path)), None)
 
 
 class StoredArticleReader(ArticleReader):
-    """Reads articles for pages: versions in one call, and their texts in another."""
+    """A reader of articles for pages, which reads versions in one call and their texts in another."""
 
     def __init__(self, access: StoreAccess) -> None:
         self._access = access
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
-        """Return these versions; None for those that the store does not hold, or that no store could."""
+        """Return these versions; None for a version that is not in the store, or not a valid one."""
         references = [storable_reference(*pair) for pair in pairs]
-        wanted = list(dict.fromkeys(reference for reference in references if reference is not None))
-        if not wanted:
+        valid = list(dict.fromkeys(reference for reference in references if reference is not None))
+        if not valid:
             return [None] * len(pairs)
         store = self._access()
-        found = {stored.record.reference: stored for stored in store.read(wanted) if stored is not None}
+        versions = {stored.record.reference: stored for stored in store.read(valid) if stored is not None}
         texts: dict[bytes, str | None] = {}
-        if bodies and found:
-            texts = dict(zip(found, store.bodies(list(found)), strict=True))
-        views = {reference: article_view(stored, texts.get(reference)) for reference, stored in found.items()}
+        if bodies and versions:
+            texts = dict(zip(versions, store.bodies(list(versions)), strict=True))
+        views = {reference: article_view(stored, texts.get(reference)) for reference, stored in versions.items()}
         return [None if reference is None else views.get(reference) for reference in references]
 
 
 class SettingsCheck:
-    """Refuses a store that was made with other settings, or another secret, than the configured ones.
+    """A check that refuses a store with other settings, or another secret, than the configured ones.
 
-    A store without settings passes: consumers bind it. For one thread at a time.
+    A store without settings passes, since consumers bind it. For one thread at a time.
     """
 
     def __init__(self, config: Config, lexicon: Lexicon) -> None:
@@ -145,7 +145,7 @@ class SettingsCheck:
         self._passed: bytes | None = None
 
     def __call__(self, store: Store) -> None:
-        """Raise ``StoreMismatch`` with the settings that differ. What has passed is compared again when it changes."""
+        """Raise ``StoreMismatch`` with the settings that differ. Settings that passed are only checked on a change."""
         stored = store.settings()
         if stored in (None, self._passed):
             return
@@ -158,9 +158,9 @@ class SettingsCheck:
 
 
 class ComparableStores:
-    """The store of the consumers, and what compares texts with its articles. Used by any thread.
+    """The consumers' store, ready to compare texts with its articles. Used by any thread.
 
-    What compares is built when it is needed first, since it may load dictionaries.
+    The comparison is built on first use, since it may load dictionaries.
     """
 
     def __init__(self, config: Config, access: StoreAccess) -> None:
@@ -170,21 +170,21 @@ class ComparableStores:
         self._opened: QueriedStore | None = None
 
     def __call__(self) -> QueriedStore:
-        """Return it. Raises ``StoreError`` while the store cannot be had, and ``Fatal`` where it was made otherwise."""
+        """Return the store. Raises ``StoreError`` while it is not available, and ``Fatal`` if its settings differ."""
         store = self._access()
         with self._lock:
             if self._opened is None or self._opened.compared.store is not store:
                 config, compared = bound_to(self._config, store)
-                # Pages ask one at a time, but the items of banks are prepared beside them.
+                # Pages use it one at a time, but the items of banks are prepared in parallel.
                 compared = compared._replace(engine=SerializedEngine(compared.engine))
                 self._opened = QueriedStore(compared, queries(config, store, compared.settings))
             return self._opened
 
 
 def completed_config(config: Config) -> Config:
-    """Return the configuration with what the store was made with, or as it is while the store does not say it."""
+    """Return the configuration completed with the store's settings; unchanged while these cannot be read."""
     try:
         return stores.completed_config(config, answer_s=STORE_S)
     except StoreUnavailable as error:
-        log.warning("The store does not say yet what it was made with: %s", error)
+        log.warning("The settings of the store cannot be read yet: %s", error)
         return config

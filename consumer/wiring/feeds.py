@@ -1,4 +1,4 @@
-"""Sources and sinks as the configuration names them: opened, checked, and matched with each other."""
+"""The configured source and sink: their arguments, their settings, and the check that they fit together."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,17 +17,17 @@ from storage.kinds import kind_of
 
 
 def source_side(config: Config) -> SourceAdapter:
-    """Return how the configured source is read."""
+    """Return the adapter of the configured source."""
     return source_of(config.source.url)
 
 
 def is_followed(config: Config) -> bool:
-    """Return whether readers learn from the configured sink of releases and near misses."""
+    """Return whether readers of the configured sink get releases and near misses from it."""
     return sink_of(config.sink.url).is_followed
 
 
 def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable[[], bool] = bool) -> SourceArguments:
-    """Return how a source of any kind is opened with this configuration, apart from what only a run knows."""
+    """Return the configured arguments for a source of any kind, without those that only a run knows."""
     return SourceArguments(
         hooks=hooks or Hooks(),
         own=(topics_options(config),),
@@ -37,7 +37,7 @@ def source_opening(config: Config, hooks: Hooks | None = None, stopped: Callable
 
 
 def sink_opening(config: Config, hooks: Hooks | None = None, feed: str = "") -> SinkArguments:
-    """Return how a sink of any kind is opened with this configuration, apart from what only a run knows."""
+    """Return the configured arguments for a sink of any kind, without those that only a run knows."""
     return SinkArguments(
         hooks=hooks or Hooks(),
         own=(topics_options(config),),
@@ -73,27 +73,27 @@ def topics_options(config: Config) -> TopicsOptions:
 
 
 def is_exactly_once(config: Config) -> bool:
-    """Return whether the positions of the source are to be committed with what the sink wrote."""
+    """Return whether the positions of the source are committed together with the sink's output."""
     return config.kafka.delivery == "exactly-once"
 
 
 def check_pair(config: Config) -> None:
-    """Refuse a source and a sink that cannot be used together, with ConfigError."""
+    """Raise ``ConfigError`` for a source and a sink that cannot be used together."""
     fault = pair_fault(config.source.url, config.sink.url, exactly_once=is_exactly_once(config))
     if fault is not None:
         raise ConfigError(fault)
 
 
 def check_settings(config: Config, *, create: bool = True) -> None:
-    """Raise ConfigError for settings that source or sink, or with ``create`` their clients, would refuse.
+    """Raise ``ConfigError`` for settings that the source or the sink, or with ``create`` their clients, would refuse.
 
-    Clients are created and closed, and ask nobody for anything. Without ``create`` only settings that dupwatch itself
-    refuses are found: a client reads the files that its settings name.
+    Clients are created and closed without contacting a server. Without ``create`` only settings that dupwatch itself
+    refuses are found, and the files that settings name are not read.
     """
     source_side(config).check(config.source.url, source_opening(config), create=create)
     sink_of(config.sink.url).check(config.sink.url, sink_opening(config), create=create)
 
 
 def written_letters(config: Config) -> AbstractContextManager[LetterReader]:
-    """Open the dead letters of the configured sink, or a file of letters that is named itself."""
+    """Open the dead letters of the configured sink, or the file of letters that ``sink.url`` names."""
     return sink_of(config.sink.url).letters(config.sink.url, sink_opening(config))

@@ -1,6 +1,6 @@
-"""A run over a file or a stream, built and wired.
+"""Builds a run over a file or a stream, which may resume an earlier one.
 
-It may resume an earlier one. Whatever would repeat or lose something is refused before anything is created.
+A run that would repeat or lose output is refused before anything is created.
 """
 
 from collections.abc import Iterator
@@ -67,12 +67,12 @@ from storage.kinds import store_identity
 
 
 def sink_file(config: Config) -> Path | None:
-    """Return the file that verdicts go to; None for any other kind of sink."""
+    """Return the file of verdicts; None for any other kind of sink."""
     return Path(config.sink.url) if FILE.names(config.sink.url) else None
 
 
 def checkpoint_path_of(config: Config) -> Path | None:
-    """Return where a run keeps its progress; None where it cannot be resumed: that takes files, and a lasting store."""
+    """Return the path of a run's checkpoint; None if it cannot be resumed, which needs files and a lasting store."""
     path = sink_file(config)
     if not FILE.names(config.source.url) or path is None or not outlives_run(config):
         return None
@@ -86,7 +86,7 @@ def earlier_checkpoint(config: Config) -> Checkpoint | None:
 
 
 def continuation(config: Config, path: Path, before: Checkpoint | None, source: FileSource) -> Continuation:
-    """Return how much of earlier runs the file of verdicts keeps."""
+    """Return the sizes of earlier output that the sink keeps, or why the run needs a new file."""
     if source.streams:
         why = f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
     elif not outlives_run(config):
@@ -99,7 +99,7 @@ def continuation(config: Config, path: Path, before: Checkpoint | None, source: 
 
 
 def check_file(source: FileSource, path: Path, found: Continuation, store: DiskLocation | None) -> None:
-    """Refuse a file that the run must not write to. Creates and changes nothing."""
+    """Raise ``ConfigError`` for a file that the run must not write to. Creates and changes nothing."""
     check_suffix(path, "verdicts")
     check_apart(source, written_files(path), store)
     check_line_file(path, found.verdicts_bytes, found.why_not_append)
@@ -107,7 +107,7 @@ def check_file(source: FileSource, path: Path, found: Continuation, store: DiskL
 
 
 def written_files(path: Path) -> dict[Path, str]:
-    """Return the files that a run writes whose verdicts go to ``path``, and what goes into each."""
+    """Return the files that a run with verdicts in ``path`` writes, and the content of each in words."""
     checkpoint = checkpoint_path(path)
     return {
         path: "the verdicts",
@@ -118,7 +118,7 @@ def written_files(path: Path) -> dict[Path, str]:
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
-    """Refuse to resume with another source, other events, or without the store. Opens no store: that may create it."""
+    """Refuse to resume with another source, other events, or without the store, which is not opened (or created)."""
     check_source(before, source.name, source.beginning)
     check_emit(before, config.sink.emit, config.sink.url)
     if is_missing(config):
@@ -127,9 +127,9 @@ def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSetti
 
 
 def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
-    """Refuse to resume with other settings, or with a store that the earlier run has not judged into.
+    """Refuse to resume with other settings, or with a store that the earlier run did not use.
 
-    Bind the store to the settings first: its refusal says which settings differ.
+    Bind the store to the settings first, because its refusal names the settings that differ.
     """
     check_settings(before, settings.digest())
     _check_remembered(before, is_empty=next(store.scan(), None) is None)
@@ -138,14 +138,14 @@ def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> No
 def _check_remembered(before: Checkpoint, *, is_empty: bool) -> None:
     if is_empty and before.counts.unique:
         raise ConfigError(
-            "the store is empty, but this run has judged articles before: name the store it used, "
+            "the store is empty, but this run has judged articles before: name the store that it used, "
             "or start again with another --sink (a backfill: with another --state)"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """A run that is ready to start, and what can be asked about it meanwhile."""
+    """A run that is ready to start, and the parts that can be inspected during it."""
 
     pipeline: Pipeline
     source: FileSource
@@ -166,10 +166,10 @@ def prepared_run(
     archive: bool = False,
     filters: bool = False,
 ) -> Iterator[FileRun]:
-    """Build a run over a file or a stream from its configuration, and release everything it holds afterwards.
+    """Build a run over a file or a stream from its configuration, and release its resources afterwards.
 
-    The articles of an ``archive`` arrived when they were published; ``RecordTimeReplaced`` is reported for each article
-    that does not say when that was. A run that ``filters`` writes the unique ones to ``streams.out``.
+    The articles of an ``archive`` arrive at their times of publication; ``RecordTimeReplaced`` is reported for each
+    article without one. A run with ``filters`` writes the unique articles to ``streams.out``.
     """
     feeds.check_pair(config)
     with ExitStack() as resources:
@@ -180,7 +180,7 @@ def prepared_run(
         opened = open_source(config.source.url, _opening(config, hooks, settings, before, archive=archive))
         source = opened.source
         resources.callback(source.close)
-        # All that can be refused is refused before a store or a sink is created.
+        # All checks are made before a store or a sink is created.
         sink_opening = _checked_sink(config, streams, hooks, before, source)
         if filters:
             _check_articles_apart(config, streams, source)
@@ -228,17 +228,17 @@ def prepared_run(
 
 
 def _check_articles_apart(config: Config, streams: Streams, source: FileSource) -> None:
-    """Raise ``ConfigError`` where the unique articles would go into the source, or among the verdicts."""
+    """Raise ``ConfigError`` if the unique articles would be written into the source or among the verdicts."""
     check_streams_apart(source, [streams.out])
     path = sink_file(config)
     check_stream_unwritten(streams.out, {} if path is None else written_files(path))
 
 
 def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:
-    """Build what writes unique articles.
+    """Build the writer of unique articles.
 
-    Output of a run that resumes is appended to that of earlier ones, which wrote what they had seen of a header, and of
-    the last line.
+    A resumed run appends to the output of earlier ones. These have already written the part of the header before
+    ``resumed_at``, and the last line.
     """
     return CleanFeed(verdicts, streams.out, lambda: source.header[resumed_at.offset :] + source.missing_line_end)
 
@@ -265,7 +265,7 @@ def _opening(
 def _checked_sink(
     config: Config, streams: Streams, hooks: Hooks, before: Checkpoint | None, source: FileSource
 ) -> SinkArguments:
-    """Return how the sink is opened. Refuse one that the run must not write to; create and change nothing."""
+    """Return the arguments of the sink. Refuse one that the run must not write to; create and change nothing."""
     opening = replace(feeds.sink_opening(config, hooks, source.name), streams=streams)
     path = sink_file(config)
     if path is None:

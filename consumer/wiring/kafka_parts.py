@@ -1,4 +1,4 @@
-"""Topics as the configuration names them, for commands that ask for topics."""
+"""The configured topics, for commands about topics."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,12 +15,12 @@ from consumer.wiring.feeds import sink_opening
 
 
 def sink_topics(config: Config) -> SinkTopics:
-    """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
+    """Return the topics of the sink. Raises ``ConfigError`` if it names more than one prefix."""
     return topics_of(config.sink.url, sink_opening(config))
 
 
 def letters_topic(config: Config) -> tuple[str, str]:
-    """Return the brokers and the topic of the letters of a prefix; ``ConfigError`` where the sink is not one prefix."""
+    """Return the brokers and the topic of dead letters. Raises ``ConfigError`` if the sink is not a single prefix."""
     if not sink_of(config.sink.url).is_followed:
         raise ConfigError(f"{config.sink.url} is not a topic; name one with --sink kafka://HOST:PORT/PREFIX")
     brokers, prefix = parse_prefix(config.sink.url)
@@ -32,10 +32,10 @@ def held_partitions(config: Config) -> Iterator[HeldPartitions]:
     """Open the held partitions of the configured group and topics."""
     if not source_of(config.source.url).is_shared:
         raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
-    place = parse_kafka(config.source.url)
-    settings = admin_settings(place.brokers, components.kafka_options(config))
+    address = parse_kafka(config.source.url)
+    settings = admin_settings(address.brokers, components.kafka_options(config))
     with (
-        closing(GroupTopics(settings, place.names)) as topics,
+        closing(GroupTopics(settings, address.names)) as topics,
         closing(ConsumerGroup(settings, config.kafka.group)) as group,
     ):
         yield HeldPartitions(group, topics)

@@ -1,4 +1,4 @@
-"""A run over a source that has no end, such as topics, built and wired: it judges until it is stopped."""
+"""Builds a run over a source without an end, such as topics, which judges until it is stopped."""
 
 import logging
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ log = logging.getLogger("dupwatch")
 
 @dataclass(frozen=True, slots=True)
 class LastingRun:
-    """A run without an end that is ready to start, and what can be asked about it meanwhile."""
+    """A run without an end that is ready to start, and the parts that can be inspected during it."""
 
     pipeline: Pipeline
     store: Store
@@ -68,33 +68,32 @@ class LastingRun:
 
 @contextmanager
 def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[LastingRun]:
-    """Build a run without an end from its configuration, and release everything it holds afterwards.
+    """Build a run without an end from its configuration, and release its resources afterwards.
 
-    Raises ``NotBegun`` if it is asked to stop while it still waits for its store or its brokers.
-
-    The health pages are served first, so that they show what is waited for. ``hooks`` has the caller's listeners.
+    The health pages are served first, so that they show waits for servers. ``hooks`` has the caller's listeners. Raises
+    ``StoppedBeforeStart`` if the run is asked to stop while it still waits for its store or its brokers.
     """
     feeds.check_pair(config)
     feeds.check_settings(config, create=False)
     with ExitStack() as resources:
         resources.enter_context(trimming())
         lexicon = components.lexicon_of(config)
-        # What is wrong with the configuration itself is said at once, whether the store answers or not.
+        # Faults of the configuration itself are reported before any wait for the store.
         components.judge_settings(config, lexicon)
         components.record_decoder(config)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
-        shown = _show(config, hooks, resources)
+        pages = _serve_pages(config, hooks, resources)
         starting = StartUpCalls(stopping, turns)
         patience = StoreRetry(starting.proceed, hooks)
         config = patience.call(partial(starting.call, partial(stores.completed_config, config)))
         settings = components.judge_settings(config, lexicon)
         decode = components.record_decoder(config, waiting_for_registry(hooks, stopping))
         chosen = components.engine_choice(config, settings, lexicon)
-        shown.metrics.show_build(build_of(settings, chosen.name))
+        pages.metrics.show_build(build_of(settings, chosen.name))
 
         source_opening = feeds.source_opening(config, hooks, stopping.asked)
         kind = feeds.source_side(config)
-        starting.call(partial(kind.check_there, config.source.url, source_opening))
+        starting.call(partial(kind.check_remote, config.source.url, source_opening))
         store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         known = resources.enter_context(followed_banks(config, bound, lexicon, hooks, starting))
         # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
@@ -104,8 +103,8 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         resources.enter_context(traced(config.tracing, traced_feed(config), hooks))
         opened = kind.open(config.source.url, source_opening)
         interruption = GroupInterruption(turns, drain, opened.check)
-        shown.latest.read_from(store)
-        resources.callback(shown.latest.close)
+        pages.latest.read_from(store)
+        resources.callback(pages.latest.close)
         # Closed in reverse order: the source last, when nothing is left to be committed.
         resources.callback(opened.source.close)
         outputs = _outputs(config, streams, opened.name, hooks, interruption, starting)
@@ -117,7 +116,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
             resources.callback(side_by_side.close)
         detector = interruptible_detector(store, settings, interruption, config, judges=judges, known=known)
         resources.enter_context(warming(store, detector.common))
-        shown.metrics.watch(detector.tally)
+        pages.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
             JudgingParts(bound, fingerprinting, detector, side_by_side, busy_items(config, known, hooks)),
@@ -133,9 +132,9 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
             hooks,
         )
         _make_ready(config, store, settings, starting, hooks)
-        # From here on the run waits for records, and for nothing else.
+        # From here on the run only waits for records.
         turns.rest()
-        yield LastingRun(pipeline, store, detector.tally, shown.health, shown.address, chosen)
+        yield LastingRun(pipeline, store, detector.tally, pages.health, pages.address, chosen)
 
 
 def _outputs(
@@ -149,28 +148,28 @@ def _outputs(
         proceed=interruption.while_judging,
         transactional=feeds.is_exactly_once(config),
     )
-    starting.call(partial(kind.check_there, config.sink.url, opening))
+    starting.call(partial(kind.check_remote, config.sink.url, opening))
     opened = kind.open(config.sink.url, opening)
     return Outputs(opened.sink, opened.dead_letters(), opened.transactions)
 
 
 def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting: StartUpCalls, hooks: Hooks) -> None:
-    """Settle what is loaded, and warm the store up; wait for it where it is out of reach."""
+    """Settle the heap, and warm up the store, waiting for it while it is out of reach."""
     settle_heap()
-    articles, waiting = RandomLookUps(store, settings), StoreRetry(starting.proceed, hooks)
-    done = warm_up(lambda: waiting.call(partial(starting.call, articles.look_up)), stores.warm_up_s(config))
-    if done.rounds > 1:
+    articles, retry = RandomLookUps(store, settings), StoreRetry(starting.proceed, hooks)
+    result = warm_up(lambda: retry.call(partial(starting.call, articles.look_up)), stores.warm_up_s(config))
+    if result.rounds > 1:
         log.info(
-            "Warmed up: looking up %d articles took %.2f s at first, then %.2f s at best in %d rounds.",
+            "Warmed up the store in %d rounds: looking up %d articles took %.2f s at first, and %.2f s at best",
+            result.rounds,
             ROUND_ARTICLES,
-            done.first_s,
-            done.fastest_s,
-            done.rounds,
+            result.first_s,
+            result.fastest_s,
         )
 
 
 class _RunPages(NamedTuple):
-    """What a run shows of itself, and the URL of its pages, None where there are none."""
+    """The contents of a run's pages, and their URL; None if no pages are served."""
 
     metrics: Metrics
     health: Health
@@ -178,20 +177,20 @@ class _RunPages(NamedTuple):
     address: str | None
 
 
-def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _RunPages:
-    """Listen to the run, and serve what was heard on the pages."""
+def _serve_pages(config: Config, hooks: Hooks, resources: ExitStack) -> _RunPages:
+    """Build the listeners for the run's pages, and serve the pages."""
     metrics = consumer_metrics(config)
     health = Health(config.http.stuck_s, grouped=feeds.source_side(config).is_shared)
     request_failed = partial(hooks.report, RequestFailed())
     latest = LatestFlags(config.http.flags, now_ms(), request_failed)
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
-    pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
-    return _RunPages(metrics, health, latest, served(config, resources, pages, hooks.report))
+    served_pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
+    return _RunPages(metrics, health, latest, served(config, resources, served_pages, hooks.report))
 
 
 def traced_feed(config: Config) -> TracedFeed:
-    """Return the configured source as spans name it."""
+    """Return the name of the configured source in spans."""
     group = config.kafka.group if feeds.source_side(config).is_shared else None
     return TracedFeed(source_kind(config.source.url).name, group)
 
@@ -200,14 +199,14 @@ def traced_feed(config: Config) -> TracedFeed:
 def _awaited_store(
     config: Config, settings: JudgeSettings, starting: StartUpCalls, hooks: Hooks
 ) -> Iterator[tuple[Store, Binding]]:
-    """Open the store and bind it; wait for it where it is out of reach, and probe it from then on."""
+    """Open the store and bind it, waiting while it is out of reach; probe a remote store during the run."""
     with ExitStack() as opened:
         if stores.is_remote(config):
             probed = partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
             opened.enter_context(StoreProbe(probed, hooks))
 
-        def bound() -> tuple[Store, Binding]:
+        def open_and_bind() -> tuple[Store, Binding]:
             store = opened.enter_context(stores.opened_store(config, report=hooks.report))
             return store, stores.bind(store, settings, config)
 
-        yield StoreRetry(starting.proceed, hooks).call(partial(starting.call, bound))
+        yield StoreRetry(starting.proceed, hooks).call(partial(starting.call, open_and_bind))

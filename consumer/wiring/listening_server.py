@@ -1,4 +1,4 @@
-"""What the HTTP service and the console share: each listens at once, has threads for what blocks, and is stopped."""
+"""The common server of the HTTP service and the console: it listens, has worker threads, and can be stopped."""
 
 from contextlib import ExitStack
 from typing import Literal
@@ -15,10 +15,10 @@ from consumer.web.server import Server, allow_connections, listening_socket, url
 
 
 class ListeningServer:
-    """A server that listens from the beginning, and answers while it runs. ``close`` stops listening.
+    """A server that listens as soon as it is created, and answers while it runs. ``close`` stops listening.
 
-    ``name`` is the section of the configuration that messages name. Raises ``ConfigError`` where it cannot listen, or
-    a named file cannot be used.
+    ``name`` is its section of the configuration, for messages. Raises ``ConfigError`` if it cannot listen, or a
+    configured file cannot be used.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class ListeningServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         return url_of(self._listening, is_secure=self._tls is not None)
 
     def stop(self) -> None:
-        """Finish current requests and end. Called by another thread on a signal."""
+        """Finish current requests, and end. Another thread calls this on a signal."""
         self._health.note_stopping()
         self._server.stop()
 
     def close(self) -> None:
-        """Stop listening. Closing again does nothing."""
+        """Stop listening. A second call does nothing."""
         self._listening.close()
 
     def _prepare(self, app: Front) -> None:
@@ -60,7 +60,7 @@ class ListeningServer:
         self._server = Server(app, limits, self._report, section.drain_s, self._tls)
 
     def _serve(self) -> None:
-        """Serve until ``stop`` is called, and follow the certificate in the meantime."""
+        """Serve until ``stop`` is called, following changes of the certificate."""
         with ExitStack() as following:
             if self._certificate is not None:
                 following.enter_context(self._certificate.followed())

@@ -1,4 +1,4 @@
-"""Serves the pages of a consumer, and builds what its metrics show."""
+"""Serves the pages of a consumer, and builds its metrics."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ def consumer_metrics(config: Config) -> Metrics:
 
 
 def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
-    """Return what the metrics show of a run with these settings and this engine."""
+    """Return the build information of a run with these settings and this engine, for metrics."""
     return Build(
         program_version(),
         settings.scheme.name,
@@ -37,7 +37,7 @@ def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
 
 
 class Exposure(NamedTuple):
-    """Where pages are served, who may see them, and the certificate if they are served over HTTPS."""
+    """The address of pages, the access to them, and the certificate if they are served over HTTPS."""
 
     address: ListenAddress
     access: Access
@@ -45,9 +45,9 @@ class Exposure(NamedTuple):
 
 
 def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | None:
-    """Return how pages are served; None where there are none. ``report`` hears of the certificate.
+    """Return the exposure of pages; None if none are served. ``report`` gets occurrences of the certificate.
 
-    Raises ConfigError where other machines could read them unasked, and where a named file cannot be used.
+    Raises ``ConfigError`` if other machines could read them without a password, or a configured file cannot be used.
     """
     section = config.http
     if not section.listen:
@@ -60,9 +60,9 @@ def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | 
 def served(
     config: Config, resources: ExitStack, pages: Mapping[str, ServedPage], report: Callable[[object], None]
 ) -> str | None:
-    """Serve the pages until ``resources`` is closed; return their URL, None where there are none.
+    """Serve the pages until ``resources`` is closed; return their URL, None if none are served.
 
-    ``report`` hears of every request that could not be answered, and of the certificate.
+    ``report`` gets every failed request, and occurrences of the certificate.
     """
     exposure = exposure_of(config, report)
     if exposure is None:

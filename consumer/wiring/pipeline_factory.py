@@ -1,4 +1,4 @@
-"""The one factory of pipelines: each kind of run, and a migration, builds its own from the same few values."""
+"""The factory of pipelines for each kind of run and for migrations."""
 
 import logging
 import threading
@@ -50,10 +50,10 @@ _JOIN_S: Final = 10.0
 
 @contextmanager
 def warming(store: Store, common: CommonHashes | None) -> Iterator[None]:
-    """Count what is in the store, in a thread of its own, as many versions as a sketch has; stop with the context.
+    """Count the hashes of the store's first versions in a thread, until it has enough or the context ends.
 
-    A consumer that has just started knows of no notice that stands in thousands of articles. A part of the window tells
-    it: stores keep versions in the order of hashes of ids, so that the first ones are a sample of all.
+    A newly started consumer does not know which notices appear in thousands of articles. The store tells it: versions
+    are in the order of hashes of ids, so the first ones are a random sample.
     """
     if common is None:
         yield
@@ -75,8 +75,8 @@ def _warm(store: Store, common: CommonHashes, stopped: threading.Event) -> None:
                 return
             common.note(records)
     except StoreError as error:
-        # Until it has seen them often enough itself, this run posts notices that others know.
-        log.info("What many articles have in common could not be read from the store: %s", error)
+        # Until this run has seen such notices often enough itself, it posts them.
+        log.info("The texts that many articles share could not be read from the store: %s", error)
 
 
 def _kept(store: Store) -> Iterator[Sequence[Record]]:
@@ -87,9 +87,9 @@ def _kept(store: Store) -> Iterator[Sequence[Record]]:
 
 @dataclass(frozen=True, slots=True)
 class JudgingParts:
-    """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time.
+    """The parts of a run that judge. With ``side_by_side``, the partitions of a batch are judged at the same time.
 
-    ``busy_items`` says which bank matches are withheld; without it none are.
+    ``busy_items`` decides which bank matches are withheld; without it none are.
     """
 
     bound: Binding
@@ -101,9 +101,9 @@ class JudgingParts:
 
 @dataclass(frozen=True, slots=True)
 class PipelinePorts:
-    """Where records come from, when they arrived, and where verdicts and dead letters go.
+    """The source of records with its decoder, arrivals and journal, and the sinks of verdicts and dead letters.
 
-    ``reply`` tells those who wait for them.
+    ``reply`` answers clients that wait for their verdicts.
     """
 
     source: Source
@@ -117,9 +117,9 @@ class PipelinePorts:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What stops, interrupts and delays a run.
+    """The parts that stop, interrupt and delay a run.
 
-    By default a run is only stopped between two batches, and does not wait for its store.
+    By default a run stops only between two batches, and does not wait for its store.
     """
 
     stopping: StopSignal
@@ -128,20 +128,20 @@ class Control:
 
 
 def build_pipeline(
-    config: Config, judging: JudgingParts, route: PipelinePorts, control: Control, hooks: Hooks
+    config: Config, judging: JudgingParts, ports: PipelinePorts, control: Control, hooks: Hooks
 ) -> Pipeline:
-    """Build a pipeline. What it holds is closed by the caller."""
+    """Build a pipeline. The caller closes its parts."""
     return Pipeline(
-        source=route.source,
-        decode=route.decode,
+        source=ports.source,
+        decode=ports.decode,
         fingerprinting=judging.fingerprinting,
         builder=version_builder(judging.bound),
-        arrivals=route.arrivals,
+        arrivals=ports.arrivals,
         detector=judging.detector,
-        sink=route.sink,
-        dead_letters=route.dead_letters,
-        journal=route.journal,
-        reply=route.reply,
+        sink=ports.sink,
+        dead_letters=ports.dead_letters,
+        journal=ports.journal,
+        reply=ports.reply,
         hooks=hooks,
         stopping=control.stopping,
         expiry=Expiry(judging.detector, now_ms, judging.bound.settings.window_ms, config.lifetime_s * MS_PER_S),
@@ -153,7 +153,7 @@ def build_pipeline(
     )
 
 
-def interruptible_detector(  # noqa: PLR0913  # what a run judges with
+def interruptible_detector(  # noqa: PLR0913  # the parts of a detector
     store: Store,
     settings: JudgeSettings,
     interruption: Interruption,
@@ -163,9 +163,9 @@ def interruptible_detector(  # noqa: PLR0913  # what a run judges with
     common: CommonHashes | None = None,
     known: KnownTexts | None = None,
 ) -> Detector:
-    """Return a detector that can be interrupted before each call of the store, for so many threads at a time.
+    """Return a detector that can be interrupted before each call of the store, for up to ``judges`` threads at a time.
 
-    It knows what many articles have in common from ``common`` if others know that already, and finds ``known`` texts.
+    It shares ``common`` with other detectors, if given, and finds ``known`` texts.
     """
     return Detector(
         WatchedStore.interruptible(store, interruption.while_judging),
@@ -180,7 +180,7 @@ def interruptible_detector(  # noqa: PLR0913  # what a run judges with
 
 
 def _near_misses(config: Config, settings: JudgeSettings) -> NearMisses | None:
-    """Return what draws near misses, None where they are not sent: only topics take them."""
+    """Return the sampler of near misses; None if they are not sent, which needs topics."""
     if not config.kafka.near_miss_share or not is_followed(config):
         return None
     return NearMisses(settings, config.kafka.near_miss_share, config.kafka.near_miss_margin)

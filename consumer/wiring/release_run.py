@@ -1,4 +1,4 @@
-"""Releases, wired: the event goes to readers of flags, the article back to the clean feed if there is one."""
+"""Makes releases: sends the event to readers of flags, and the article back to the clean feed if there is one."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ from storage.clock import Clock
 from storage.interface import Store
 
 FRESH_S: Final = 0.1
-"""Versions that were read longer ago are read again before their records are sent: a newer one may have arrived."""
+"""Versions read longer ago are read again before their records are sent, since a newer one may have arrived."""
 _RELEASE_S: Final = 30.0
 NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None)
 """The record of a release whose article does not return to the clean feed."""
@@ -34,7 +34,7 @@ log = logging.getLogger("dupwatch")
 def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) -> None:
     """Send the event of a release to the configured sink, and the record to the clean feed if there is one.
 
-    Raises ``SinkError`` if no broker accepts them in time.
+    Raises ``SinkError`` if the brokers do not accept them in time.
     """
     url = config.sink.url
     until_s = time.monotonic() + _RELEASE_S
@@ -42,13 +42,13 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
     def proceed() -> None:
         if time.monotonic() > until_s:
             raise SinkError(
-                f"{url} did not accept the event within {_RELEASE_S:g} s. The article is released "
-                "nevertheless; rerun the command to send the event"
+                f"{url} did not accept the event within {_RELEASE_S:g} s. The article is released; rerun the command "
+                "to send the event"
             )
 
     opening = replace(feeds.sink_opening(config, feed=url), proceed=proceed)
     kind = sink_of(url)
-    kind.check_there(url, opening)
+    kind.check_remote(url, opening)
     sink = kind.open(url, opening).sink
     try:
         with waiting_for_brokers(parse_prefix(url).brokers):
@@ -72,7 +72,7 @@ class ReleasePlan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlagReleaser:
-    """Undoes flags in a store, and tells the sink of a run that judges into it."""
+    """A releaser that undoes flags in a store, and sends the events to the sink of a run that judges into it."""
 
     store: Store
     sink: AnsweringSink
@@ -81,28 +81,28 @@ class FlagReleaser:
     def release(self, plans: Sequence[ReleasePlan], read_at_s: float) -> list[VerdictEvent]:
         """Undo the flags of different versions, read at this monotonic time. Return the events, once the sink has them.
 
-        Articles return to the clean feed if they can. Raises ``SinkError``, ``Abandoned`` and the store's errors. After
-        an error it may be called again.
+        Articles return to the clean feed if possible. Raises ``SinkError``, ``Abandoned`` and the store's errors, after
+        which it may be called again.
         """
-        events = release_all(self.store, [each.reversal for each in plans], self.clock)
-        records = {each.reference: each.back for each in plans if isinstance(each.back, RawRecord)}
+        events = release_all(self.store, [plan.reversal for plan in plans], self.clock)
+        records = {plan.reference: plan.back for plan in plans if isinstance(plan.back, RawRecord)}
         if time.monotonic() - read_at_s > FRESH_S:
-            # The topic was slow, or was searched.
-            still = in_force(self.store, list(records))
-            records = {reference: record for reference, record in records.items() if reference in still}
+            # Finding the records took long.
+            current = in_force(self.store, list(records))
+            records = {reference: record for reference, record in records.items() if reference in current}
         answers = [
-            JudgedRecord(records.get(each.reference) or NO_RECORD, event)
-            for each, event in zip(plans, events, strict=True)
+            JudgedRecord(records.get(plan.reference) or NO_RECORD, event)
+            for plan, event in zip(plans, events, strict=True)
         ]
         self.sink.release_all(answers)
-        still = in_force(self.store, list(records))
-        for each in plans:
-            _warn(each, is_last=each.reference in still)
+        current = in_force(self.store, list(records))
+        for plan in plans:
+            _warn(plan, is_last=plan.reference in current)
         return events
 
 
 def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
-    """Say why an article does not return to the clean feed, or that it may have returned too late."""
+    """Log why an article does not return to the clean feed, or that it may have returned too late."""
     article_id = plan.reversal.flagged.stored.record.id
     if isinstance(plan.back, ReturnObstacle):
         log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.back.why)
@@ -116,15 +116,15 @@ def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SingleReleaser:
-    """Releases one version at a time, for the service."""
+    """A releaser of one version at a time, for the service."""
 
     releasing: FlagReleaser
     records: SourceRecords
 
     def release(self, article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
-        """Undo the flag of an article, in the version that is named or the latest; return the event.
+        """Undo the flag of an article's named or latest version; return the event.
 
-        Raises ``ConfigError`` where there is nothing to undo, and what ``FlagReleaser.release`` raises.
+        Raises ``ConfigError`` if there is no flag to undo, and the errors of ``FlagReleaser.release``.
         """
         read_at_s = time.monotonic()
         flagged = releasable(self.releasing.store, article_id, version)

@@ -1,4 +1,4 @@
-"""A replay, built and wired: a range of topics judged again, into a store of its own."""
+"""Builds a replay, which judges a range of topics again into a separate store."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -36,7 +36,7 @@ from storage.interface import Store
 
 @dataclass(frozen=True, slots=True)
 class ReplayRun:
-    """A replay that is ready to start, and what can be asked about it meanwhile."""
+    """A replay that is ready to start, and the parts that can be inspected during it."""
 
     pipeline: Pipeline
     source: RangeSource
@@ -49,10 +49,10 @@ class ReplayRun:
 def prepared_replay(
     config: Config, offsets: OffsetRange, hooks: Hooks, stopping: StopSignal, against: str | None = None
 ) -> Iterator[ReplayRun]:
-    """Build a replay from its configuration, and release everything it holds afterwards.
+    """Build a replay from its configuration, and release its resources afterwards.
 
-    Verdicts go to a prefix of topics, or nowhere. A replay joins no group. It estimates similarities with the secret of
-    the store ``against`` whose verdicts it is compared with, so that chance makes no difference.
+    Verdicts go to a prefix of topics, or nowhere. A replay joins no group. It uses the secret of the store ``against``,
+    whose verdicts it is compared with, so that similarities are estimated in the same way.
     """
     if not feeds.source_side(config).has_ranges:
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
@@ -62,10 +62,10 @@ def prepared_replay(
         settings = components.judge_settings(config, lexicon)
         source = _source(config, offsets, stopping)
         resources.callback(source.close)
-        # After the source: if that cannot be read, no store is created for it.
+        # Opened after the source, so that no store is created if the source cannot be read.
         store = resources.enter_context(stores.opened_store(config))
-        theirs = None if against is None else stores.secret_of_store(config, against)
-        bound = stores.bind(store, settings, config, theirs)
+        their_secret = None if against is None else stores.secret_of_store(config, against)
+        bound = stores.bind(store, settings, config, their_secret)
         known = resources.enter_context(followed_banks(config, bound, lexicon, hooks))
         fingerprinting = components.fingerprinting(config, bound, lexicon, known=known)
         resources.callback(fingerprinting.close)
@@ -93,16 +93,16 @@ def prepared_replay(
 
 
 def _source(config: Config, offsets: OffsetRange, stopping: StopSignal) -> RangeSource:
-    place = parse_kafka(config.source.url)
-    settings = consumer_settings(place.brokers, components.kafka_options(config))
-    return RangeSource(settings, place.names, components.read_limits(config), offsets, stopping.asked)
+    address = parse_kafka(config.source.url)
+    settings = consumer_settings(address.brokers, components.kafka_options(config))
+    return RangeSource(settings, address.names, components.read_limits(config), offsets, stopping.asked)
 
 
 def _outputs(config: Config, feed: str, drain: Drain, hooks: Hooks) -> Outputs:
     """Open the topics of the sink; without topics, verdicts and dead letters are discarded."""
 
     def proceed() -> None:
-        # Verdicts that are stored and were not sent must not look like a clean stop.
+        # Stored verdicts that were not sent must not look like a clean stop.
         if drain.is_over():
             raise SinkError("the verdicts of the last batch could not be sent before the run had to end")
 

@@ -1,4 +1,4 @@
-"""Acts on stored articles that repeat items of banks: undoes flags, and tells the readers of topics."""
+"""Acts on stored articles that repeat items of banks: undoes flags, and sends events to the readers of topics."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -29,42 +29,42 @@ from storage.interface import Store
 from storage.records import Origin
 
 SEND_S: Final = 30.0
-"""How long brokers may take to accept the events of a batch."""
+"""The time limit for brokers to accept the events of a batch."""
 
 
 @dataclass(slots=True)
 class TopicEventWriter:
-    """Sends events about stored articles to topics. Each batch has ``SEND_S`` to be accepted."""
+    """A writer of events about stored articles to topics. The brokers have to accept each batch within ``SEND_S``."""
 
     sink: KafkaSink
-    patience: "_BrokerDeadline"
+    deadline: "_BrokerDeadline"
 
     @classmethod
     @contextmanager
     def opened(cls, config: Config) -> Iterator[Self]:
-        """Open the topics of the sink. Raises ``ConfigError`` where the sink has none, or they are missing."""
+        """Open the topics of the sink. Raises ``ConfigError`` if the sink has none, or they do not exist."""
         url = config.sink.url
         if not is_followed(config):
             raise ConfigError(
-                f"events about stored articles go to topics, and sink.url is {url}: add --sink kafka://HOST:PORT/PREFIX"
+                f"events about stored articles go to topics, but sink.url is {url}: add --sink kafka://HOST:PORT/PREFIX"
             )
-        patience = _BrokerDeadline(url)
-        opening = replace(sink_opening(config, feed=url), proceed=patience.proceed)
-        sink_of(url).check_there(url, opening)
+        deadline = _BrokerDeadline(url)
+        opening = replace(sink_opening(config, feed=url), proceed=deadline.proceed)
+        sink_of(url).check_remote(url, opening)
         with closing(topic_sink(url, opening)) as sink:
-            yield cls(sink, patience)
+            yield cls(sink, deadline)
 
     @contextmanager
     def batch(self) -> Iterator[KafkaSink]:
-        """Return the sink for a batch, and flush it. Raises ``SinkError`` if no broker accepts its events in time."""
-        self.patience.begin()
-        with waiting_for_brokers(parse_prefix(self.patience.url).brokers):
+        """Yield the sink for a batch, then flush it. Raises ``SinkError`` if brokers do not accept it in time."""
+        self.deadline.begin()
+        with waiting_for_brokers(parse_prefix(self.deadline.url).brokers):
             yield self.sink
             self.sink.flush()
 
 
 class _BrokerDeadline:
-    """Ends the wait for brokers."""
+    """The deadline of a wait for brokers."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -76,13 +76,13 @@ class _BrokerDeadline:
     def proceed(self) -> None:
         if time.monotonic() > self._until_s:
             raise SinkError(
-                f"{self.url} did not accept an event within {SEND_S:g} s. Rerun the command; it sends the same events "
-                "again"
+                f"{self.url} did not accept an event within {SEND_S:g} s. Rerun the command, which sends the same "
+                "events again"
             )
 
 
 class ReleasedFlags(NamedTuple):
-    """The events that are the verdicts from now on; ``again`` counts those that were released before."""
+    """The new verdicts as events; ``again`` counts those of articles that had been released before."""
 
     events: Sequence[VerdictEvent]
     again: int
@@ -90,9 +90,9 @@ class ReleasedFlags(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BankReleases:
-    """Releases flagged articles that repeat allowed texts, as ``dupwatch release`` does one of them.
+    """Releases of flagged articles that repeat allowed texts, made as ``dupwatch release`` makes one.
 
-    ``events`` is None where the sink has no readers of releases.
+    ``events`` is None if the sink has no readers of releases.
     """
 
     store: Store
@@ -109,10 +109,11 @@ class BankReleases:
             yield cls(opened.compared.store, events, resources.enter_context(closing(SourceRecords(opened.config))))
 
     def release(self, flags: Sequence[AllowedFlag]) -> "ReleasedFlags":
-        """Undo these flags, and tell the readers.
+        """Undo these flags, and send the events to readers.
 
-        What was released before gets its event again. Versions that were retracted, replaced or swept away since they
-        were read are left out. Raises ``SinkError`` and the store's errors, after which it may be called again.
+        The event of an article that had been released before is sent again. Versions that were retracted, replaced or
+        swept since they were read are left out. Raises ``SinkError`` and the store's errors, after which it may be
+        called again.
         """
         read_at_s = time.monotonic()
         names = [(flag.stored.record.id, version_name(flag.stored.record.reference)) for flag in flags]
@@ -143,7 +144,7 @@ def report_denied(events: TopicEventWriter, articles: Sequence[DeniedArticle]) -
 
 
 def _record_at(origin: Origin | None) -> RawRecord:
-    """Return a record that has nothing but its place in a topic; none where it came from elsewhere."""
+    """Return a record with only its position in a topic; ``NO_RECORD`` if it came from elsewhere."""
     partition = None if origin is None else partition_named(origin.feed)
     if origin is None or partition is None or origin.sequence is None:
         return NO_RECORD

@@ -1,4 +1,4 @@
-"""The HTTP service, built and wired: it listens at once, and answers once words and store are loaded."""
+"""Builds the HTTP service, which listens from the start, and answers once words and store are loaded."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -39,27 +39,27 @@ from consumer.wiring.listening_server import ListeningServer
 from consumer.wiring.service_loading import ServiceLoader, ServiceParts
 
 JUDGE: Final = "judging"
-"""The name of the thread that loads, and then judges what is to be stored."""
+"""The name of the thread that loads the service, and then judges articles to store."""
 
 
 class Observers(NamedTuple):
-    """What follows the service: its metrics, and whether it is alive and ready."""
+    """The listeners of the service: its metrics and its health."""
 
     metrics: ServiceMetrics
     health: Health
 
 
 class Logs(NamedTuple):
-    """What requests write to besides the store: the audit log, and the banks; None for what is not configured."""
+    """The logs that requests write to, in addition to the store; None for one that is not configured."""
 
     audit: AuditLog | None
     banks: BankLog | None
 
 
 class Service(ListeningServer):
-    """A service that listens, and is loaded while it runs.
+    """A listening service, which is loaded while it runs.
 
-    One thread answers, some more check, and one judges what is to be stored.
+    One thread answers requests, several check articles, and one judges articles to store.
     """
 
     def __init__(
@@ -78,34 +78,34 @@ class Service(ListeningServer):
         for listener in observers:
             listener.listen(hooks)
         self._tokens = None if section.tokens is None else KnownTokens(Path(section.tokens), hooks.report)
-        entrance = TokenAuthentication(None if self._tokens is None else self._tokens.caller)
-        super().__init__("service", section, hooks, health, needs_token=entrance.needs_token)
+        authentication = TokenAuthentication(None if self._tokens is None else self._tokens.caller)
+        super().__init__("service", section, hooks, health, needs_token=authentication.needs_token)
         receiving = BodyReceiver(section.body_bytes_max, section.received_bytes_max, section.receive_s)
-        self._desk = ServiceContext(self._workers, receiving, health)
+        self._context = ServiceContext(self._workers, receiving, health)
         checks = Checks(section.articles_max, hooks.report)
-        writes = Writes(self._desk, inbox, section, logs.audit, hooks.report)
+        writes = Writes(self._context, inbox, section, logs.audit, hooks.report)
         self._banks = ServiceBanks(logs.banks, section)
-        bank_writes = BankWrites(self._desk, self._banks, logs.audit)
+        bank_writes = BankWrites(self._context, self._banks, logs.audit)
         routers = (
-            open_routes(self._desk, HangLog(health.hanging_threads), self._metrics),
+            open_routes(self._context, HangLog(health.hanging_threads), self._metrics),
             describing_routes(),
-            reading_routes(self._desk, checks),
-            writing_routes(self._desk, writes),
-            bank_reading_routes(self._banks, self._desk),
+            reading_routes(self._context, checks),
+            writing_routes(self._context, writes),
+            bank_reading_routes(self._banks, self._context),
             bank_changing_routes(receiving, bank_writes),
             item_routes(receiving, bank_writes),
         )
-        self._prepare(build_app(routers, Access(names=section.names), entrance, hooks))
+        self._prepare(build_app(routers, Access(names=section.names), authentication, hooks))
 
     def run(self) -> None:
-        """Answer requests until it is stopped; raise what keeps it from being loaded, or from storing articles."""
+        """Answer requests until the service is stopped. Raises the error that ended loading or judging."""
         judging = threading.Thread(target=self._load_and_judge, name=JUDGE, daemon=True)
         judging.start()
         try:
             with nullcontext() if self._tokens is None else PeriodicCheck("tokens", self._tokens.look):
                 self._serve()
         finally:
-            # Before store and sink are closed, nobody may use them any more.
+            # Closed before the store and the sink, which must no longer be in use then.
             self._workers.close()
             self._banks.close()
             self._inbox.close()
@@ -118,10 +118,10 @@ class Service(ListeningServer):
             loaded = self._load()
             self._metrics.show_build(loaded.build)
             self._metrics.watch(*loaded.tallies)
-            self._desk.open(loaded.judging)
+            self._context.open(loaded.judging)
             loaded.pipeline.run()
         except (StoppedBeforeStart, Abandoned):
-            # It was asked to stop, and had no time left: nothing failed.
+            # It was asked to stop, and had no time left, which is no failure.
             pass
         except BaseException as error:  # noqa: BLE001  # raised again by run(); a panic of Rust is no Exception
             self._error = error
@@ -132,7 +132,7 @@ class Service(ListeningServer):
 
 @contextmanager
 def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[Service]:
-    """Listen where the configuration says, and release everything afterwards. Raises ``ConfigError``."""
+    """Open the service at the configured address, and release its resources afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
         resources.enter_context(trimming())
         section, read_limits = config.service, components.read_limits(config)

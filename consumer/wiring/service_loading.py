@@ -1,4 +1,4 @@
-"""Loads what the HTTP service works with: words, engine, store, sink, and the run that judges articles in its inbox.
+"""Loads the parts of the HTTP service: words, engine, store, sink, and the run that judges articles in its inbox.
 
 It waits for a store that is out of reach.
 """
@@ -64,30 +64,30 @@ from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 
 FEED: Final = "/v1/articles"
-"""What events and letters call the feed."""
+"""The name of the feed in events and dead letters."""
 _Result = TypeVar("_Result")
 _Release = Callable[[str, str | None, Attribution], VerdictEvent]
 
 
 def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable[[], None]) -> AnsweringSink:
-    """Build the sink, which the caller closes. ``proceed`` is called while brokers are away, and may raise.
+    """Build the sink, which the caller closes. ``proceed`` is called during waits for brokers, and may raise.
 
-    Raises ``ConfigError``, and ``SinkError`` where it cannot be written.
+    Raises ``ConfigError``, and ``SinkError`` if the sink cannot be written.
     """
     kind = sink_of(config.sink.url)
     if kind.has_transactions and is_exactly_once(config):
         raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
     opening = replace(sink_opening(config, hooks, FEED), streams=streams, what="verdicts on requests", proceed=proceed)
-    kind.check_there(config.sink.url, opening)
+    kind.check_remote(config.sink.url, opening)
     return AnsweringSink(kind.open(config.sink.url, opening).sink)
 
 
 def build_requests_pipeline(
     config: Config, judging: JudgingParts, inbox: Inbox, sink: AnsweringSink, interruption: Interruption, hooks: Hooks
 ) -> Pipeline:
-    """Build what judges the articles in the inbox until that is closed and empty; then ``run`` returns.
+    """Build the pipeline that judges the articles in the inbox until that is closed and empty.
 
-    It waits for its store, as long as ``interruption`` lets it.
+    It waits for its store as long as ``interruption`` allows.
     """
     return build_pipeline(
         config,
@@ -101,14 +101,14 @@ def build_requests_pipeline(
             journal=NoJournal(),
             reply=sink.replies.send,
         ),
-        # Signals close the inbox: what it has got is finished.
+        # Signals close the inbox, so that its articles are finished.
         Control(StopSignal(interrupts=False), interruption, StoreRetry(interruption.while_judging, hooks)),
         hooks,
     )
 
 
 def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Article:
-    """Decode a record as of a feed. Raises ``BadRecord``; only a retraction may be without a body."""
+    """Decode a record. Raises ``BadRecord``; only a retraction may have no body."""
     retraction = submitted(record).retraction
     if retraction is not None:
         return Article(retraction.article_id, None)
@@ -128,7 +128,7 @@ def _no_body() -> BadRecord:
 
 
 class ServiceParts(NamedTuple):
-    """What the service answers with, what judges the articles that it gets, and what its metrics show of both."""
+    """The loaded service, the pipeline of its articles, and their build information and tallies for metrics."""
 
     judging: context.LoadedService
     pipeline: Pipeline
@@ -137,7 +137,7 @@ class ServiceParts(NamedTuple):
 
 
 class ServiceLoader:
-    """Loads it once. What is opened is released with ``resources``; ``stopping`` says when work has to end soon."""
+    """A loader of the service, to be used once. ``resources`` releases the parts; ``stopping`` ends work early."""
 
     def __init__(
         self,
@@ -158,33 +158,33 @@ class ServiceLoader:
         self._resources = resources
 
     def loaded(self) -> ServiceParts:
-        """Load it, and report progress meanwhile.
+        """Load the service, and report progress.
 
-        Raises ``NotBegun`` where the service is stopped meanwhile, ``Fatal`` and the store's errors.
+        Raises ``StoppedBeforeStart`` if the service is stopped during that, ``Fatal`` and the store's errors.
         """
         with self._turns.at_work():
             return self._loaded()
 
     def _loaded(self) -> ServiceParts:
         lexicon = components.lexicon_of(self._config)
-        # What is wrong with the configuration itself is said at once, whether the store answers or not.
+        # Faults of the configuration itself are reported before any wait for the store.
         components.judge_settings(self._config, lexicon)
-        sink = self._starting.call(self._opened_sink)
+        sink = self._starting.call(self._open_sink)
         config = self._when_reachable(partial(stores.completed_config, self._config))
         settings = components.judge_settings(config, lexicon)
-        store, bound = self._when_reachable(partial(self._opened, config, settings))
+        store, bound = self._when_reachable(partial(self._open_store, config, settings))
         chosen = components.engine_choice(config, settings, lexicon)
         known = self._resources.enter_context(followed_banks(config, bound, lexicon, self._hooks, self._starting))
         engine = components.engine(config, bound, lexicon, known=known)
         if chosen.name != COMPILED:
             engine = SerializedEngine(engine)
-        # The first text takes longer: words are loaded.
+        # The first text takes longer, because words are loaded.
         engine.fingerprint([""], [""])
         self._resources.enter_context(traced(config.tracing, TracedFeed("http"), self._hooks))
         common = components.common_hashes(config)
         self._resources.enter_context(warming(store, common))
         self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
-        asked = Detector(
+        query_detector = Detector(
             store,
             settings,
             now_ms,
@@ -194,8 +194,8 @@ class ServiceLoader:
             with_bank_matches=matcher_of(known),
         )
         fingerprinting = self._fingerprinting(config, bound, lexicon, engine, known)
-        written = self._written_store(config, settings, store)
-        judge = interruptible_detector(written, settings, self._interruption, config, common=common, known=known)
+        judging_store = self._judging_store(config, settings, store)
+        judge = interruptible_detector(judging_store, settings, self._interruption, config, common=common, known=known)
         builder = components.version_builder(bound)
         records = SourceRecords(config, build=lambda: VersionParts(components.message_decoder(config), engine, builder))
         self._resources.callback(records.close)
@@ -208,7 +208,7 @@ class ServiceLoader:
             body_form=components.body_form(config),
             engine=engine,
             builder=builder,
-            query=asked.query,
+            query=query_detector.query,
             release=self._resting(SingleReleaser(FlagReleaser(store, sink, now_ms), records).release),
             clock=now_ms,
             is_remote=stores.is_remote(config),
@@ -221,23 +221,23 @@ class ServiceLoader:
             self._interruption,
             self._hooks,
         )
-        # A clock that seems wrong is reported at the start, and not when the first article comes.
+        # Reports a wrong clock now, not when the first article comes.
         pipeline.expiry.begin()
         settle_heap()
-        return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (asked.tally, judge.tally))
+        return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (query_detector.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:
-        """Return a release after which its thread rests: while brokers are away it reports progress, as a run does."""
+        """Return a release after which its thread is reported as resting, since a wait for brokers reports turns."""
 
-        def released(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
+        def release_and_rest(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
             try:
                 return release(article_id, version, attribution)
             finally:
                 self._turns.rest()
 
-        return released
+        return release_and_rest
 
-    def _opened_sink(self) -> AnsweringSink:
+    def _open_sink(self) -> AnsweringSink:
         sink = build_sink(self._config, self._streams, self._hooks, self._interruption.while_judging)
         self._resources.callback(sink.close)
         return sink
@@ -245,30 +245,30 @@ class ServiceLoader:
     def _fingerprinting(
         self, config: Config, bound: Binding, lexicon: Lexicon, engine: Engine, known: KnownTexts | None
     ) -> Fingerprinting:
-        """Build what computes the fingerprints of what is stored: the engine of checks, unless there are workers."""
+        """Build the fingerprinting of articles to store: with the engine of checks, unless there are workers."""
         if not config.workers:
             return InlineFingerprinting(engine, self._interruption.while_preparing)
         fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks, known)
         self._resources.callback(fingerprinting.close)
         return fingerprinting
 
-    def _written_store(self, config: Config, settings: JudgeSettings, store: Store) -> Store:
+    def _judging_store(self, config: Config, settings: JudgeSettings, store: Store) -> Store:
         """Return the store that articles are judged into.
 
-        Behind a network it has connections of its own, whose calls may take their time: who checks wants a quick answer
-        or none, but a batch is repeated until it is stored.
+        A remote store is opened again without the time limit of checks: a check needs a quick answer, but a batch is
+        repeated until it is stored.
         """
         return (
-            self._when_reachable(partial(self._opened, config, settings, quick=False))[0]
+            self._when_reachable(partial(self._open_store, config, settings, quick=False))[0]
             if stores.is_remote(config)
             else store
         )
 
     def _when_reachable(self, work: Callable[[], _Result]) -> _Result:
-        """Make a call to the store, again and again while it is out of reach, until the service is stopped."""
+        """Make a call to the store, repeatedly while it is out of reach, until the service is stopped."""
         return StoreRetry(self._starting.proceed, self._hooks).call(partial(self._starting.call, work))
 
-    def _opened(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> tuple[Store, Binding]:
+    def _open_store(self, config: Config, settings: JudgeSettings, *, quick: bool = True) -> tuple[Store, Binding]:
         answer_s = config.service.store_s if quick and stores.is_remote(config) else None
         with ExitStack() as opened:
             store = opened.enter_context(
@@ -280,7 +280,7 @@ class ServiceLoader:
 
 
 def _probed(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:
-    """Return what opens the store for a probe: a connection of its own, or the store itself where it has none."""
+    """Return the function that opens the store for a probe: with its own connection if it is remote."""
     if stores.is_remote(config):
         return partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
     return lambda: nullcontext(store)

@@ -1,4 +1,4 @@
-"""The records of released versions, read from their topics, so that they can be sent to the clean feed again."""
+"""Reads the records of released versions from their topics, so that they can be sent to the clean feed again."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ from storage.records import StoredVersion, stretch_reference
 
 
 class VersionParts(NamedTuple):
-    """Everything that makes a version of a record."""
+    """The parts that make a version of a record."""
 
     decode: Callable[[RawRecord], Article]
     engine: Engine
@@ -32,7 +32,7 @@ class VersionParts(NamedTuple):
 
 
 def version_parts(config: Config) -> VersionParts:
-    """Build what makes versions of the messages of topics. Raises ``ConfigError``."""
+    """Build the parts that make versions of messages. Raises ``ConfigError``."""
     lexicon = components.lexicon_of(config)
     settings = components.judge_settings(config, lexicon)
     # A reference does not depend on the secret of a store.
@@ -42,7 +42,7 @@ def version_parts(config: Config) -> VersionParts:
 
 
 class VersionCheck:
-    """Says whether a record is a version: the same id, title and text. Any thread may use it.
+    """A check whether a record has the id, title and text of a version. Any thread may use it.
 
     ``build`` is called once, for the first record.
     """
@@ -53,7 +53,7 @@ class VersionCheck:
         self._parts: VersionParts | None = None
 
     def is_version(self, record: RawRecord, stored: StoredVersion) -> bool:
-        """Decode a record, and return whether it is this version, in whatever stretch."""
+        """Decode a record, and return whether it is this version, in any stretch."""
         with self._lock:
             if self._parts is None:
                 self._parts = self._build()
@@ -70,11 +70,11 @@ class VersionCheck:
 
 
 class SourceRecords:
-    """Finds the records of released versions. Any thread may use it.
+    """A finder of the records of released versions. Any thread may use it.
 
-    The client that reads single records is created by the first read, and stays open until ``close``. Without
-    ``has_times``, of brokers that find no offset by its time, the whole topic of flags is searched where it has to be.
-    ``proceed`` is called during a search, and may raise. ``build`` is that of a ``VersionCheck``.
+    The first read creates the client for single records, which stays open until ``close``. Without ``has_times`` (the
+    brokers cannot find an offset by its time) a search reads the whole topic of flags. ``proceed`` is called during a
+    search, and may raise. ``build`` is that of ``VersionCheck``.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class SourceRecords:
         self._check = VersionCheck(build or partial(version_parts, config))
         self._lock = threading.Lock()
         self._reader: OffsetReader | None = None
-        self._search = self._built_search()
+        self._search = self._build_search()
 
     def record_of(
         self, flagged: FlaggedVersion, known: RecordOrigins | None = None
     ) -> RawRecord | ReturnObstacle | None:
         """Return the record to send to the clean feed when this version is released; None without such a feed.
 
-        What is ``known`` need not be searched for.
+        Records with ``known`` origins are not searched for.
         """
         return None if self._search is None else self._search.record_of(flagged, known)
 
     def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins | None:
-        """Return where the records of versions without an origin are, in one reading of the topic of flags.
+        """Find the records of versions without an origin, in one reading of the topic of flags.
 
         Returns None without a clean feed. Raises ``SourceError``.
         """
@@ -116,7 +116,7 @@ class SourceRecords:
         if reader is not None:
             reader.close()
 
-    def _built_search(self) -> RecordSearch | None:
+    def _build_search(self) -> RecordSearch | None:
         config = self._config
         if not feeds.is_followed(config) or not config.kafka.unique:
             return None
@@ -130,13 +130,13 @@ class SourceRecords:
 
     def _record_at(self, record_id: RecordId) -> RawRecord | None:
         topic, partition, offset = record_id
-        return self._opened_reader().read((topic, partition), offset)
+        return self._open_reader().read((topic, partition), offset)
 
-    def _opened_reader(self) -> OffsetReader:
+    def _open_reader(self) -> OffsetReader:
         config = self._config
         with self._lock:
             if self._reader is None:
-                # If the configuration names no topics to read, they are on the brokers of the sink.
+                # Without configured source topics, the sink's brokers have the records.
                 url = config.source.url if feeds.source_side(config).is_shared else config.sink.url
                 settings = consumer_settings(parse_kafka(url).brokers, components.kafka_options(config))
                 self._reader = OffsetReader(settings, components.read_limits(config).record_bytes_max)

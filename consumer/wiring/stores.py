@@ -1,6 +1,6 @@
-"""Opens the configured store, and binds it to the settings that it is judged by.
+"""Opens the configured store, and binds it to the settings of its verdicts.
 
-Also records what a store is made for, which is checked before it is bound.
+Also records the plan that a store is made for, which is checked before the store is bound.
 """
 
 import json
@@ -44,11 +44,10 @@ def opened_store(
     quiet: bool = False,
     answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """Open the configured store, and close it afterwards. What happens in it goes to ``report``.
+    """Open the configured store, and close it afterwards. ``report`` gets its occurrences.
 
-    A wait of more than two seconds is announced in the log unless ``quiet``. With ``answer_s`` a call fails after that
-    time, whatever deadlines are configured. Raises ``StoreError``, and ``ConfigError`` where a store that ends with its
-    run is to be read.
+    A wait of more than two seconds is logged unless ``quiet``. With ``answer_s`` a call fails after that time, whatever
+    deadlines are configured. Raises ``StoreError``, and ``ConfigError`` for reading a store that ends with its run.
     """
     kind = kind_of(config.store.url)
     if readonly and not kind.outlives_run:
@@ -68,7 +67,7 @@ def opened_store(
 
 
 def configured_opening(config: Config) -> StoreArguments:
-    """Return how a store of any kind is opened with this configuration, for writing and without reports."""
+    """Return the configured arguments for a store of any kind, for writing and without reports."""
     return StoreArguments(
         lifetime_s=config.lifetime_s,
         seen_s=config.seen_s,
@@ -85,25 +84,25 @@ def configured_opening(config: Config) -> StoreArguments:
 
 def is_missing(config: Config) -> bool:
     """Return whether the configured store is a directory that does not exist yet. Opens nothing."""
-    place = kind_of(config.store.url).on_disk(config.store.url)
-    return place is not None and not place.directory.exists()
+    location = kind_of(config.store.url).on_disk(config.store.url)
+    return location is not None and not location.directory.exists()
 
 
-def is_still_to_come(config: Config) -> bool:
-    """Return whether the configured store is a directory that does not exist yet, and could be made where it is."""
-    place = kind_of(config.store.url).on_disk(config.store.url)
-    if place is None or place.directory.exists():
+def can_be_created(config: Config) -> bool:
+    """Return whether the configured store is a directory that does not exist yet, but could be created."""
+    location = kind_of(config.store.url).on_disk(config.store.url)
+    if location is None or location.directory.exists():
         return False
-    return next(parent for parent in place.directory.absolute().parents if parent.exists()).is_dir()
+    return next(parent for parent in location.directory.absolute().parents if parent.exists()).is_dir()
 
 
-def _is_there(config: Config) -> bool:
-    place = kind_of(config.store.url).on_disk(config.store.url)
-    return place is None or any(file.exists() for file in place.files)
+def _may_exist(config: Config) -> bool:
+    location = kind_of(config.store.url).on_disk(config.store.url)
+    return location is None or any(file.exists() for file in location.files)
 
 
 def is_empty(config: Config) -> bool:
-    """Return whether the configured store holds nothing, or does not exist yet."""
+    """Return whether the configured store is empty or does not exist yet."""
     if is_missing(config):
         return True
     with opened_store(config, readonly=True) as store:
@@ -111,22 +110,22 @@ def is_empty(config: Config) -> bool:
 
 
 def is_remote(config: Config) -> bool:
-    """Return whether the configured store is behind a network, and can be out of reach."""
+    """Return whether the configured store is accessed over a network, and can be out of reach."""
     return kind_of(config.store.url).remote
 
 
 def judges_max(config: Config) -> int:
-    """Return how many threads may judge at a time."""
+    """Return the number of threads that may judge at a time."""
     return kind_of(config.store.url).judges_max(configured_opening(config))
 
 
 def warm_up_s(config: Config) -> float:
-    """Return how long a run may warm its store up."""
+    """Return the time limit of a run's warm-up."""
     return kind_of(config.store.url).warm_up_s(configured_opening(config))
 
 
 def outlives_run(config: Config) -> bool:
-    """Return whether the configured store can be looked into, and resumed with, after the run."""
+    """Return whether the configured store still exists after the run."""
     return kind_of(config.store.url).outlives_run
 
 
@@ -137,7 +136,7 @@ def _lmdb_options(config: Config) -> LmdbOptions:
 
 
 def _hbase_options(config: Config) -> HbaseOptions:
-    """Return the options that only an HBase store has: how its gateways are reached."""
+    """Return the options that only an HBase store has."""
     section = config.store.hbase
     return HbaseOptions(
         deadline_s=section.deadline_s,
@@ -152,13 +151,12 @@ def _hbase_options(config: Config) -> HbaseOptions:
 
 
 def completed_config(config: Config, *, answer_s: float | None = None) -> Config:
-    """Return the configuration with what it does not name as the configured store has it, and log what that is.
+    """Return the configuration completed with the settings of the configured store, and log the added ones.
 
-    A store that is bound to settings has all of them, one that is only made for a plan has that, others have nothing.
-    The store is opened for reading meanwhile; with ``answer_s`` without a word about waits, and calls fail after that
-    time. Raises ``StoreError``.
+    A bound store has all settings of its verdicts, and a planned one its plan. The store is opened for reading; with
+    ``answer_s`` waits are not logged, and calls fail after that time. Raises ``StoreError``.
     """
-    if not outlives_run(config) or not _is_there(config):
+    if not outlives_run(config) or not _may_exist(config):
         return config
     with opened_store(config, readonly=True, quiet=answer_s is not None, answer_s=answer_s) as store:
         stored = store.settings()
@@ -166,31 +164,31 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         planned = None if stored is not None else store.planned()
     try:
         if stored is not None:
-            found = completed(config, JudgeSettings.decode(settings_in(stored)))
+            complete = completed(config, JudgeSettings.decode(settings_in(stored)))
         elif planned is not None:
-            found = with_plan(config, planned.plan)
+            complete = with_plan(config, planned.plan)
         else:
             return config
     except (ValueError, TypeError, KeyError):
-        # They cannot be read, or contradict what is configured: ``bind`` says so.
+        # They cannot be read, or contradict the configuration, which ``bind`` reports.
         return config
-    if found != config:
-        log.info("Settings of the store, which the configuration does not name: %s", "; ".join(_changes(config, found)))
-    return found
+    if complete != config:
+        added = "; ".join(_changes(config, complete))
+        log.info("Settings of the store, which the configuration does not name: %s", added)
+    return complete
 
 
-def _changes(config: Config, found: Config) -> Iterator[str]:
+def _changes(config: Config, complete: Config) -> Iterator[str]:
     before = dict(flatten(config))
-    return (f"{name} = {value}" for name, value in flatten(found) if before.get(name) != value)
+    return (f"{name} = {value}" for name, value in flatten(complete) if before.get(name) != value)
 
 
-def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret | None = None) -> Binding:
-    """Bind the store to these settings; ``StoreMismatch`` lists the differences where it is bound to others.
+def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret: Secret | None = None) -> Binding:
+    """Bind the store to these settings. Raises ``StoreMismatch``, with the differences, if it is bound to others.
 
-    A new store of a keyed scheme gets the configured secret, or else the one that is ``wanted``, or a random one; a
-    store in memory gets the published one instead of a random one. A store without settings that is made for another
-    plan is refused before it gets any. Once it has settings, they decide: a consumer that does not know of plans may
-    have bound it.
+    A new store of a keyed scheme gets the configured secret, else ``preferred_secret``, else a random one; a store in
+    memory gets the published one instead of a random one. A store without settings is refused if it was made for
+    another plan. Once it has settings, they decide, because a consumer that does not know plans may have bound it.
     """
     planned = None if store.settings() is not None else store.planned()
     if planned is not None and planned.plan != settings.plan.name:
@@ -200,19 +198,19 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
             "that judges already moves with dupwatch migrate (docs/operate/migration.md)."
         )
     configured = configured_secret(config)
-    made = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
-    ours = Binding(settings, configured or wanted or made)
+    default = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
+    ours = Binding(settings, configured or preferred_secret or default)
     if settings.scheme.definition.compares_letters and ours.secret is PUBLISHED_SECRET:
-        log.info("Sketches are keyed with the published secret, as the store is in memory.")
+        log.info("Sketches are keyed with the published secret, because the store is in memory")
     stored = store.agree(ours.encode())
     try:
         theirs = settings_in(stored)
         if theirs == settings.encode():
             return with_configured_secret(Binding.decode(stored), configured)
-        found = list(differences(theirs, settings))
-        # The digest follows from the other settings of the scheme: it is only worth showing where they are the same.
-        differing = "; ".join([phrase for phrase in found if not phrase.startswith("scheme_digest ")] or found)
-        if any(phrase.startswith("extractor ") for phrase in found):
+        phrases = list(differences(theirs, settings))
+        # The digest follows from the other settings of the scheme, so it is only shown if nothing else differs.
+        differing = "; ".join([phrase for phrase in phrases if not phrase.startswith("scheme_digest ")] or phrases)
+        if any(phrase.startswith("extractor ") for phrase in phrases):
             differing += " (source.body_format, source.extractor and source.reader_revision decide how bodies are read)"
     except (ValueError, AttributeError) as error:
         raise StoreMismatch(
@@ -226,31 +224,31 @@ def bind(store: Store, settings: JudgeSettings, config: Config, wanted: Secret |
 
 
 def with_configured_secret(bound: Binding, configured: Secret | None) -> Binding:
-    """Return the binding of a store. Raises ``StoreMismatch`` where another secret is configured."""
+    """Return the binding of a store. Raises ``StoreMismatch`` if another secret is configured."""
     if configured is not None and bound.settings.scheme.definition.compares_letters and bound.secret != configured:
         raise StoreMismatch(
-            f"the store's secret has the id {bound.secret.id}, and the one in fingerprint.secret_file {configured.id}. "
-            "Leave the setting out, as the store has its secret; name another store; or move to one with that secret "
-            "with dupwatch migrate (docs/operate/migration.md)."
+            f"the store's secret has the id {bound.secret.id}, but the one in fingerprint.secret_file {configured.id}. "
+            "Leave the setting out, since the store has its secret; name another store; or move to one with that "
+            "secret with dupwatch migrate (docs/operate/migration.md)."
         )
     return bound
 
 
 def unstored_binding(config: Config, settings: JudgeSettings) -> Binding:
-    """Return the binding of what no store is bound to: the secret is the configured one, or else the published one."""
+    """Return a binding without a store, with the configured secret or else the published one."""
     return Binding(settings, configured_secret(config) or PUBLISHED_SECRET)
 
 
 def secret_of_store(config: Config, url: str) -> Secret | None:
-    """Return the secret of another store than the configured one; None where it has none. Raises ``StoreError``."""
-    theirs = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
-    with opened_store(theirs, readonly=True) as store:
+    """Return the secret of the store at ``url``; None if it has none. Raises ``StoreError``."""
+    other = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
+    with opened_store(other, readonly=True) as store:
         stored = store.settings()
     return None if stored is None else secret_in(stored)
 
 
 def configured_secret(config: Config) -> Secret | None:
-    """Read ``fingerprint.secret_file``; None where none is configured. Raises ``ConfigError``."""
+    """Read ``fingerprint.secret_file``; None if it is not configured. Raises ``ConfigError``."""
     path = config.fingerprint.secret_file
     if path is None:
         return None
@@ -261,7 +259,7 @@ def configured_secret(config: Config) -> Secret | None:
 
 
 def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
-    """Return what the store is bound to, for commands that look into it."""
+    """Return the binding of the store, for commands that read it. Raises ``StoreMismatch`` if it has none."""
     stored = store.settings()
     if stored is None:
         raise StoreMismatch("the store is empty: nothing was ever judged into it")
@@ -274,28 +272,27 @@ def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
     return bound
 
 
-def _log_wait(what: str | None) -> None:
-    if what is None:
-        log.warning("The store answers again.")
+def _log_wait(awaited: str | None) -> None:
+    if awaited is None:
+        log.warning("The store answers again")
     else:
-        log.warning("Waiting for %s", what)
+        log.warning("Waiting for %s", awaited)
 
 
 def fatal(error: StoreError) -> Fatal:
-    """Return the error that ends a run where its store has failed."""
+    """Return the error that ends a run after a failure of its store."""
     return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))
 
 
 def record_plan(config: Config, planned: CapacityPlan) -> None:
-    """Record what the configured store is made for, and create the store if there is none.
+    """Record the plan that the configured store is made for, and create the store if there is none.
 
-    Raises ``StoreMismatch``, and changes nothing, if it has another plan, and ``ConfigError`` if it is of a kind that
-    cannot be created like that.
+    Raises ``StoreMismatch``, without a change, if it has another plan, and ``ConfigError`` if its kind keeps no plan.
     """
     kind = kind_of(config.store.url)
     if kind.plan_for is None:
         raise ConfigError(f"a store in {kind.name} keeps no plan; leave out --apply to see it")
-    bound = None if is_missing(config) else _bound_to(config)
+    bound = None if is_missing(config) else _configured_bound_plan(config)
     if bound not in (None, planned.plan):
         raise other_plan(f"the store is bound to the plan {bound}, not {planned.plan}")
     stored = kind.plan_for(config.store.url, configured_opening(config), planned)
@@ -311,13 +308,13 @@ def other_plan(why: str) -> StoreMismatch:
     )
 
 
-def _bound_to(config: Config) -> str | None:
+def _configured_bound_plan(config: Config) -> str | None:
     with opened_store(config, readonly=True) as store:
         return bound_plan(store)
 
 
 def bound_plan(store: Store) -> str | None:
-    """Return the plan in the settings of a store, None if it has no settings yet. Raises ``StoreMismatch``."""
+    """Return the plan in the settings of a store; None if it has no settings yet. Raises ``StoreMismatch``."""
     settings = store.settings()
     try:
         return None if settings is None else str(json.loads(settings)["plan"])

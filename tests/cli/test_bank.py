@@ -163,7 +163,7 @@ def test_a_change_counts_while_a_run_goes_on(dupwatch: Command, made: Path, tmp_
     with made.open("ab") as file:
         file.write(b"{}\n")
     assert process.stderr is not None
-    while b"The banks stay as they are" not in (line := process.stderr.readline()):
+    while b"The banks cannot be read" not in (line := process.stderr.readline()):
         assert line
     assert b"line 6" in line
     assert matched(OFFER) == ["offer"]

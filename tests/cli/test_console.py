@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> tuple[str, str]:
     ("sink", "said"),
     [
         ("-", "sink.url is -, standard output, which no other program can read. Let the run write to a file"),
-        ("nowhere:", "sink.url is nowhere:, where nothing is kept. Let the run write to a file"),
+        ("nowhere:", "sink.url is nowhere:, which keeps nothing. Let the run write to a file"),
         ("v.jsonl.GZ", "Let the run write to a file whose name does not end with .gz"),
     ],
 )

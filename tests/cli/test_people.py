@@ -118,7 +118,7 @@ def test_roles_and_accounts_change(place: Path) -> None:
 def test_looking_makes_no_database(place: Path, arguments: tuple[str, ...]) -> None:
     """A path that was mistyped is told, and nothing is made there."""
     ended = run(place, *arguments)
-    assert (ended.code, "there is no such file" in ended.err) == (2, True)
+    assert (ended.code, "the file does not exist" in ended.err) == (2, True)
     assert not place.exists()
 
 

@@ -264,7 +264,7 @@ MISSPELT = '{"securty.protocol"="ssl"}'
         ('kafka={revoke_s=50,consumer={"max.poll.interval.ms"=60000}}', "set kafka.revoke_s below 50"),
         ("kafka.drain_s=41", "kafka.drain_s is 41"),
         ("kafka={drain_s=25,grace_s=40}", "kafka.grace_s (40)"),
-        ('kafka.consumer={"heartbeat.interval.ms"=20000}', "3 heartbeats have to fit"),
+        ('kafka.consumer={"heartbeat.interval.ms"=20000}', "set heartbeat.interval.ms to at most 15000"),
         ('kafka.producer={"message.max.bytes"=100000000}', "queue.buffering.max.kbytes"),
         ('kafka.secret_files={"sasl.password"="/nowhere/secret"}', "sasl.password cannot be read from /nowhere/secret"),
         ("source.url=kafka://h:1", "does not name a topic"),

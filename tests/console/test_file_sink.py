@@ -54,7 +54,7 @@ def test_wrong_is_released_beside_the_file_of_a_run(place: Place, tmp_path: Path
     feed.write_bytes(articles([1, 2, 1, 1]))
     with console_over(sink, store, place, tmp_path) as console:
         signed_in(console, place)
-        wait_for(lambda: any(f"{sink} is not there yet" in reason for reason in console.readiness()[1]))
+        wait_for(lambda: any(f"{sink} does not exist yet" in reason for reason in console.readiness()[1]))
         judged(feed, sink, store, "--emit", "all")
         wait_for(lambda: len(console.open_flags()) == 2)
         wait_for(lambda: console.readiness() == (200, []))

@@ -127,7 +127,7 @@ def test_they_are_read_again_from_the_topic_and_not_from_the_store(kafka_address
             assert console.metric(TAKEN) == taken
             assert console.stop() == 0, console.log.read_text()
         if more == ["store"]:
-            assert "It has no near misses: --rebuild sink reads those of topics" in console.log.read_text()
+            assert "It has no near misses; --rebuild sink reads those of topics" in console.log.read_text()
 
 
 def test_a_topic_that_is_not_there_is_no_error_and_may_come_later(topics: Topics, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_sources_are_known_while_the_store_is_away(topics: Topics, tmp_path: Pat
         send(topics._replace(source=topics.sink("duplicates")), [(flag["duplicate_of"], turned_around(flag))])
         wait_for(lambda: len(console.open_flags()) == 2)
         assert console.open_flags(source=flag["original_source"]) == []
-        assert any("is not there yet" in reason for reason in console.readiness()[1])
+        assert any("does not exist yet" in reason for reason in console.readiness()[1])
         shutil.copytree(store, away)
         wait_for(lambda: len(console.open_flags(source=flag["original_source"])) == 1)
         assert console.stop() == 0, console.log.read_text()

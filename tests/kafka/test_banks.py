@@ -69,7 +69,7 @@ def _is_missing(topics: Topics) -> bool:
 
 def test_a_topic_holds_banks_and_is_followed(topics: Topics, banks: BankTopic) -> None:
     """The first change makes the topic; a reader gets all of it, and then what is new; removal takes items along."""
-    with pytest.raises(BanksMissing, match="dupwatch bank create makes it"):
+    with pytest.raises(BanksMissing, match="create it with dupwatch bank create"):
         banks.read()
     banks.change(lambda _: [SPAM, OFFER])
     assert banks.read() == ([SPAM, OFFER], True, 0)
@@ -147,13 +147,13 @@ def test_a_change_reads_what_is_new(topics: Topics, banks: BankTopic, monkeypatc
     banks.change(lambda _: [])
     assert banks.read() == ([SPAM, OFFER], True, 0)
     taken: list[object] = []
-    take = BankTopic._taken
+    take = BankTopic._decode
 
     def counting(reading: BankTopic, message: Message) -> Entry | None:
         taken.append(message.key())
         return take(reading, message)
 
-    monkeypatch.setattr(BankTopic, "_taken", counting)
+    monkeypatch.setattr(BankTopic, "_decode", counting)
     more = [BankItem(bank="spam", item=f"{number}", text="letters enough") for number in range(3)]
     banks.change(lambda _: [more[0]])
     with closing(opened(topics)) as writer:
@@ -295,7 +295,7 @@ def test_a_consumer_needs_the_topic(topics: Topics, tmp_path: Path) -> None:
     """The sentence names the command that makes it."""
     with running(topics, "memory:", tmp_path, "--set", f"banks.url={topics.sink_url()}") as consumer:
         assert consumer.process.wait(END_S) == 2
-        assert "dupwatch bank create makes it" in consumer.log.read_text()
+        assert "create it with dupwatch bank create" in consumer.log.read_text()
 
 
 def test_a_busy_item_does_not_fill_the_topic(topics: Topics, kafka_address: str, tmp_path: Path) -> None:

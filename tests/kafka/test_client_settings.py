@@ -24,7 +24,7 @@ def test_a_deadline_for_events_is_refused_before_anything_is_read(
     setting = f'kafka.producer={{"{name}"={GIVEN_UP_MS}}}'
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", setting) as consumer:
         assert consumer.process.wait(END_S) == 2
-        assert f"{name} cannot be set: dupwatch waits for brokers" in consumer.log.read_text()
+        assert f"{name} cannot be set: dupwatch waits for unreachable brokers" in consumer.log.read_text()
 
 
 def test_a_broker_that_is_away_for_longer_is_waited_for(own_kafka: Callable[[], KafkaBroker], tmp_path: Path) -> None:

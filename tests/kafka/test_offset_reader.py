@@ -162,7 +162,7 @@ def test_reads_take_turns(reader: OffsetReader, topic: str, monkeypatch: pytest.
         monkeypatch.setattr(offset_reader._MessageWait, "message", message)
         monkeypatch.setattr(offset_reader, "READ_S", 0.1)
         assert (
-            _error(reader, topic) == f"kafka://{reader._brokers}/{topic} cannot be read: other reads have taken 0.1 s"
+            _error(reader, topic) == f"kafka://{reader._brokers}/{topic} cannot be read: waited 0.1 s for other reads"
         )
         monkeypatch.setattr(offset_reader, "READ_S", 30.0)
         goes_on.set()

@@ -212,4 +212,4 @@ def test_what_it_cannot_read(topics: Topics, tmp_path: Path) -> None:
     assert run_process("replay", "--source", topics.url(), "--from", "0", "--store", "memory:").code == 2
     nowhere = run_process("replay", "--source", f"kafka://{topics.address}/nowhere", "--from", "0", *store)
     assert nowhere.code == 3
-    assert f"there is no topic nowhere at {topics.address}; create it, with dupwatch topics init" in nowhere.err
+    assert f"there is no topic nowhere at {topics.address}; create it, for example with" in nowhere.err

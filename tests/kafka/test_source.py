@@ -527,7 +527,7 @@ def test_brokers_without_the_new_group_protocol(
     own_kafka: Callable[..., KafkaBroker], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whether the brokers say so or the client would wait silently: the error says which brokers are needed."""
-    monkeypatch.setattr(kafka_client, "OUTSIDER_S", 0.5)
+    monkeypatch.setattr(kafka_client, "UNASSIGNED_S", 0.5)
     broker = own_kafka({"group.coordinator.rebalance.protocols": "classic"})
     with grouped(broker.address, make_topic(broker.address), "consumer") as group:
         member = group.member().start()

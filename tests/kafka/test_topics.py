@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 
 from consumer.kafka.planned_topics import topic_plan
-from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic
+from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing_topics, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 from tests.kafka.reading import WAIT_S, delete_topic
@@ -70,7 +70,7 @@ def test_short_retention_is_named() -> None:
         == problems_of(VERDICTS, changed(retention_ms="-1"))
         == ""
     )
-    assert "would be deleted at once" in problems_of(LETTERS, changed(retention_ms="604800000"))
+    assert "would be deleted on arrival" in problems_of(LETTERS, changed(retention_ms="604800000"))
     assert problems_of(LETTERS, changed(retention_ms="-1")) == ""
 
 
@@ -131,7 +131,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     names += [topics.floods_topic, topics.stories_topic, topics.near_misses_topic, topics.bank_matches_topic]
     settings = {"bootstrap.servers": kafka_address}
     # Brokers show a topic a moment after they have said that it is made.
-    wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])
+    wait_for(lambda: missing_topics(settings, names) == [name for name in names if name != topics.verdicts_topic])
 
     first = dupwatch(*sink, "--source", f"kafka://{kafka_address}/{prefix}.articles", "--partitions", "2")
     assert first.code == 6, first.err
@@ -139,7 +139,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert "has 1 partition, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
     assert first.out.decode().count(": created") == 8
-    wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
+    wait_for(lambda: missing_topics(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=WAIT_S).topics
     assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2, 2, 2, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)
@@ -150,7 +150,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
     assert again.out.decode().count(": ok") == 7
-    wait_for(lambda: missing(settings, names) == [])
+    wait_for(lambda: missing_topics(settings, names) == [])
     assert dupwatch(*sink).code == 0
 
 
@@ -164,7 +164,7 @@ def test_an_old_article_stays_in_the_clean_feed(own_kafka: Callable[..., KafkaBr
     admin.create_topics([by_article])["by-article"].result()
     created = dupwatch("--sink", f"kafka://{broker.address}/p", "--partitions", "1")
     assert created.code == 0, created.err
-    wait_for(lambda: missing(settings, ["p.unique", "by-article"]) == [])
+    wait_for(lambda: missing_topics(settings, ["p.unique", "by-article"]) == [])
     producer = Producer(settings)
     for topic in ("p.unique", "by-article"):
         producer.produce(topic, b"{}", b"a", timestamp=int(time.time() * 1000) - 40 * DAY_MS)

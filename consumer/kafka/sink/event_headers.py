@@ -30,30 +30,35 @@ _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
-    """Return headers that describe the event, the position of its record, and the trace that the record belongs to.
+    """Return the headers of a verdict: its schema, scheme and outcome, its record's position and its record's trace.
 
-    A retraction has no scheme. A record from a file has no origin and no trace. With ``source``, a URI reference of the
-    feed, the attributes of a CloudEvent come first.
+    A retraction has no scheme. A record from a file has no position and no trace. With ``source``, a URI reference of
+    the feed, the attributes of a CloudEvent come first.
     """
     verdict = answer.event.verdict
     attributes = [] if source is None else cloud_event_attributes(verdict, source)
-    return [*attributes, *_described(answer, verdict.schema), _text(OUTCOME, verdict.outcome), *_origin(answer)]
+    return [
+        *attributes,
+        *_schema_headers(answer, verdict.schema),
+        _text(OUTCOME, verdict.outcome),
+        *_record_headers(answer),
+    ]
 
 
 def side_headers(answer: JudgedRecord, schema: str, source: str | None = None, about: str = "") -> Headers:
-    """Return the headers of another event that goes with a verdict: as of the verdict, but without an outcome.
+    """Return the headers of another event that belongs to a verdict: those of the verdict, but without an outcome.
 
-    ``schema`` is that of the event, such as ``dupwatch.near-miss/1``. Where a verdict may have several such events,
-    ``about`` says what this one is about.
+    ``schema`` is the event's, such as ``dupwatch.near-miss/1``. If a verdict can have several such events, ``about``
+    distinguishes them.
     """
     verdict, name = answer.event.verdict, schema.removeprefix("dupwatch.").partition("/")[0]
     event = _id_of(f"{name} {about}" if about else name, verdict)
     attributes = [] if source is None else _attributes(verdict, source, f"io.dupwatch.{name}", event)
-    return [*attributes, *_described(answer, schema), *_origin(answer)]
+    return [*attributes, *_schema_headers(answer, schema), *_record_headers(answer)]
 
 
 def origin_headers(record: RawRecord) -> Headers:
-    """Return the position of a record as text: topic, partition and offset; none where it has no partition."""
+    """Return the position of a record as headers: topic, partition and offset; none if it has no partition."""
     if record.partition is None:
         return []
     topic, number = record.partition
@@ -65,7 +70,7 @@ def origin_headers(record: RawRecord) -> Headers:
 
 
 def trace_headers(headers: Sequence[Header]) -> Headers:
-    """Return the headers that continue a trace, unchanged and in order; a repeated name stays repeated."""
+    """Return the headers that continue a trace, unchanged and in order, including repeated names."""
     return [header for header in headers if header[0] in TRACE]
 
 
@@ -80,7 +85,8 @@ def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
 def event_id(verdict: Verdict) -> str:
     """Return an id that is the same for every delivery and replay of an event, and differs between verdicts.
 
-    A retraction has no version; its arrival replaces it. The outcome tells a release from the flag that it undoes.
+    For a retraction, which has no version, the arrival takes its place. The outcome tells a release from the flag that
+    it undoes.
     """
     return _id_of(verdict.outcome, verdict)
 
@@ -99,17 +105,17 @@ def _attributes(verdict: Verdict, source: str, kind: str, event: str) -> Headers
     return attributes
 
 
-def _id_of(what: str, verdict: Verdict) -> str:
-    named = (what, verdict.version or verdict.arrived_at, verdict.id)
-    return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
+def _id_of(kind: str, verdict: Verdict) -> str:
+    parts = (kind, verdict.version or verdict.arrived_at, verdict.id)
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
 
 
-def _described(answer: JudgedRecord, schema: str) -> Headers:
+def _schema_headers(answer: JudgedRecord, schema: str) -> Headers:
     scheme = answer.event.verdict.scheme
     return [_text(SCHEMA, schema)] + ([] if scheme is None else [_text(SCHEME, scheme)])
 
 
-def _origin(answer: JudgedRecord) -> Headers:
+def _record_headers(answer: JudgedRecord) -> Headers:
     return origin_headers(answer.record) + trace_headers(answer.record.headers)
 
 

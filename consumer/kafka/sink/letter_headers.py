@@ -1,8 +1,8 @@
 """The headers of a dead letter in a topic: why the record was rejected, and where it came from.
 
-The letter itself is the record: its key, its value, and its own headers, which come before those named here. Where
-Kafka Connect has a name for a header, that name is used, with the value as Connect writes it (text, numbers in
-decimal), so that tools for Connect's dead letters can read these too. The other names begin with ``dupwatch-``.
+The letter itself is the record: its key, its value, and its own headers, followed by the headers named here. If Kafka
+Connect has a name for a header, that name is used, with the value as Connect writes it (text, decimal numbers), so that
+tools for Connect's dead letters can read these too. The other names begin with ``dupwatch-``.
 
 A record may have headers with any name, including these. The headers of a letter begin with ``dupwatch-schema``;
 everything before it belongs to the record.
@@ -50,17 +50,16 @@ _LETTER_NAMES: Final = frozenset(
 )
 _DIGITS_MAX: Final = len(str(2**63))
 _CONVERTING: Final = b"VALUE_CONVERTER"
-"""Connect's name of the stage that converts a record's bytes, where all letters come from."""
+"""Connect's name for the stage that converts a record's bytes, where all rejections happen."""
 _BAD_RECORD: Final = b"consumer.errors.BadRecord"
 
 
 class LetterHeaders(NamedTuple):
-    """What the headers of a letter contain.
+    """The contents of a letter's headers.
 
     For a record from a file, ``origin`` is None and ``position`` is "FILE:LINE". For a value that was cut,
-    ``size_bytes`` and ``sha256`` (hex) are of the whole; for a whole value they are None. ``timestamp_ms`` is the
-    record's own time, None where it had none. ``replays`` is how often the record was replayed before. ``own`` are the
-    record's headers.
+    ``size_bytes`` and ``sha256`` (hex) describe the original; otherwise they are None. ``timestamp_ms`` is the record's
+    own time, None if it had none. ``replays`` counts earlier replays of the record. ``own`` has the record's headers.
     """
 
     reason: str
@@ -75,9 +74,9 @@ class LetterHeaders(NamedTuple):
 
 
 def letter_headers(rejection: Rejection) -> Headers:
-    """Return the headers of a rejected record's letter, its own before those of the letter.
+    """Return the headers of a rejected record's letter: the record's own, then those of the letter.
 
-    If the record has the headers of an earlier letter, new ones replace them.
+    Headers of an earlier letter are replaced.
     """
     record, letter = rejection.record, rejection.letter
     texts = {  # the schema first, since readers look for it
@@ -102,7 +101,7 @@ def letter_headers(rejection: Rejection) -> Headers:
 
 
 def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
-    """Read what ``letter_headers`` wrote; None for other headers. Raises ``ValueError`` for damaged ones."""
+    """Read the headers that ``letter_headers`` wrote; None for others. Raises ``ValueError`` for damaged ones."""
     start = _start(headers)
     if start is None:
         return None
@@ -124,7 +123,7 @@ def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
 
 
 def own_headers(headers: Sequence[Header]) -> Headers:
-    """Return a record's headers without those of its letter, in order; all headers where it is not a letter."""
+    """Return a record's headers without those of its letter, in order; all headers if it is not a letter."""
     start = _start(headers)
     if start is None:
         return list(headers)
@@ -133,25 +132,25 @@ def own_headers(headers: Sequence[Header]) -> Headers:
 
 
 def replayed_headers(own: Sequence[Header], replays: int) -> Headers:
-    """Return the headers of a letter's record when it is replayed: its own, and how often it was replayed."""
+    """Return the headers of a replayed record: its own, and the number of replays including this one."""
     return [*(header for header in own if header[0] != REPLAYS), (REPLAYS, b"%d" % (replays + 1))]
 
 
 def _start(headers: Sequence[Header]) -> int | None:
-    """Return where the headers of the letter begin; None where it is not a letter."""
-    starts = (at for at, (name, value) in enumerate(headers) if name == SCHEMA_NAME and value == SCHEMA.encode())
+    """Return the index where the headers of the letter begin; None if it is not a letter."""
+    starts = (index for index, (name, value) in enumerate(headers) if name == SCHEMA_NAME and value == SCHEMA.encode())
     return next(starts, None)
 
 
 def _replays(headers: Iterable[Header]) -> int:
-    """Return how often a record was replayed; any producer may write this header, so only a number counts."""
+    """Return how often a record was replayed. Any producer may write this header, so other values count as 0."""
     value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last one of that name
     return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0
 
 
 def _number(text: dict[str, str], name: str) -> int:
-    found = text.get(name, "")
-    digits = found.removeprefix("-")
+    value = text.get(name, "")
+    digits = value.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
-        raise ValueError(f"the header {name} of a dead letter is not a number: {found!r}")
-    return int(found)
+        raise ValueError(f"the header {name} of a dead letter is not a number: {value!r}")
+    return int(value)

@@ -1,4 +1,4 @@
-"""Replays dead letters: sends their records back to the topic they came from, to be judged again."""
+"""Replays dead letters: sends their records back to the topics they came from, to be judged again."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -27,50 +27,50 @@ _QUEUE_KBYTES: Final = 65_536
 
 
 class ReplayRefused(Exception):  # noqa: N818  # named for the letter; the replay continues
-    """A letter that cannot be replayed, and why."""
+    """A letter cannot be replayed; the message says why."""
 
 
 class Target(NamedTuple):
-    """Where a record is sent; with partition -1 its key decides."""
+    """The topic and partition that a record is sent to; with partition -1 its key decides."""
 
     topic: str
     partition: int
 
 
 def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Target:
-    """Return where a letter's record is sent: to the topic ``to``, or to the partition it came from.
+    """Return the target of a letter's record: the topic ``to``, or the partition it came from.
 
-    In its own partition it stays with the other versions of its id, however the producer chose that partition.
-    ``topics`` has the number of partitions of each existing topic. Raises ``ReplayRefused``.
+    That partition has the other versions of its id, however the producer chose it. ``topics`` has the number of
+    partitions of each existing topic. Raises ``ReplayRefused``.
     """
     if letter.reason is None:
         raise ReplayRefused(letter.detail)
     if letter.cut:
-        have = len(letter.value or b"")
-        raise ReplayRefused(f"only {have} bytes of its value were kept, of {letter.size_bytes}")
+        kept_bytes = len(letter.value or b"")
+        raise ReplayRefused(f"only {kept_bytes} of the {letter.size_bytes} bytes of its value were kept")
     if to is not None:
         return Target(to, ANY_PARTITION)
     if letter.origin is None:
         raise ReplayRefused(f"it came from {letter.place}, which is not a topic; add --to TOPIC")
     if letter.origin.topic not in topics:
-        raise ReplayRefused(f"its topic {letter.origin.topic} does not exist any more; add --to TOPIC")
-    there = letter.origin.partition < topics[letter.origin.topic]
-    return Target(letter.origin.topic, letter.origin.partition if there else ANY_PARTITION)
+        raise ReplayRefused(f"its topic {letter.origin.topic} no longer exists; add --to TOPIC")
+    has_partition = letter.origin.partition < topics[letter.origin.topic]
+    return Target(letter.origin.topic, letter.origin.partition if has_partition else ANY_PARTITION)
 
 
 class _SentLetter(NamedTuple):
-    """A letter's record on its way; ``position`` is the letter's."""
+    """A letter's record as it is sent; ``position`` is the letter's."""
 
     position: str
     message: OutgoingMessage
 
 
 class LetterReplay:
-    """Sends the records of letters back unchanged: key, value, their own headers and time.
+    """A replay that sends the records of letters back unchanged, with their key, value, own headers and time.
 
     A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end.
-    With ``to`` all records go to that topic, otherwise each to its own. With ``dry_run`` nothing is sent. Raises
-    ``ConfigError`` where ``to`` does not exist or is ``letters_topic``, ``SinkError`` where nothing can be sent.
+    With ``to`` all records go to that topic, otherwise each goes to its own. With ``dry_run`` nothing is sent. Raises
+    ``ConfigError`` if ``to`` does not exist or is ``letters_topic``, and ``SinkError`` if nothing can be sent.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LetterReplay:
         self._to = to
         self._error: KafkaError | None = None
         self._times = RecordTimes(now_ms, ahead_ms_max, Hooks())
-        self._again: list[_SentLetter] = []
+        self._refused: list[_SentLetter] = []
         self._topics = topic_sizes(admin_settings(brokers, options), _ASK_S)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}; create it, or name another with --to")
@@ -101,7 +101,7 @@ class LetterReplay:
     def send(self, letter: Letter) -> Target:
         """Send a letter without waiting for its delivery.
 
-        Raises ``ReplayRefused``, and ``SinkError`` for an earlier letter.
+        Raises ``ReplayRefused`` for this letter, and ``SinkError`` if an earlier one could not be written.
         """
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:
@@ -114,7 +114,7 @@ class LetterReplay:
         return target
 
     def pace(self, rate: float, began_s: float, stopped: Callable[[], bool]) -> None:
-        """Return when the next one is due at ``rate`` per second since ``began_s`` (monotonic), or when ``stopped``."""
+        """Wait until the next letter is due at ``rate`` a second since ``began_s`` (monotonic), or ``stopped``."""
         while self._producer is not None and not stopped():
             wait_s = began_s + self.sent / rate - time.monotonic()
             if wait_s <= 0:
@@ -122,26 +122,26 @@ class LetterReplay:
             self._producer.poll(min(wait_s, _POLL_S))
 
     def finish(self) -> None:
-        """Return when everything that was sent is written; raises ``SinkError`` otherwise."""
+        """Wait until all records are written. Raises ``SinkError`` if some were not."""
         if self._producer is None:
             return
         left = self._producer.flush(_FLUSH_S)
-        while self._again and not left:
-            again, self._again = self._again, []
-            for sending in again:
-                self._produce(self._producer, sending)
+        while self._refused and not left:
+            refused, self._refused = self._refused, []
+            for letter in refused:
+                self._produce(self._producer, letter)
             left = self._producer.flush(_FLUSH_S)
         if left and self._error is None:
             raise SinkError(f"{left} records were not written within {_FLUSH_S:.0f} s; {self.acknowledged} were")
         self._check()
 
-    def _produce(self, producer: Producer, sending: _SentLetter) -> None:
-        message = self._times.dated(sending.message)
-        on_delivery = partial(self._delivered, sending, message.timestamp_ms)
+    def _produce(self, producer: Producer, letter: _SentLetter) -> None:
+        message = self._times.dated(letter.message)
+        on_delivery = partial(self._delivered, letter, message.timestamp_ms)
         try:
             produce(producer, message, on_delivery, partial(self._make_room, producer))
         except KafkaException as error:
-            raise SinkError(f"{sending.position} cannot be sent to {message.topic}: {error.args[0].str()}") from error
+            raise SinkError(f"{letter.position} cannot be sent to {message.topic}: {error.args[0].str()}") from error
         producer.poll(0)
         self._check()
 
@@ -149,30 +149,32 @@ class LetterReplay:
         producer.poll(_POLL_S)
         self._check()
 
-    def _delivered(self, sending: _SentLetter, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
+    def _delivered(self, letter: _SentLetter, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
         if error is None:
             self.acknowledged += 1
-        elif self._may_be_taken(sending.message, time_ms, error):
-            self._again.append(sending)
+        elif self._can_resend(letter.message, time_ms, error):
+            self._refused.append(letter)
         elif self._error is None:
             self._error = error
 
-    def _may_be_taken(self, message: OutgoingMessage, time_ms: int | None, error: KafkaError) -> bool:
-        """Return whether a refused record can be sent with another time, or was refused only because another was."""
+    def _can_resend(self, message: OutgoingMessage, time_ms: int | None, error: KafkaError) -> bool:
+        """Return whether a record was refused for its time, which can be moved, or only because another one was."""
         failed = FailedMessage(message.topic, message.key, len(message.value or b""), error, time_ms)
         return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
 
     def _check(self) -> None:
         if self._error is not None:
-            raise SinkError(f"a record could not be written: {self._error.str()}; {self.acknowledged} were before it")
+            raise SinkError(
+                f"a record could not be written: {self._error.str()}; {self.acknowledged} were written before it"
+            )
 
 
 def _producer(brokers: str, options: KafkaOptions) -> Producer:
-    """Return a producer as the consumer's own, but with a time limit: somebody waits for the end."""
+    """Create a producer like that of a run, but with a time limit, because a person waits for the command."""
     defaults: Settings = {
         "message.timeout.ms": _TIMEOUT_MS,
         "queue.buffering.max.kbytes": _QUEUE_KBYTES,
-        # As Java producers choose partitions, which send most feeds.
+        # The partitioner of Java producers, which send most feeds.
         "partitioner": "murmur2_random",
     }
     return new_producer(producer_settings(brokers, options, transactional=False, defaults=defaults))

@@ -1,4 +1,4 @@
-"""The port of what sends messages to topics, the outbox that does so at least once, and what sinks over one share."""
+"""The port that sends messages to topics, its at-least-once implementation, and the base of sinks that use one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from typing_extensions import override
 
 from consumer.kafka.sink.outgoing import OutgoingMessage
-from consumer.kafka.sink.producing import BrokerWait, MessageProducer, most_relevant, refused
+from consumer.kafka.sink.producing import BrokerWait, MessageProducer, most_relevant, refusal_error
 from consumer.kafka.sink.record_times import RecordTimes
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
@@ -14,27 +14,27 @@ from consumer.model.ports import Output
 
 
 class Outbox(Protocol):
-    """Sends messages to topics, in the order in which they are handed over for a partition.
+    """A sender of messages to topics, which keeps their order within a partition.
 
-    Raises ``SinkError`` where a message can never be accepted. A transactional outbox also raises ``Abandoned`` where
-    its transaction was lost; the batch is judged again then.
+    Raises ``SinkError`` if a message can never be accepted. A transactional outbox also raises ``Abandoned`` if its
+    transaction was lost; the batch is then judged again.
     """
 
     def send(self, message: OutgoingMessage) -> None:
-        """Hand over a message; waits where the queue is full."""
+        """Hand over a message; wait while the queue is full."""
         ...
 
     def flush(self) -> None:
-        """Return when all messages are in their topics. Without new messages since the last flush, returns at once."""
+        """Wait until all messages are in their topics. Do nothing without new messages since the last flush."""
         ...
 
     def close(self) -> None:
-        """Release the client; what was not flushed may be lost. Closing again does nothing."""
+        """Release the client; messages that were not flushed may be lost. A second call does nothing."""
         ...
 
 
 class OutboxOutput(Output):
-    """A sink that sends its messages through an outbox, which it may share: flushing one sink flushes all of them."""
+    """A sink that sends its messages through an outbox. If sinks share one, flushing one sink flushes all of them."""
 
     def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
@@ -45,21 +45,21 @@ class OutboxOutput(Output):
 
     @override
     def close(self) -> None:
-        """Close the outbox; the last sink that shares it finds it closed."""
+        """Close the outbox; closing a shared one again does nothing."""
         self.outbox.close()
 
 
 class AtLeastOnceOutbox(Outbox):
-    """``flush`` returns when everything is acknowledged by all in-sync replicas; it waits for brokers that are away.
+    """An outbox whose ``flush`` waits until all in-sync replicas have acknowledged every message.
 
-    ``settings`` are of ``producer_settings``, not transactional: the messages of a partition stay in order, and while
-    the brokers are away no message times out. While it waits, ``proceed`` is called several times a second, and what it
-    raises ends the wait. Raises ``ConfigError`` where the settings are wrong.
+    ``settings`` come from ``producer_settings``, not transactional: the messages of a partition keep their order, and
+    no message times out while the brokers are unreachable. ``proceed`` is called several times a second during a wait;
+    an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
 
-    ``times`` decides which messages keep their record's time. Where a topic refuses one, everything since the last
-    flush is sent again.
+    ``times`` decides which messages keep their record's time. If a topic refuses one, all messages since the last flush
+    are sent again.
 
-    Memory: at most queue.buffering.max.kbytes, beside the batch that is being sent.
+    Memory: at most queue.buffering.max.kbytes, plus the batch that is being sent.
     """
 
     def __init__(
@@ -67,42 +67,44 @@ class AtLeastOnceOutbox(Outbox):
     ) -> None:
         self._times = times
         self._sent: list[OutgoingMessage] = []
-        self._producing: MessageProducer | None = MessageProducer(settings, BrokerWait(hooks, proceed))
+        self._producer: MessageProducer | None = MessageProducer(settings, BrokerWait(hooks, proceed))
 
     @override
     def send(self, message: OutgoingMessage) -> None:
         self._sent.append(message)
-        failed = self._open().send(self._times.dated(message))
+        failed = self._require_producer().send(self._times.dated(message))
         if failed is not None:
-            raise refused(failed)
+            raise refusal_error(failed)
 
     @override
     def flush(self) -> None:
-        producing = self._open()
-        while producing.flush():
-            failures = producing.settle()
-            if producing.ended or not self._times.learn(failures):
-                raise refused(most_relevant(failures))
-            self._send_again(producing)
-        if producing.ended:
-            why = "a message was lost" if producing.fatal is None else producing.fatal.str()
-            raise SinkError(f"the producer failed: {why}; what was not acknowledged will be judged and sent again")
+        producer = self._require_producer()
+        while producer.flush():
+            failures = producer.settle()
+            if producer.ended or not self._times.learn(failures):
+                raise refusal_error(most_relevant(failures))
+            self._resend(producer)
+        if producer.ended:
+            why = "a message was lost" if producer.fatal is None else producer.fatal.str()
+            raise SinkError(
+                f"the producer failed: {why}; unacknowledged articles will be judged and sent again after a restart"
+            )
         self._sent.clear()
 
     @override
     def close(self) -> None:
-        if self._producing is not None:
-            self._producing.close()
-            self._producing = None
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
 
-    def _send_again(self, producing: MessageProducer) -> None:
-        """Send everything since the last flush again; only the refused messages would come out of order."""
-        producing.forget_failed()
+    def _resend(self, producer: MessageProducer) -> None:
+        """Send all messages since the last flush again; the refused ones alone would be out of order."""
+        producer.forget_failed()
         sent, self._sent = self._sent, []
         for message in sent:
             self.send(message)
 
-    def _open(self) -> MessageProducer:
-        if self._producing is None:
+    def _require_producer(self) -> MessageProducer:
+        if self._producer is None:
             raise ValueError("the sink was closed")
-        return self._producing
+        return self._producer

@@ -1,4 +1,4 @@
-"""Messages on their way to topics, and how one is handed to a producer whose queue may be full."""
+"""Messages to be sent to topics, and the call that hands one to a producer whose queue may be full."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -9,12 +9,12 @@ from confluent_kafka import Message as Delivered
 from consumer.model.record import NO_TIME_MS, Headers, RawRecord
 
 ANY_PARTITION: Final = -1
-"""Let the key choose the partition."""
+"""The key chooses the partition."""
 _CLIENT_SETS_TIME: Final = 0
 
 
 class OutgoingMessage(NamedTuple):
-    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None where the client sets it."""
+    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None if the client sets it."""
 
     topic: str
     key: bytes | None
@@ -30,10 +30,10 @@ def produce(
     on_delivery: Callable[[KafkaError | None, Delivered], None],
     make_room: Callable[[OutgoingMessage], None],
 ) -> None:
-    """Hand a message to a producer. While its queue is full, ``make_room`` is called, and what that raises is raised.
+    """Hand a message to a producer, calling ``make_room`` while its queue is full.
 
-    ``on_delivery`` gets the delivery report, from a later call of the client. Raises ``KafkaException`` where the
-    message is refused at once.
+    A later call of the client passes the delivery report to ``on_delivery``. Raises ``KafkaException`` if the client
+    refuses the message immediately, and what ``make_room`` raises.
     """
     while True:
         try:
@@ -53,5 +53,5 @@ def produce(
 
 
 def time_of(record: RawRecord) -> int | None:
-    """Return the time of a record, None where it has none."""
+    """Return the time of a record, None if it has none."""
     return None if record.time_ms == NO_TIME_MS else record.time_ms

@@ -1,4 +1,4 @@
-"""A Kafka producer for outboxes: every message is acknowledged, or the run knows why not."""
+"""A Kafka producer for outboxes, in which every message is either acknowledged or reported with its error."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage
 
 SLICE_S: Final = 0.25
-"""How long one call of the client waits. Between two of them the wait may be ended."""
+"""How long one call of the client waits; a wait can be ended between two calls."""
 TROUBLE_AFTER_S: Final = 2.0
-"""Healthy brokers answer sooner."""
+"""A wait of this length is reported; healthy brokers answer sooner."""
 _KEY_SHOWN_CHARS: Final = 80
 
 
 class FailedMessage(NamedTuple):
-    """A message that was refused; ``timestamp_ms`` as in ``OutgoingMessage``."""
+    """A refused message; ``timestamp_ms`` as in ``OutgoingMessage``."""
 
     topic: str
     key: bytes | None
@@ -31,9 +31,9 @@ class FailedMessage(NamedTuple):
 
 
 class BrokerWait:
-    """A wait for brokers: whether it is continued, and the report of one that has become long.
+    """A wait for brokers, which can be ended, and is reported as an outage when it becomes long.
 
-    ``proceed`` is called several times a second while there is no progress; what it raises ends the wait.
+    ``proceed`` is called several times a second while there is no progress; an exception from it ends the wait.
     """
 
     def __init__(self, hooks: Hooks, proceed: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class BrokerWait:
             self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
 
     def progress(self) -> None:
-        """Note progress."""
+        """Note progress, and report the end of an outage."""
         self._since_s = None
         if self._reported:
             self._reported = False
@@ -61,7 +61,7 @@ class BrokerWait:
 
 
 class _DeliveryReports:
-    """What a client calls back. It has no reference to the client, so that both can be garbage-collected."""
+    """The client's callbacks, without a reference to the client, so that both can be garbage-collected."""
 
     def __init__(self) -> None:
         self.failed: list[FailedMessage] = []
@@ -71,8 +71,8 @@ class _DeliveryReports:
         if error is not None:
             key = message.key()
             size = len(message.value() or b"")
-            own = key.encode() if isinstance(key, str) else key
-            self.failed.append(FailedMessage(message.topic() or "", own, size, error, timestamp_ms))
+            key_bytes = key.encode() if isinstance(key, str) else key
+            self.failed.append(FailedMessage(message.topic() or "", key_bytes, size, error, timestamp_ms))
 
     def on_error(self, error: KafkaError) -> None:
         # "All brokers down" says less than the last broker's error.
@@ -81,9 +81,10 @@ class _DeliveryReports:
 
 
 class MessageProducer:
-    """One producer, and the fate of its messages. Not thread-safe.
+    """A producer that keeps the failures of its messages. Not thread-safe.
 
-    ``settings`` are of ``producer_settings``. ``ended`` tells whether the producer has failed for good, ``fatal`` why.
+    ``settings`` come from ``producer_settings``. ``ended`` tells whether the producer has failed permanently, ``fatal``
+    why.
     """
 
     def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
@@ -95,7 +96,7 @@ class MessageProducer:
 
     @property
     def client(self) -> Producer:
-        """Return the client, for calls that are not here; raises ``ValueError`` after ``close``."""
+        """Return the client, for other calls. Raises ``ValueError`` after ``close``."""
         if self._client is None:
             raise ValueError("the producer was closed")
         return self._client
@@ -106,55 +107,55 @@ class MessageProducer:
         return self._reports.last_error
 
     def send(self, message: OutgoingMessage) -> FailedMessage | None:
-        """Hand over a message, waiting while the queue is full. Return its failure where it is refused at once."""
+        """Hand over a message, waiting while the queue is full. Return its failure if the client refuses it."""
         try:
             produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
         except KafkaException as error:
             size = len(message.value or b"")
             return FailedMessage(message.topic, message.key, size, error_of(error), message.timestamp_ms)
-        # Each message has a delivery report; without this they would pile up until the flush.
+        # Serve the delivery reports, one for each message, or they would pile up until the flush.
         self.serve(0)
         return None
 
     def flush(self) -> Sequence[FailedMessage]:
-        """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
+        """Wait until all messages are answered, one is refused, or the producer has ended; return the refused ones.
 
-        In a transaction nothing more is sent behind a refused message.
+        In a transaction no message is sent after a refused one.
         """
         return self._wait(lambda: not self._reports.failed)
 
     def settle(self) -> Sequence[FailedMessage]:
-        """Return what was refused, once everything is answered in any way, or the producer has ended."""
+        """Wait until all messages are acknowledged or refused, or the producer has ended; return the refused ones."""
         return self._wait(lambda: True)
 
-    def _wait(self, on: Callable[[], bool]) -> Sequence[FailedMessage]:
+    def _wait(self, keep_waiting: Callable[[], bool]) -> Sequence[FailedMessage]:
         left = self.unanswered()
-        while left and on() and not self.ended:
+        while left and keep_waiting() and not self.ended:
             before = left
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
             self._note(progress=left < before)
-        # Even if no message is left, there may be reports of messages that were answered meanwhile.
+        # Reports may be left to serve even if no message is unanswered.
         self.serve(0)
         return tuple(self._reports.failed)
 
     def serve(self, wait_s: float) -> None:
-        """Serve the client's callbacks, waiting at most this long."""
+        """Serve the client's callbacks for at most this long."""
         self._call(self.client.poll, wait_s)
 
     def forget_failed(self) -> None:
-        """Forget what was refused: it belonged to a batch that is void."""
+        """Forget the refused messages, which belong to a void batch."""
         self.serve(0)
         self._reports.failed.clear()
 
     def unanswered(self) -> int:
-        """Return how many messages are not answered yet."""
+        """Return the number of messages without an answer."""
         return len(self.client)
 
     def close(self) -> None:
-        """Release the client, and discard what was not sent.
+        """Release the client, and discard unsent messages.
 
-        The client's own ``close`` is not called: that of a transactional producer waits for brokers that may be down.
+        The client's own ``close`` is not called: that of a transactional producer waits for unreachable brokers.
         """
         if self._client is not None:
             self._client.purge()
@@ -162,18 +163,18 @@ class MessageProducer:
             self._client = None
 
     def _call(self, call: Callable[[float], int], wait_s: float) -> None:
-        """Make a call that serves callbacks. Any of these calls may raise the error that ended the client."""
+        """Make a call that serves callbacks. Any such call may raise the error that ended the client; it is noted."""
         try:
             call(wait_s)
         except KafkaException as error:
             self.ended = True
             self.fatal = error_of(error)
         except SystemError:
-            # The same, but a delivery report that was served later in the same call replaced the exception.
+            # The same error, but a delivery report served later in the same call replaced the exception.
             self.ended = True
 
     def _make_room(self, message: OutgoingMessage) -> None:
-        """Wait for an answer to what is in the queue. Raises ``SinkError`` where that is empty."""
+        """Wait for an answer to the messages in the queue. Raises ``SinkError`` if the queue is empty."""
         before = self.unanswered()
         if not before:
             raise SinkError(
@@ -187,10 +188,10 @@ class MessageProducer:
         if progress:
             self._waiting.progress()
         else:
-            self._waiting.no_progress("Kafka acknowledges nothing that was sent", self._reports.last_error)
+            self._waiting.no_progress("Kafka acknowledges no messages", self._reports.last_error)
 
 
-def refused(failed: FailedMessage) -> SinkError:
+def refusal_error(failed: FailedMessage) -> SinkError:
     """Return the error of a refused message: which one it was, and what to do."""
     what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
@@ -198,20 +199,20 @@ def refused(failed: FailedMessage) -> SinkError:
 
 
 def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
-    """Return the message to name when several were refused: the largest, if they are too large together."""
+    """Return the refused message to report: the largest one, in case they are too large together."""
     causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
     return max(causes or failures, key=lambda failed: failed.size_bytes)
 
 
 def is_permanent(error: KafkaError) -> bool:
-    """Return whether the same message would be refused every time."""
+    """Return whether the same message would always be refused."""
     return error.code() in _ADVICE
 
 
 def error_of(error: KafkaException) -> KafkaError:
     """Return the error in the client's exception."""
-    found: KafkaError = error.args[0]
-    return found
+    client_error: KafkaError = error.args[0]
+    return client_error
 
 
 _TOO_LARGE: Final = "raise max.message.bytes of the topic, and message.max.bytes in kafka.producer"

@@ -1,10 +1,10 @@
-"""Which times the copies of records may have in the sink's topics.
+"""Decides which times the copies of records may have in the sink's topics.
 
 Dead letters and the clean feed keep their record's time. A broker refuses times that are too far from its own
 (``message.timestamp.before.max.ms``, ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
 refuse the same batch every time. So a time that is ahead, or that a topic has refused, is moved into a header, and the
-copy gets the time of sending. The limit of a topic is learned from its refusals, because reading its configuration
-needs a permission that a producer may not have.
+copy gets the time of sending. A topic's limit is learned from its refusals, because a producer may lack the permission
+to read the topic's configuration.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,14 @@ from storage.clock import Clock
 _REFUSED: Final = frozenset(
     {
         KafkaError.INVALID_TIMESTAMP,
-        # For a batch with several such records the client reports only this.
+        # The client reports only this for a batch with several such records.
         KafkaError.INVALID_RECORD,
     }
 )
 
 
 class _Bounds(NamedTuple):
-    """How far from our clock a time may be: up to ``ahead_ms`` ahead, less than ``behind_ms`` behind if known."""
+    """The accepted distance from our clock: up to ``ahead_ms`` ahead, and less than ``behind_ms`` behind if known."""
 
     behind_ms: int | None
     ahead_ms: int
@@ -40,7 +40,7 @@ class RecordTimeMoved(NamedTuple):
 
 
 class RecordTimes:
-    """Learns which times each topic takes."""
+    """The times that each topic accepts, as learned from its refusals."""
 
     def __init__(self, clock: Clock, ahead_ms_max: int, hooks: Hooks) -> None:
         self._clock = clock
@@ -56,7 +56,7 @@ class RecordTimes:
         return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
 
     def learn(self, failures: Iterable[FailedMessage]) -> bool:
-        """Narrow the bounds by what was refused. Return whether the same messages would now be sent differently."""
+        """Narrow the bounds by refused messages. Return whether any message would now be sent with another time."""
         learned = False
         for failed in failures:
             if failed.timestamp_ms is None or failed.error.code() not in _REFUSED:
@@ -75,7 +75,7 @@ class RecordTimes:
 
     def _accepted(self, topic: str, time_ms: int) -> bool:
         if time_ms <= 0:
-            # To the client 0 means the time of sending, and no record is older than 1970.
+            # The client takes 0 as the time of sending, and no record is older than 1970.
             return False
         bounds = self._bounds.get(topic, self._first)
         ahead_ms = time_ms - self._clock()

@@ -1,4 +1,4 @@
-"""Dead letters in a topic: the records themselves, with headers that say why. Written, and read back."""
+"""Writes and reads dead letters in a topic: the records themselves, with headers that give the reason."""
 
 import sys
 import time
@@ -11,14 +11,14 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from typing_extensions import override
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
-from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.clients import broker_request, new_consumer
 from consumer.kafka.offset_range import partitions_of, watermarks
 from consumer.kafka.sink.event_headers import CUT_OF_BYTES
 from consumer.kafka.sink.letter_headers import LetterHeaders, letter_headers, read_headers
 from consumer.kafka.sink.outbox import Outbox, OutboxOutput
 from consumer.kafka.sink.outgoing import OutgoingMessage, time_of
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, is_final, unpack_failure
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letter, LetterReader, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
@@ -30,10 +30,10 @@ _SILENCE_S: Final = 30.0
 
 
 class TopicDeadLetters(OutboxOutput, DeadLetterSink):
-    """Sends letters to one topic.
+    """A sink of dead letters in one topic.
 
-    With the outbox of the verdicts, letters are in the same transaction as verdicts and offsets. ``headers_of`` makes
-    all headers of a letter, the record's own included.
+    If it shares the outbox of the verdicts, letters are in the same transaction as verdicts and offsets. ``headers_of``
+    returns all headers of a letter, including the record's own.
     """
 
     def __init__(self, outbox: Outbox, topic: str, headers_of: Callable[[Rejection], Headers] = letter_headers) -> None:
@@ -47,9 +47,9 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
             self.outbox.send(self._letter(rejection))
 
     def _letter(self, rejection: Rejection) -> OutgoingMessage:
-        """Return the record unchanged, with its own headers before those of the letter.
+        """Return the unchanged record, with its own headers before those of the letter.
 
-        Of a record over the limit only the first bytes are kept; a header has the size of the whole.
+        A record over the size limit is cut; a header has its original size.
         """
         record = rejection.record
         headers = self._headers_of(rejection)
@@ -68,10 +68,10 @@ class _Range(NamedTuple):
 
 
 class TopicLetterReader(LetterReader):
-    """Reads the letters in a topic, without joining a group or committing anything.
+    """A reader of the letters in a topic, which joins no group and commits nothing.
 
     ``options`` are those of the consumer that wrote the letters. Partitions are read one after another, so that the
-    order of the letters is the same every time.
+    letters always come in the same order.
     """
 
     def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
@@ -80,7 +80,7 @@ class TopicLetterReader(LetterReader):
         self._attempts = AttemptCounter()
         self._consumer = new_consumer(_settings(brokers, options))
         try:
-            self._ranges = self._ask(brokers)
+            self._ranges = self._nonempty_ranges(brokers)
         except SourceError:
             self.close()
             raise
@@ -91,23 +91,23 @@ class TopicLetterReader(LetterReader):
             before = self._done
             for message in self._messages(span):
                 self._done = before + cast("int", message.offset()) + 1 - span.low
-                yield _of_message(message)
+                yield _letter_from(message)
             self._done = before + span.high - span.low
 
     @override
     def letter(self, position: str) -> Letter | None:
         partition, colon, offset = position.partition(":")
         if not (colon and is_number(partition) and is_number(offset)):
-            raise ConfigError(f"invalid position {position!r}: in a topic it is PARTITION:OFFSET")
+            raise ConfigError(f"invalid position {position!r}: write PARTITION:OFFSET for a letter in a topic")
         for span in self._ranges:
             if span.partition == int(partition) and span.low <= int(offset) < span.high:
-                only = _Range(span.partition, int(offset), int(offset) + 1)
-                return next((_of_message(message) for message in self._messages(only)), None)
+                single = _Range(span.partition, int(offset), int(offset) + 1)
+                return next((_letter_from(message) for message in self._messages(single)), None)
         return None
 
     @override
     def progress(self) -> tuple[int, int]:
-        """Return both in offsets; not every offset has a letter."""
+        """Return the progress in offsets, some of which have no letter."""
         return self._done, sum(span.high - span.low for span in self._ranges)
 
     def close(self) -> None:
@@ -122,27 +122,27 @@ class TopicLetterReader(LetterReader):
     ) -> None:
         self.close()
 
-    def _ask(self, brokers: str) -> list[_Range]:
-        """Return what each partition has, of those that have anything."""
+    def _nonempty_ranges(self, brokers: str) -> list[_Range]:
+        """Return the range of each partition that is not empty."""
         ranges = []
-        with asking(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
+        with broker_request(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
             for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
                 low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
                 ranges.append(_Range(partition, low, high))
         return [span for span in ranges if span.low < span.high]
 
     def _messages(self, span: _Range) -> Iterator[Message]:
-        """Yield the messages of a range; offsets that were deleted, or end a transaction, have none."""
+        """Yield the messages of a range. Deleted offsets, and those that end a transaction, have none."""
         self._consumer.assign([TopicPartition(self._topic, span.partition, span.low)])
-        heard_s = time.monotonic()
+        answered_s = time.monotonic()
         position = span.low
         while True:
             message = self._consumer.poll(_POLL_S)
             if message is None:
-                if time.monotonic() - heard_s > _SILENCE_S:
+                if time.monotonic() - answered_s > _SILENCE_S:
                     raise SourceError(f"the topic {self._topic} cannot be read: no answer for {_SILENCE_S:.0f} s")
                 continue
-            heard_s = time.monotonic()
+            answered_s = time.monotonic()
             error = message.error()
             if error is not None and error.code() in UNPACK_ERRORS:
                 if (offset := message.offset() or 0) >= span.high:
@@ -151,7 +151,7 @@ class TopicLetterReader(LetterReader):
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
                 raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
-            # No message need ever follow the end of a transaction, and a new one may follow the last message.
+            # The range may end with the end of a transaction, which is no message, and newer messages may follow it.
             if error is not None or cast("int", message.offset()) >= span.high:
                 return
             yield message
@@ -161,26 +161,26 @@ class TopicLetterReader(LetterReader):
         key = (self._topic, partition)
         if is_final(error, self._attempts.failed(key, position, offset)):
             raise SourceError(
-                f"{cannot_unpack(error, key, offset)}. Delete the records of the partition up to the end of the batch"
+                f"{unpack_failure(error, key, offset)}. Delete the records of the partition up to the end of the batch"
                 " (kafka-delete-records.sh), or show the letters outside it one by one: dupwatch dead-letters show"
             )
 
 
 def _settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    alone = msgspec.structs.replace(options, instance_id=None, group_protocol="classic")
-    return consumer_settings(brokers, alone) | {
-        # Letters that are deleted while they are being read are skipped.
+    without_group = msgspec.structs.replace(options, instance_id=None, group_protocol="classic")
+    return consumer_settings(brokers, without_group) | {
+        # Letters that are deleted during reading are skipped.
         "auto.offset.reset": "earliest",
         "enable.partition.eof": True,
         "statistics.interval.ms": 0,
     }
 
 
-def _of_message(message: Message) -> Letter:
+def _letter_from(message: Message) -> Letter:
     record = record_of(message, sys.maxsize)
     value = None if record.is_null else record.data
     try:
-        headers, why = read_headers(record.headers), "its headers do not say that it is a dead letter of dupwatch"
+        headers, why = read_headers(record.headers), "it does not have the headers of a dead letter of dupwatch"
     except ValueError as error:
         headers, why = None, str(error)
     reason = None if headers is None else headers.reason

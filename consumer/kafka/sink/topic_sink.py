@@ -1,4 +1,4 @@
-"""Verdicts and the clean feed to topics: which messages an answer and a release make."""
+"""Writes verdicts and the clean feed to topics: the messages of a judged record and of a release."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from consumer.model.verdict import BankMention
 
 @dataclass(frozen=True, slots=True)
 class MessageRouting:
-    """Which topic gets what.
+    """The messages of each event, and the topics that they go to.
 
-    ``headers_of`` makes the headers of verdicts, ``side_headers_of`` those of other events, given their schema.
+    ``headers_of`` returns the headers of a verdict, ``side_headers_of`` those of another event, given its schema.
     """
 
     topics: SinkTopics
@@ -31,7 +31,7 @@ class MessageRouting:
     side_headers_of: Callable[..., Headers] = side_headers
 
     def answered(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
-        """Yield the messages that one answer makes."""
+        """Yield the messages of one judged record."""
         topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
             headers = self.headers_of(answer)
@@ -40,7 +40,7 @@ class MessageRouting:
             if topics.verdicts:
                 yield OutgoingMessage(topics.verdicts_topic, key, answer.event.encoded, headers)
         if topics.unique:
-            yield from _clean(answer, topics.unique_topic)
+            yield from _clean_feed_messages(answer, topics.unique_topic)
         if topics.near_misses and answer.event.near_miss is not None:
             headers = self.side_headers_of(answer, NEAR_MISS)
             yield OutgoingMessage(topics.near_misses_topic, key, answer.event.near_miss, headers)
@@ -49,22 +49,22 @@ class MessageRouting:
             yield OutgoingMessage(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
 
     def released(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
-        """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""
+        """Yield the messages of a release; if its record is available, the article returns to the clean feed."""
         key, headers = answer.event.verdict.id.encode(), self.headers_of(answer)
         yield OutgoingMessage(self.topics.duplicates_topic, key, answer.event.encoded, headers)
         if self.topics.verdicts:
             yield OutgoingMessage(self.topics.verdicts_topic, key, answer.event.encoded, headers)
         if self.topics.unique and answer.record.partition is not None:
-            yield from _clean(answer, self.topics.unique_topic)
+            yield from _clean_feed_messages(answer, self.topics.unique_topic)
 
     def retroactive(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> OutgoingMessage:
-        """Return the message with the event ``match``, about an item that a stored article turned out to repeat."""
+        """Return the message with the event ``match``: a stored article repeats an item that was added later."""
         headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
         return OutgoingMessage(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
 
 
 class KafkaSink(OutboxOutput, ReleasingSink):
-    """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
+    """A sink of verdicts in the topics of one prefix; the outbox decides how often each is delivered."""
 
     def __init__(self, outbox: Outbox, messages: MessageRouting) -> None:
         super().__init__(outbox)
@@ -82,34 +82,34 @@ class KafkaSink(OutboxOutput, ReleasingSink):
             self.outbox.send(message)
 
     def announce(self, topic: str, key: str, event: bytes) -> None:
-        """Send an event of the console's own."""
+        """Send an event of the console."""
         self.outbox.send(OutgoingMessage(topic, key.encode(), event, []))
 
     def report_match(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> None:
-        """Send the event ``match``, about an item that a stored article turned out to repeat."""
+        """Send the event ``match``: a stored article repeats an item that was added later."""
         self.outbox.send(self._messages.retroactive(answer, mention, match))
 
     def dead_letters(self) -> TopicDeadLetters:
-        """Return the sink of dead letters to the same prefix."""
+        """Return the sink of dead letters for the same prefix."""
         return TopicDeadLetters(self.outbox, self._messages.topics.dead_letters_topic)
 
 
-def _clean(answer: JudgedRecord, topic: str) -> Iterator[OutgoingMessage]:
-    """Yield what the clean feed gets: the unchanged record of a unique version, a tombstone for every other verdict.
+def _clean_feed_messages(answer: JudgedRecord, topic: str) -> Iterator[OutgoingMessage]:
+    """Yield the message for the clean feed: the unchanged record of a unique version, else a tombstone.
 
-    The record's time is also in a header: a topic with LogAppendTime has no other place for it.
+    A header repeats the record's time, because a topic with LogAppendTime replaces it.
 
     Every duplicate makes a tombstone, not only a new version of an article that was in the feed before. Only the store
-    knows which ids those are, and a retry or a second consumer must send the same: the last message of an id has to be
-    right whichever process wrote it. Readers ignore a tombstone for an id that was never there, and compaction removes
-    it; a missing tombstone would leave a duplicate in the feed for ever.
+    knows these ids, and a retry or a second consumer must send the same message: the last message of an id has to be
+    right whichever process wrote it. Readers ignore a tombstone for an unknown id, and compaction removes it. A missing
+    tombstone would leave a duplicate in the feed for ever.
 
-    Where the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would remove another
-    article that has the same key.
+    If the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would remove another
+    article with the same key.
     """
     record, key = answer.record, answer.event.verdict.id.encode()
     if answer.event.verdict.outcome == "unique":
-        # Where a header was lost, a reader must be able to find the original.
+        # If a header was lost, readers need the position to find the original.
         headers = [*record.headers, *(origin_headers(record) if record.headers_lost else ())]
         time_ms = time_of(record)
         if time_ms is not None:

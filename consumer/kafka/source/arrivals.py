@@ -1,4 +1,4 @@
-"""The arrivals of messages: the times in their timestamps, within limits."""
+"""The arrivals of messages: their timestamps, within limits."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -18,15 +18,15 @@ _WRITABLE_MS_MAX: Final = 253_402_300_799_999
 
 
 class RecordTimeBehind(NamedTuple):
-    """A record was stamped too far behind its partition, and arrived together with the record before it."""
+    """A record's timestamp was too far behind its partition, so it arrived with the latest record before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicArrivals:
-    """The messages of topics, which arrive at the time in their timestamps.
+    """The arrivals of messages in topics: their timestamps.
 
     A message without a timestamp, or with one more than ``ahead_ms_max`` ahead of the clock, arrives when it is read,
-    and ``RecordTimeReplaced`` is reported. Read again, it gets another time, but the first one that was stored counts.
+    and ``RecordTimeReplaced`` is reported. Read again, it gets another time, but the first time that was stored counts.
     """
 
     clock: Clock
@@ -50,12 +50,12 @@ class TopicArrivals:
 
 @dataclass(frozen=True, slots=True)
 class LiveArrivals:
-    """The messages of topics as they come in: none arrives far behind earlier messages of its partition.
+    """The arrivals of new messages: none is far behind earlier messages of its partition.
 
-    One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
-    ``RecordTimeBehind`` is reported; otherwise a sender could have a copy arrive before its original. The highest
-    arrival is in the partition's note. It is never ahead of the clock: a message that is would make its successors
-    late.
+    A message with a timestamp more than ``behind_ms_max`` before the highest arrival of its partition gets that
+    arrival, and ``RecordTimeBehind`` is reported. Otherwise a sender could make a copy arrive before its original. The
+    partition's note keeps the highest arrival, which is never ahead of the clock: one message ahead would make all
+    later ones late.
     """
 
     topics: TopicArrivals
@@ -64,7 +64,7 @@ class LiveArrivals:
     hooks: Hooks
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
-        """Return the timestamp or what replaces it, and the offset."""
+        """Return the timestamp or its replacement, and the offset."""
         partition = record.known_partition()
         note = self.ledger.note(partition)
         arrived_at = self.topics.arrived_at(record, article)

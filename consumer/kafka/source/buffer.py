@@ -1,4 +1,4 @@
-"""Records that were read from topics and wait to be judged, bounded in count and in bytes."""
+"""The buffer of records that were read from topics but not yet judged, bounded in count and in bytes."""
 
 from collections import deque
 from typing import NamedTuple
@@ -9,17 +9,17 @@ from consumer.model.record import Partition, headers_bytes
 
 
 class _BufferedMessage(NamedTuple):
-    """A message, and the memory that it takes."""
+    """A message and its memory."""
 
     message: TopicRecord
     size_bytes: int
 
 
 class Buffer:
-    """Records of each partition in the order in which they came, and how full that is.
+    """The buffered records of each partition, in the order in which they came.
 
-    It calls itself full at ``batches_ahead_max`` full batches. What is added all the same is kept, and ``overfull``
-    says when that came to one batch more.
+    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records; ``overfull`` tells when it has
+    one batch more.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:
@@ -27,24 +27,24 @@ class Buffer:
         self._batches_ahead_max = batches_ahead_max
         self._size_bytes = 0
         self._count = 0
-        # The partition whose turn it is comes first.
+        # The first partition is the next one to take a record from.
         self._waiting: dict[Partition, deque[_BufferedMessage]] = {}
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, message: TopicRecord) -> None:
-        """Append a message to those of its partition."""
+        """Append a message to its partition."""
         waiting = _BufferedMessage(message, memory_bytes(message))
         self._waiting.setdefault(message.partition, deque()).append(waiting)
         self._count += 1
         self._size_bytes += waiting.size_bytes
 
     def take(self) -> tuple[list[TopicRecord], dict[Partition, int]]:
-        """Remove and return the records of the next batch, and the offset behind the last one of each partition.
+        """Remove and return the records of the next batch, and the next offset of each of their partitions.
 
-        Partitions take turns, record by record: none waits behind the backlog of another, and a batch has articles that
-        can be judged at the same time.
+        Partitions take turns, record by record. So none waits for the backlog of another, and a batch has articles that
+        can be judged side by side.
         """
         limits = self._limits
         records: list[TopicRecord] = []
@@ -67,32 +67,32 @@ class Buffer:
         return records, ends
 
     def clear(self) -> None:
-        """Throw everything away."""
+        """Discard all records."""
         self._waiting.clear()
         self._count = self._size_bytes = 0
 
     def room(self) -> int:
-        """Return how many more records may be read, 0 when it is full."""
+        """Return how many more records may be read; 0 when the buffer is full."""
         batches, limits = self._batches_ahead_max, self._limits
         if self._size_bytes >= batches * limits.batch_bytes_max:
             return 0
         return max(0, batches * limits.batch_records_max - len(self))
 
     def room_bytes(self) -> int:
-        """Return how many more bytes may be read, 0 when it is full."""
+        """Return how many more bytes may be read; 0 when the buffer is full."""
         return max(0, self._batches_ahead_max * self._limits.batch_bytes_max - self._size_bytes)
 
     def overfull(self) -> bool:
-        """Return whether a whole batch came on top of a full buffer."""
+        """Return whether the buffer exceeds its limit by a whole batch."""
         batches, limits = self._batches_ahead_max + 1, self._limits
         return self._size_bytes >= batches * limits.batch_bytes_max or len(self) >= batches * limits.batch_records_max
 
     def full_batch(self) -> bool:
-        """Return whether waiting for more records would not make the next batch larger."""
+        """Return whether the next batch is full, so that waiting for more records would not make it larger."""
         limits = self._limits
         return len(self) >= limits.batch_records_max or self._size_bytes >= limits.batch_bytes_max
 
 
 def memory_bytes(message: TopicRecord) -> int:
-    """Return the memory of a message as far as its sender chose the size: value, key and headers."""
+    """Return the memory of the parts of a message that its sender controls: value, key and headers."""
     return len(message.data) + len(message.key or b"") + headers_bytes(message.headers)

@@ -1,7 +1,7 @@
-"""The thread that owns the Kafka client: it polls, answers for rebalances, seeks, pauses and commits.
+"""The thread that owns the Kafka client: it polls, handles rebalances, seeks, pauses and commits.
 
-A turn of its loop seeks where seeking is due, commits what was acknowledged, and reads what there is. While the buffer
-is full it only keeps the client alive. The client calls back from within its own calls, and so in this thread.
+A turn of its loop makes the seeks that are due, commits acknowledged offsets, and reads new messages. While the buffer
+is full it only keeps the client alive. The client's callbacks run inside calls of the client, so also in this thread.
 """
 
 import logging
@@ -31,38 +31,38 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Partition
 
 REPLICAS_S: Final = 30.0
-"""How often the brokers are asked."""
+"""The pause between two checks of the replicas."""
 _ASK_S: Final = 1.0
 
 log = logging.getLogger("dupwatch")
 
 CLOSE_S: Final = 10.0
-"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
-OUTSIDER_S: Final = 30.0
+"""How long closing may take: the brokers have to answer a commit and the request to leave the group."""
+UNASSIGNED_S: Final = 30.0
 _ENDED_S: Final = 0.1
 _LAG_S: Final = 5.0
 
 
 class ReplicasChecked(NamedTuple):
-    """How many partitions of a topic have a replica that is not in sync."""
+    """The number of partitions of a topic that have a replica that is not in sync."""
 
     topic: str
     behind: int
 
 
 class Replicas:
-    """Asks for the replicas of some topics now and then, and reports them: a consumer does not notice missing ones."""
+    """A periodic check of topics for replicas that are not in sync, which a consumer does not notice."""
 
     def __init__(self, topics: Sequence[str], hooks: Hooks) -> None:
         self._topics = topics
         self._hooks = hooks
-        self._again_s = 0.0
+        self._next_check_s = 0.0
 
-    def look(self, consumer: Consumer) -> None:
-        """Ask if it is time. Brokers that do not answer within a second are asked next time: outages have reports."""
-        if time.monotonic() < self._again_s:
+    def check(self, consumer: Consumer) -> None:
+        """Check and report the replicas if a check is due; skip it if the brokers do not answer within a second."""
+        if time.monotonic() < self._next_check_s:
             return
-        self._again_s = time.monotonic() + REPLICAS_S
+        self._next_check_s = time.monotonic() + REPLICAS_S
         try:
             for topic in self._topics:
                 self._report(topic, consumer)
@@ -70,15 +70,15 @@ class Replicas:
             return
 
     def _report(self, topic: str, consumer: Consumer) -> None:
-        found = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
-        if found is not None and found.error is None:
-            partitions = found.partitions.values()
+        metadata = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
+        if metadata is not None and metadata.error is None:
+            partitions = metadata.partitions.values()
             behind = sum(len(partition.isrs) < len(partition.replicas) for partition in partitions)
             self._hooks.report(ReplicasChecked(topic, behind))
 
 
 class LagMeasured(NamedTuple):
-    """How many records of a partition that this consumer owns are in its topic and not committed."""
+    """The number of uncommitted records in a partition that this consumer owns."""
 
     topic: str
     partition: int
@@ -86,7 +86,7 @@ class LagMeasured(NamedTuple):
 
 
 class ClientThread:
-    """The thread's work, and what it remembers from turn to turn. ``settings`` are the client's."""
+    """The work and the state of the client's thread. ``settings`` are the client's."""
 
     def __init__(
         self,
@@ -103,19 +103,21 @@ class ClientThread:
         self._options = options
         self._handover = handover
         self._hooks = hooks
-        self._trouble = BrokerHealth(hooks)
+        self._broker_health = BrokerHealth(hooks)
         self._failure = ClientFailure(settings)
         self._commits = Commits(handover, self._fail, transactional=options.transactional)
-        self._lag_again_s = 0.0
-        self._warn_outsider_s = time.monotonic() + OUTSIDER_S
+        self._next_lag_s = 0.0
+        self._unassigned_warning_s = time.monotonic() + UNASSIGNED_S
         self._gaps = Gaps(options.on_gap, handover, hooks)
         self._holds = Holds(handover, hooks)
         self._missing = MissingTopics(topics, str(settings["bootstrap.servers"]))
         self._replicas = Replicas(topics, hooks)
         self._membership = Membership(handover)
-        self._fetching = MessageFetcher(limits, options.pause_after_s, handover, hooks, self._trouble, self._heed)
+        self._fetching = MessageFetcher(
+            limits, options.pause_after_s, handover, hooks, self._broker_health, self._handle_error
+        )
         self._places = GroupPlaces(
-            options.start, handover, hooks, self._trouble, self._holds, self._commits, self._failure
+            options.start, handover, hooks, self._broker_health, self._holds, self._commits, self._failure
         )
         self._rebalances = RebalanceHandler(
             revoke_s=options.revoke_s,
@@ -129,26 +131,26 @@ class ClientThread:
         )
 
     def run(self) -> None:
-        """Read until the source is closed, or something ends it; then leave the group."""
+        """Read until the source is closed or fails; then leave the group."""
         try:
-            self.consumer = self._subscribed()
+            self.consumer = self._subscribe()
             while not self._handover.closing:
                 self._turn(self.consumer)
                 if self._membership.why_replace:
-                    self.consumer = self._replaced(self.consumer)
+                    self.consumer = self._replace_client(self.consumer)
         except KafkaException as error:
-            self._handover.fail(self._failure.error or self._failure.describe(error.args[0]))
-        except BaseException as error:  # noqa: BLE001  # it is raised again on the judge's side
+            self._handover.fail(self._failure.error or self._failure.source_error(error.args[0]))
+        except BaseException as error:  # noqa: BLE001  # raised again in the judging thread
             self._handover.fail(error)
         self._end()
 
-    def _subscribed(self) -> Consumer:
+    def _subscribe(self) -> Consumer:
         guarded = self._failure.guarded
         settings = {
             **self._settings,
             "error_cb": guarded(self._on_error),
             "on_commit": guarded(self._commits.answered),
-            # The only sign of offsets without a record.
+            # Only this event reveals offsets without a record.
             "enable.partition.eof": True,
         }
         consumer = new_consumer(settings)
@@ -160,18 +162,18 @@ class ClientThread:
         )
         return consumer
 
-    def _replaced(self, consumer: Consumer) -> Consumer:
-        """Return another client in place of one that cannot be relied on any more; it joins without partitions."""
+    def _replace_client(self, consumer: Consumer) -> Consumer:
+        """Close a client that can no longer be relied on, and return a new one, which joins without partitions."""
         why = self._membership.why_replace
-        log.warning("Another client joins the group in place of this one: %s", why)
-        # It must not be closed twice.
+        log.warning("The Kafka client is replaced, and joins the group again: %s", why)
+        # Cleared, so that _end does not close it again.
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + CLOSE_S
         while not closing.ended(_ENDED_S):
             self._hooks.report(ClientTurned())
             if time.monotonic() >= until_s:
                 raise SourceError(
-                    f"the Kafka client did not close in time, and must be replaced: {why}; restart dupwatch"
+                    f"the Kafka client has to be replaced, but did not close in time: {why}; restart dupwatch"
                 )
         closing.result()
         self._failure.check()
@@ -179,23 +181,23 @@ class ClientThread:
         self._fetching.forget()
         self._commits.forget()
         self._holds.forget()
-        return self._subscribed()
+        return self._subscribe()
 
     def _turn(self, consumer: Consumer) -> None:
         self._hooks.report(ClientTurned())
         self._membership.note(consumer)
         self._places.restore(consumer)
-        self._holds.keep(consumer)
+        self._holds.update(consumer)
         if not self._fetching.paused:
             self._fetching.seek(consumer)
         self._commits.send(consumer)
         if self._fetching.paused:
-            self._gaps.bridge(consumer, partial(self._fetching.serve, consumer), self._trouble.heed)
-        self._missing.look(consumer)
-        self._warn_outsider()
-        self._trouble.probe(consumer, self._topics[0])
+            self._gaps.bridge(consumer, partial(self._fetching.serve, consumer), self._broker_health.note_error)
+        self._missing.check(consumer)
+        self._warn_if_unassigned()
+        self._broker_health.probe(consumer, self._topics[0])
         self._report_lag(consumer)
-        self._replicas.look(consumer)
+        self._replicas.check(consumer)
         self._fetching.turn(consumer)
         self._failure.check()
 
@@ -203,44 +205,46 @@ class ClientThread:
         if is_fatal(error):
             self._fail(error)
         else:
-            self._trouble.heed(error)
+            self._broker_health.note_error(error)
 
     def _fail(self, error: KafkaError) -> None:
-        """End the run, unless the client has fenced itself: it is replaced then."""
+        """End the run, unless the client has fenced itself, and is replaced."""
         if not self._membership.is_own_fencing(error):
-            self._failure.error = self._failure.describe(error)
+            self._failure.error = self._failure.source_error(error)
 
-    def _heed(self, error: KafkaError, partition: Partition) -> None:
-        """Act on an error that came in a message's place."""
+    def _handle_error(self, error: KafkaError, partition: Partition) -> None:
+        """Act on an error that came in place of a message."""
         code = error.code()
         if code in GAPS:
             # A gap in a held partition matters only when the partition is read again.
             if not self._holds.has(partition):
                 self._gaps.add(partition)
         elif code in UNKNOWN_TOPICS:
-            self._missing.doubt(partition[0])
+            self._missing.suspect(partition[0])
         elif is_fatal(error) or is_refusal(error):
             self._fail(error)
         else:
             client_log.info("%s", describe(error))
-            self._trouble.heed(error)
+            self._broker_health.note_error(error)
 
-    def _warn_outsider(self) -> None:
-        """Warn where the group assigns nothing. Old brokers do not say that they lack the new group protocol."""
-        if self._fetching.rebalances or not self._warn_outsider_s or time.monotonic() < self._warn_outsider_s:
+    def _warn_if_unassigned(self) -> None:
+        """Warn if the group assigns no partitions. Old brokers do not say that they lack the new group protocol."""
+        if self._fetching.rebalances or not self._unassigned_warning_s:
             return
-        self._warn_outsider_s = 0.0
+        if time.monotonic() < self._unassigned_warning_s:
+            return
+        self._unassigned_warning_s = 0.0
         log.warning(
-            "The group %s has assigned nothing to this consumer for %.0f s%s",
+            "The group %s has assigned no partitions to this consumer for %.0f s%s",
             self._settings["group.id"],
-            OUTSIDER_S,
-            self._failure.needs,
+            UNASSIGNED_S,
+            self._failure.protocol_hint,
         )
 
     def _report_lag(self, consumer: Consumer) -> None:
-        if time.monotonic() < self._lag_again_s:
+        if time.monotonic() < self._next_lag_s:
             return
-        self._lag_again_s = time.monotonic() + _LAG_S
+        self._next_lag_s = time.monotonic() + _LAG_S
         with self._handover.changed:
             self._handover.partitions.pass_over()
             owned = self._handover.partitions.owned()
@@ -262,5 +266,5 @@ class ClientThread:
                     places = self._commits.due()
                 self._places.commit_now(consumer, places)
             consumer.close()
-        except Exception as error:  # noqa: BLE001  # the run ends, and with an error that came before, if any
+        except Exception as error:  # noqa: BLE001  # the run ends in any case, and an earlier error is the cause to report
             log.warning("The Kafka client could not be closed: %s", error)

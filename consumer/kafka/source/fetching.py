@@ -1,4 +1,4 @@
-"""What a client fetches: taken in while there is room, paused while there is not, and sought back where it must be."""
+"""Takes messages from the client: reads while the buffer has room, pauses while it is full, and seeks."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,40 +23,40 @@ _NO_ENDS: Final[Mapping[Partition, int]] = MappingProxyType({})
 
 
 class FetchingPaused(NamedTuple):
-    """Whether fetching is paused, because what was fetched has not been judged."""
+    """Fetching was paused, because fetched records have not been judged yet, or was resumed."""
 
     paused: bool
 
 
 class FetchingWaited(NamedTuple):
-    """How long no record was taken from the client, because what was taken has not been judged."""
+    """A time without reading from the client, because records that were read have not been judged yet."""
 
     seconds: float
 
 
 class FetchSize:
-    """How many messages to take from the client in one call, which copies all of them before their sizes are known."""
+    """The number of messages to take in one call of the client, which copies them before their sizes are known."""
 
     def __init__(self, messages_max: int) -> None:
         self._messages_max = messages_max
         self._large_bytes = 1
 
     def next_count(self, room: int, room_bytes: int) -> int:
-        """Return how many fit if all are as large as the largest recent one; at least one where there is room."""
+        """Return how many messages of the largest recent size fit; at least one if there is room."""
         if not room:
             return 0
         return min(room, self._messages_max, max(1, room_bytes // self._large_bytes))
 
     def observe(self, sizes_bytes: Iterable[int]) -> None:
-        """Note the sizes of messages. Each later call halves what a large message counts for."""
+        """Note the sizes of messages. Each later call halves the size that a large message counts for."""
         self._large_bytes = max(self._large_bytes // 2, *sizes_bytes, 1)
 
 
 class MessageFetcher:
-    """Takes in what the client delivers; for the client's thread only.
+    """The reader of the client's messages; for the client's thread only.
 
-    ``heed`` is called for errors that come in a message's place. ``trouble`` is over as soon as anything comes.
-    ``rebalances`` counts assignments and revocations.
+    ``handle_error`` is called for errors that come in place of messages. Any message tells ``broker_health`` that a
+    broker has answered. ``rebalances`` counts assignments and revocations.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class MessageFetcher:
         pause_after_s: float,
         handover: Handover,
         hooks: Hooks,
-        trouble: BrokerHealth,
-        heed: Callable[[KafkaError, Partition], None],
+        broker_health: BrokerHealth,
+        handle_error: Callable[[KafkaError, Partition], None],
     ) -> None:
         self.paused = False
         self.rebalances = 0
@@ -74,14 +74,14 @@ class MessageFetcher:
         self._pause_after_s = pause_after_s
         self._handover = handover
         self._hooks = hooks
-        self._trouble = trouble
-        self._heed = heed
+        self._broker_health = broker_health
+        self._handle_error = handle_error
         self._full_since_s: float | None = None
         self._unpacking = UnpackingFailures(handover)
         self._fetch_size = FetchSize(limits.batch_records_max)
 
     def turn(self, consumer: Consumer) -> None:
-        """Take in what there is; without room, only keep the client alive."""
+        """Read new messages; without room in the buffer, only keep the client alive."""
         if self._has_room():
             self._resume(consumer)
             self._read(consumer)
@@ -89,7 +89,7 @@ class MessageFetcher:
             self._keep_alive(consumer)
 
     def seek(self, consumer: Consumer) -> None:
-        """Seek where that is due. A partition that the client does not fetch yet is tried again in the next turn."""
+        """Make the seeks that are due. A partition that the client does not fetch yet is tried in the next turn."""
         with self._handover.changed:
             seeks = self._handover.partitions.seeks()
         for (topic, number), offset in seeks.items():
@@ -102,30 +102,30 @@ class MessageFetcher:
                 self._handover.partitions.sought((topic, number), offset)
 
     def serve(self, consumer: Consumer) -> None:
-        """Serve all waiting callbacks; fetching has to be paused, so that this ends."""
+        """Serve all pending callbacks. Fetching has to be paused, or this might not end."""
         while not self._handover.closing and (message := consumer.poll(0)) is not None:
             self._take_in([message])
 
     def rebalanced(self) -> None:
-        """Note that partitions came or left: what a call returns may be from before."""
+        """Note a rebalance: messages that the current call returns may be older than it."""
         self.rebalances += 1
 
-    def arriving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
-        """Pause new partitions while fetching is paused."""
+    def pause_new(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
+        """Pause newly assigned partitions if fetching is paused."""
         if self.paused and partitions:
             consumer.pause(to_client(partitions))
 
-    def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> bool:
-        """Forget partitions that leave. Return whether the pause of all of them was lifted here."""
+    def release(self, consumer: Consumer, partitions: Collection[Partition]) -> bool:
+        """Forget partitions that leave. Return whether their pause was lifted here."""
         for partition in partitions:
-            self._unpacking.gone(partition)
+            self._unpacking.forget(partition)
         if self.paused:
-            # The client remembers a pause beyond the assignment: a partition that comes back would not be fetched.
+            # The client remembers a pause after the assignment ends, and would not fetch a partition that comes back.
             consumer.resume(to_client(partitions))
         return self.paused
 
     def forget(self) -> None:
-        """Start counting again: another client has failed to unpack nothing."""
+        """Reset the counts of unpacking failures, for a new client."""
         self._unpacking = UnpackingFailures(self._handover)
 
     def _has_room(self) -> bool:
@@ -138,7 +138,7 @@ class MessageFetcher:
             return
         self.paused = False
         with self._handover.changed:
-            # The client may have forgotten what was assigned or sought around a pause.
+            # The client may have lost assignments and seeks made around a pause.
             self._handover.partitions.rewind()
             owned = [partition for partition, held in self._handover.partitions.holds().items() if held is None]
         consumer.resume(to_client(owned))
@@ -158,7 +158,7 @@ class MessageFetcher:
         more = consumer.consume(count, 0) if count else []
         self._fetch_size.observe(map(_size_bytes, more))
         if rebalances != self.rebalances:
-            # These may have been fetched before a partition left and came back.
+            # These messages may have been fetched before a partition left and came back.
             more = [message for message in more if message.error() is not None]
             with self._handover.changed:
                 self._handover.partitions.rewind()
@@ -176,18 +176,18 @@ class MessageFetcher:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
                 ends[partition] = message.offset() or 0
             elif error.code() in UNPACK_ERRORS:
-                # What came before it moves the position; what comes behind it may have to be discarded.
+                # Messages before the batch move the position; messages after it may have to be discarded.
                 self._deliver(records)
                 records = []
                 self._unpacking.failed(error, partition, message.offset() or 0)
             else:
-                self._heed(error, partition)
+                self._handle_error(error, partition)
         self._deliver(records, ends)
 
     def _deliver(self, records: Sequence[TopicRecord], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
         if not records and not ends:
             return
-        self._trouble.over()
+        self._broker_health.note_answer()
         with self._handover.changed:
             self._handover.partitions.deliver(records)
             for partition, offset in ends.items():
@@ -195,7 +195,7 @@ class MessageFetcher:
             self._handover.changed.notify_all()
 
     def _keep_alive(self, consumer: Consumer) -> None:
-        """Serve callbacks, and take in one message. Pause after a while, or at once for a gap or large records."""
+        """Serve callbacks, and read one message. Pause after a while; for a gap or an overfull buffer, immediately."""
         handover, now_s = self._handover, time.monotonic()
         if self._full_since_s is None:
             self._full_since_s = now_s
@@ -214,5 +214,5 @@ class MessageFetcher:
 
 
 def _size_bytes(message: ClientMessage) -> int:
-    """Return the size of a message's value; what comes in a message's place has none."""
+    """Return the size of a message's value; 0 for an error in its place."""
     return len(message.value() or b"") if message.error() is None else 0

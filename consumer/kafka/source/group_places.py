@@ -1,7 +1,7 @@
-"""Where the group is in each partition.
+"""Reads and commits the group's offsets.
 
-The brokers are asked when partitions come, and after a transaction was lost. Where no transaction commits offsets, that
-is done here: in the background, and at once before partitions leave.
+Offsets are read when partitions are assigned, and after a transaction was lost. Unless transactions commit them, they
+are committed here: in the background, and synchronously before partitions leave.
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.errors import AGAIN_S, ASK_S, BrokerHealth, ask_committed, describe, is_fatal, is_refusal
+from consumer.kafka.errors import AGAIN_S, ASK_S, BrokerHealth, committed_offsets, describe, is_fatal, is_refusal
 from consumer.kafka.membership import member_of
 from consumer.kafka.message import to_client
 from consumer.kafka.offset_metadata import encode_note
@@ -27,23 +27,23 @@ from consumer.model.record import Partition
 log = logging.getLogger("dupwatch")
 
 _REBALANCING_S: Final = 0.05
-Found = TypeVar("Found")
+Place = TypeVar("Place")
 
 
 class Commits:
-    """What is to be committed, and the brokers' answers; for the client's thread only."""
+    """The commits of one client and their answers; for the client's thread only."""
 
     def __init__(self, handover: Handover, fail: Callable[[KafkaError], None], *, transactional: bool) -> None:
         self._handover = handover
         self._fail = fail
         self._transactional = transactional
         self._sent: Mapping[Partition, CommitPoint] | None = None
-        self._again_s = 0.0
+        self._next_commit_s = 0.0
         self._refused: int | None = None
 
     def send(self, consumer: Consumer) -> None:
-        """Commit what was answered since the last time, one commit at a time; ``answered`` gets the result."""
-        if self._transactional or self._sent is not None or time.monotonic() < self._again_s:
+        """Commit newly answered offsets, one commit at a time; ``answered`` gets the result."""
+        if self._transactional or self._sent is not None or time.monotonic() < self._next_commit_s:
             return
         with self._handover.changed:
             places = self.due()
@@ -56,60 +56,59 @@ class Commits:
             self._failed(error.args[0])
 
     def answered(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
-        """Take the result of a commit that was sent."""
+        """Note the result of a commit that was sent."""
         sent, self._sent = self._sent or {}, None
-        self._keep(error, offsets, sent)
+        self._note_result(error, offsets, sent)
 
     def forget(self) -> None:
-        """Forget the commit that was sent: it was another client's."""
+        """Forget the commit that was sent by a previous client."""
         self._sent = None
 
     def due(self) -> dict[Partition, CommitPoint]:
-        """Return what the client has to commit: nothing with transactions. The caller holds the lock."""
+        """Return the places to commit; empty with transactions. The caller holds the lock."""
         return {} if self._transactional else self._handover.partitions.uncommitted()
 
-    def now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
-        """Commit, wait for the answer, and return what the group knows then.
+    def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
+        """Commit, wait for the answer, and return the offsets that were committed.
 
-        A client that is not a member at this moment would be refused; a static one would be fenced, which ends it.
+        Without a membership nothing is committed: a client would be refused, and a static member fenced, which ends it.
         """
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}
         try:
-            return self._keep(None, consumer.commit(offsets=_offsets(places), asynchronous=False), places)
+            return self._note_result(None, consumer.commit(offsets=_offsets(places), asynchronous=False), places)
         except KafkaException as error:
             self._failed(error.args[0])
             return {}
 
-    def _keep(
+    def _note_result(
         self, error: KafkaError | None, offsets: Sequence[TopicPartition], sent: Mapping[Partition, CommitPoint]
     ) -> dict[Partition, int]:
-        """Note what an answer says about what was sent. Return what the group knows now."""
+        """Note the answer to a commit. Return the offsets that were committed."""
         refused = error or next((place.error for place in offsets if place.error is not None), None)
         if refused is not None:
             self._failed(refused)
         else:
             self._refused = None
-        answered = () if error else [place for place in offsets if place.error is None]
-        known = {(place.topic, place.partition): place.offset for place in answered}
+        accepted = () if error else [place for place in offsets if place.error is None]
+        committed = {(place.topic, place.partition): place.offset for place in accepted}
         with self._handover.changed:
-            for partition, offset in known.items():
+            for partition, offset in committed.items():
                 # A place that has changed since is committed again.
                 if partition in sent and sent[partition].offset == offset:
                     self._handover.partitions.committed(partition, sent[partition])
-        return known
+        return committed
 
     def _failed(self, error: KafkaError) -> None:
-        # During a rebalance no member can commit. It is short, and what is not committed by the next rebalance is read
-        # again.
-        again_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
-        self._again_s = time.monotonic() + again_s
+        # No member can commit during a rebalance, which is short. Offsets not committed by the next one are read again.
+        pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
+        self._next_commit_s = time.monotonic() + pause_s
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
         elif error.code() != self._refused:
             # Logged once until a commit succeeds: a member that hangs can delay a rebalance for a whole session.
             self._refused = error.code()
-            log.info("Offsets were not committed; the commit is repeated: %s", describe(error))
+            log.info("The offsets could not be committed, and will be committed again: %s", describe(error))
 
 
 def _offsets(places: Mapping[Partition, CommitPoint]) -> list[TopicPartition]:
@@ -123,74 +122,73 @@ def _offsets(places: Mapping[Partition, CommitPoint]) -> list[TopicPartition]:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlaces:
-    """Asks the group where it is, and tells it where it begins; for the client's thread only.
+    """The places of the group: where it continues in each partition; for the client's thread only.
 
-    ``first`` is where a partition begins of which the group has no offset.
+    ``start`` is where a partition without a committed offset begins.
     """
 
-    first: Literal["earliest", "latest"]
+    start: Literal["earliest", "latest"]
     handover: Handover
     hooks: Hooks
-    trouble: BrokerHealth
+    broker_health: BrokerHealth
     holds: Holds
     commits: Commits
     failure: ClientFailure
 
     def starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> dict[Partition, Start]:
-        """Return where these partitions begin, which were just assigned."""
-        return self._commit_starts(consumer, self._ask(consumer, partitions, partial(self._start, consumer)))
+        """Return the starts of newly assigned partitions, after committing those that are new to the group."""
+        return self._commit_starts(consumer, self._read(consumer, partitions, partial(self._first_start, consumer)))
 
     def restore(self, consumer: Consumer) -> None:
-        """Ask for all places after a transaction of which only the brokers know whether it was committed."""
+        """Read all places again after a transaction whose outcome only the brokers know."""
         with self.handover.changed:
             lost, owned = self.handover.partitions.places_lost, list(self.handover.partitions.owned())
         if lost:
-            found = self._ask(consumer, to_client(owned), self._committed)
+            starts = self._read(consumer, to_client(owned), self._committed_start)
             with self.handover.changed:
-                self.handover.partitions.restart(found)
+                self.handover.partitions.restart(starts)
 
     def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
-        """Commit at once, unless the run has failed. Return what the group knows then."""
-        return {} if self.failure.error is not None else self.commits.now(consumer, places)
+        """Commit and wait for the answer, unless the run has failed. Return the offsets that were committed."""
+        return {} if self.failure.error is not None else self.commits.commit_now(consumer, places)
 
-    def _ask(
-        self, consumer: Consumer, asked: list[TopicPartition], place: Callable[[TopicPartition], Found]
-    ) -> dict[Partition, Found]:
-        """Ask for what the group has committed until there is an answer, and return what ``place`` makes of it."""
-        found: dict[Partition, Found] = {}
-        while len(found) < len(asked) and not self.handover.closing:
+    def _read(
+        self, consumer: Consumer, partitions: list[TopicPartition], convert: Callable[[TopicPartition], Place]
+    ) -> dict[Partition, Place]:
+        """Read the committed offsets, waiting for brokers if necessary, and return them as ``convert`` does."""
+        places: dict[Partition, Place] = {}
+        while len(places) < len(partitions) and not self.handover.closing:
             self.hooks.report(ClientTurned())
             try:
-                left = [partition for partition in asked if (partition.topic, partition.partition) not in found]
-                for committed in ask_committed(consumer, left):
-                    found[committed.topic, committed.partition] = place(committed)
+                left = [partition for partition in partitions if (partition.topic, partition.partition) not in places]
+                for committed in committed_offsets(consumer, left):
+                    places[committed.topic, committed.partition] = convert(committed)
             except KafkaException as error:
                 if is_fatal(error.args[0]) or is_refusal(error.args[0]):
-                    raise self.failure.describe(error.args[0]) from error
-                self.trouble.suspect(f"the group's offsets cannot be read: {describe(error.args[0])}", certain=True)
+                    raise self.failure.source_error(error.args[0]) from error
+                why = f"the group's offsets cannot be read: {describe(error.args[0])}"
+                self.broker_health.suspect(why, certain=True)
                 self._wait(AGAIN_S)
-        self.trouble.over()
-        return found
+        self.broker_health.note_answer()
+        return places
 
-    def _committed(self, found: TopicPartition) -> Start | None:
-        return Start(found.offset, committed=True, note=self.holds.read_note(found)) if found.offset >= 0 else None
+    def _committed_start(self, place: TopicPartition) -> Start | None:
+        return Start(place.offset, committed=True, note=self.holds.read_note(place)) if place.offset >= 0 else None
 
-    def _start(self, consumer: Consumer, found: TopicPartition) -> Start:
-        if (start := self._committed(found)) is not None:
+    def _first_start(self, consumer: Consumer, place: TopicPartition) -> Start:
+        if (start := self._committed_start(place)) is not None:
             return start
-        if self.first == "earliest":
+        if self.start == "earliest":
             return Start(BEGINNING, committed=True)
-        _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=ASK_S)
+        _, end = consumer.get_watermark_offsets(TopicPartition(place.topic, place.partition), timeout=ASK_S)
         return Start(end, committed=False)
 
     def _commit_starts(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:
-        """Commit where partitions begin that have no offset yet; during its callback a client stays a member."""
-        ours = {
-            partition: CommitPoint(start.offset, None) for partition, start in starts.items() if not start.committed
-        }
-        known = self.commit_now(consumer, ours)
+        """Commit the starts of partitions without an offset; the client is still a member during its callback."""
+        new = {partition: CommitPoint(start.offset, None) for partition, start in starts.items() if not start.committed}
+        committed = self.commit_now(consumer, new)
         return {
-            partition: start._replace(committed=start.committed or partition in known)
+            partition: start._replace(committed=start.committed or partition in committed)
             for partition, start in starts.items()
         }
 

@@ -1,6 +1,6 @@
-"""Records from the topics of a Kafka cluster, as one member of a consumer group.
+"""Reads the topics of a Kafka cluster as one member of a consumer group.
 
-The judge's side calls what is here; calls return at once. The client belongs to a thread of its own
+The judging thread calls the source; its calls do not wait for the client, which belongs to another thread
 (``client_thread``). Both share a ``Handover``.
 """
 
@@ -34,10 +34,10 @@ LOOK_S: Final = 0.1
 
 
 class KafkaSource(Source):
-    """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
+    """A source that reads topics as a member of a consumer group; ``settings`` come from ``consumer_settings``.
 
-    Its client is created when the first batch is requested. When ``stopped`` returns true, there are no more batches.
-    Each call raises the error that ended the client's thread, most often a ``SourceError``.
+    The client is created when the first batch is requested. Once ``stopped`` returns true, there are no more batches.
+    Each call raises the error that ended the client's thread, usually a ``SourceError``.
     """
 
     def __init__(
@@ -59,53 +59,53 @@ class KafkaSource(Source):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Yield batches until the source is closed: what was read since the last one, or what comes next."""
-        # From here on the client's thread must turn, even if it hangs before its first turn.
+        """Yield batches of newly read records until the source is closed, waiting for records if there are none."""
+        # Reported here, so that a thread that hangs before its first turn is noticed, too.
         self._hooks.report(ClientTurned())
         self._thread.start()
         while (batch := self._next()) is not None:
             yield batch
 
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """Begin judging a batch; return the notes of its partitions as they are before it.
+        """Begin judging a batch; return the notes of its partitions before it.
 
-        Batches are begun in order, one at a time. Raises ``Abandoned`` where partitions were reassigned since the batch
+        Batches are begun in order, one at a time. Raises ``Abandoned`` if partitions were reassigned since the batch
         was yielded.
         """
         return self._change(lambda partitions: partitions.begin(end))
 
     def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was given up; called while waiting."""
+        """Raise ``Abandoned`` if the current batch was given up; called while waiting."""
         self._change(Partitions.check)
 
     def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
-        """Hold partitions of the begun batch where their answered records end; then ``abandon`` the batch.
+        """Hold partitions of the current batch after their last answered record; the caller abandons the batch next.
 
-        The hold is committed soon. Raises ``Abandoned`` where the batch was given up.
+        The hold is committed soon. Raises ``Abandoned`` if the batch was given up.
         """
         self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
 
     def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """Have the begun batch committed soon, with the notes of its partitions.
+        """Commit the current batch in the background, with the notes of its partitions.
 
-        It is committed before a partition leaves, and before the source closes. Raises ``Abandoned`` where the batch
-        was given up.
+        It is committed before a partition leaves, and before the source closes. Raises ``Abandoned`` if the batch was
+        given up.
         """
         self._change(lambda partitions: partitions.acknowledge(end, notes))
 
     def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """Note that the begun batch was committed with these notes, in a transaction.
+        """Note that a transaction has committed the current batch with these notes.
 
-        That holds even for a batch that was given up meanwhile: partitions that are still owned do not repeat it.
+        It counts even if the batch was given up in the meantime: partitions that are still owned do not repeat it.
         """
         self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
 
     def abandon(self) -> None:
-        """Read the begun batch again, and all that was read after it. Without a begun batch, do nothing."""
+        """Read the current batch and all later records again. Without a current batch, do nothing."""
         self._change(Partitions.abandon)
 
     def reread(self) -> None:
-        """Read the begun batch again, unless it was committed: the brokers are asked where each partition continues.
+        """Ask the brokers where each partition continues, and read the current batch again unless it was committed.
 
         Called after a transaction with an unknown outcome.
         """
@@ -114,8 +114,8 @@ class KafkaSource(Source):
     def group_metadata(self) -> GroupMetadata:
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
-        Raises ``Abandoned`` where the begun batch was given up: a consumer that was taken for dead may be a member
-        again, and with that membership the brokers would accept offsets of partitions that others own by now.
+        Raises ``Abandoned`` if the current batch was given up: an expelled consumer may have joined again, and with its
+        new membership the brokers would accept offsets of partitions that now belong to others.
         """
         with self._handover.changed:
             self._handover.raise_error()
@@ -126,14 +126,14 @@ class KafkaSource(Source):
 
     @override
     def close(self) -> None:
-        """Commit what was acknowledged, leave the group, and close the client, all within ``CLOSE_S``."""
+        """Commit acknowledged offsets, leave the group, and close the client, all within ``CLOSE_S``."""
         self._handover.close()
         if self._thread.ident is None:
             return
         self._thread.join(CLOSE_S)
         if self._thread.is_alive():
             log.warning(
-                "The Kafka client did not close within %.0f s because no broker answers; records whose commit was not"
+                "The Kafka client did not close within %.0f s, because no broker answers; records whose commit was not"
                 " acknowledged will be read again",
                 CLOSE_S,
             )

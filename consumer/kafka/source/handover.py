@@ -1,4 +1,4 @@
-"""What the client's thread and the judge's side of a source share."""
+"""The state that a source's client thread and the judging thread share."""
 
 import threading
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class ClientTurned(NamedTuple):
 
 @dataclass(slots=True)
 class Handover:
-    """What both sides know; all of it is read and changed under ``changed`` only."""
+    """The shared state of both threads; it is read and changed only under the lock ``changed``."""
 
     partitions: Partitions
     closing: bool = False
@@ -29,7 +29,7 @@ class Handover:
             self.changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Note why the client's thread has ended."""
+        """Note the error that ended the client's thread."""
         with self.changed:
             self.error = error
             self.changed.notify_all()
@@ -39,6 +39,6 @@ class Handover:
         return self.closing or self.error is not None
 
     def raise_error(self) -> None:
-        """Raise what ended the client's thread."""
+        """Raise the error that ended the client's thread, if there is one."""
         if self.error is not None:
             raise self.error

@@ -1,7 +1,7 @@
-"""Partitions that are held: which are, their notes beside the offsets, and that the client fetches nothing of them.
+"""Holds partitions with too many bad records, and keeps the client from fetching them.
 
-A few bad records become dead letters; a feed of them is a fault that needs attention. The limit counts the last records
-of each partition, across restarts: the counts are part of its note.
+A few bad records become dead letters, but a feed full of them is a fault that needs attention. The limit counts the
+last records of each partition, across restarts: the counts are part of the note with its offset.
 """
 
 import logging
@@ -36,13 +36,13 @@ log = logging.getLogger("dupwatch")
 
 
 class PartitionsHeld(NamedTuple):
-    """The partitions that are this consumer's, and why each is held; None where it is not. Reported on any change."""
+    """The partitions of this consumer, and why each is held; None if it is not. Reported on any change."""
 
     reasons: Mapping[Partition, str | None]
 
 
 class NoteUnreadable(NamedTuple):
-    """The metadata beside a committed offset could not be read, and is ignored."""
+    """The metadata of a committed offset could not be read, and is ignored."""
 
 
 class Holds:
@@ -54,7 +54,7 @@ class Holds:
         self._holds: dict[Partition, HoldReason | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
-        """Return the note beside a committed offset, without the part of a migration."""
+        """Return the note of a committed offset, without the mark of a migration."""
         try:
             return msgspec.structs.replace(decode_note(place.metadata), migrate=None)
         except UnreadableNote as error:
@@ -63,8 +63,8 @@ class Holds:
             self._hooks.report(NoteUnreadable())
             return NOTHING
 
-    def keep(self, consumer: Consumer) -> None:
-        """Pause the partitions that are held now; log and report where they, or the owned ones, have changed."""
+    def update(self, consumer: Consumer) -> None:
+        """Pause newly held partitions; log them, and report any change of held or owned partitions."""
         with self._handover.changed:
             self._handover.partitions.hold_blocked()
             holds = self._handover.partitions.holds()
@@ -87,24 +87,24 @@ class Holds:
         self._hooks.report(PartitionsHeld(reasons))
 
     def has(self, partition: Partition) -> bool:
-        """Return whether the client fetches nothing of this partition."""
+        """Return whether the client's fetching of this partition is paused by a hold."""
         return self._holds.get(partition) is not None
 
-    def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
-        """Resume partitions before they leave: the client remembers a pause, and would not fetch them later."""
+    def release(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
+        """Resume partitions before they leave; the client remembers a pause, and would not fetch them later."""
         if paused := [partition for partition in partitions if self.has(partition)]:
             consumer.resume(to_client(paused))
 
     def forget(self) -> None:
-        """Forget the pauses: another client has none."""
+        """Forget the pauses, which a new client does not have."""
         self._holds = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionGate(Gate):
-    """Admits batches while none of their partitions has too many bad records.
+    """A gate that admits batches while none of their partitions has too many bad records.
 
-    ``hold`` is called with partitions that are to be held.
+    ``hold`` is called with the partitions to hold.
     """
 
     limit: PoisonLimit
@@ -113,7 +113,7 @@ class PartitionGate(Gate):
 
     @override
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count the batch. Raises ``Abandoned`` if a partition of it is held from now on."""
+        """Count the records of the batch. Raises ``Abandoned`` if one of its partitions is held from now on."""
         reasons = {id(rejection.record): rejection.letter.reason for rejection in rejections}
         holdings: dict[Partition, HoldRequest] = {}
         for partition, records in _by_partition(batch.records).items():
@@ -122,9 +122,9 @@ class PartitionGate(Gate):
             bad = [reasons[id(record)] for record in counted if id(record) in reasons]
             window = self.limit.after(note.window, len(counted), len(bad))
             if bad and self.limit.exceeded(window):
-                seen, found = totals(window)
+                records_total, bad_total = totals(window)
                 ((reason, _),) = Counter(bad).most_common(1)
-                held = HoldReason(bad=found, records=seen, reason=reason[:REASON_CHARS_MAX])
+                held = HoldReason(bad=bad_total, records=records_total, reason=reason[:REASON_CHARS_MAX])
                 holdings[partition] = HoldRequest(records[0].start, held)
             free_until = 0 if counted else note.free_until
             self.ledger.put(partition, msgspec.structs.replace(note, window=window, free_until=free_until))
@@ -134,7 +134,7 @@ class PartitionGate(Gate):
 
 
 def _by_partition(records: Sequence[RawRecord]) -> dict[Partition, list[RawRecord]]:
-    found: defaultdict[Partition, list[RawRecord]] = defaultdict(list)
+    by_partition: defaultdict[Partition, list[RawRecord]] = defaultdict(list)
     for record in records:
-        found[record.known_partition()].append(record)
-    return found
+        by_partition[record.known_partition()].append(record)
+    return by_partition

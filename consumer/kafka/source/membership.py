@@ -1,4 +1,4 @@
-"""Whether this consumer is still the member of its group that it was, and what is given up when it is not."""
+"""Watches the consumer's membership of its group, and gives up its partitions when the membership changes."""
 
 import math
 import time
@@ -11,13 +11,13 @@ from consumer.kafka.membership import member_of
 from consumer.kafka.source.handover import Handover
 
 _JOINING_S: Final = 30.0
-"""How long after partitions were lost a static member may be fenced by a request of its own."""
+"""After losing its partitions, a static member may be fenced by a request of its own for this long."""
 
 
 class Membership:
     """The membership of one client; for its thread only.
 
-    ``why_replace`` is why the client cannot be relied on any more and has to be replaced, empty while it can.
+    ``why_replace`` is the reason to replace the client, empty while it can be relied on.
     """
 
     def __init__(self, handover: Handover) -> None:
@@ -27,11 +27,12 @@ class Membership:
         self._lost_s = -math.inf
 
     def note(self, consumer: Consumer) -> None:
-        """Hand the client's group metadata to the judge's side, which needs it for transactions.
+        """Hand the client's group metadata to the judging thread, which needs it for transactions.
 
-        The client may never answer another thread that asks. A static member whose session ran out during a rebalance
-        joins again under another id, and its client reports no partition as lost. With the new id the brokers would
-        accept offsets of partitions that others own by now, so the begun batch is given up before the id is visible.
+        The client may never answer a request from another thread. A static member whose session expired during a
+        rebalance joins again under another id, and its client reports no partition as lost. With the new id the brokers
+        would accept offsets of partitions that now belong to others, so the current batch is given up before the new id
+        becomes visible.
         """
         metadata = consumer.consumer_group_metadata()
         member = member_of(metadata)
@@ -40,18 +41,18 @@ class Membership:
             if member is None or member == self._member:
                 return
             if self._handover.partitions.owned():
-                self.give_up("it was taken for dead, and let in again as another member")
+                self.give_up("the group expelled it, and it joined again as another member")
             self._member = member
 
     def lost(self) -> None:
-        """Note that the client has lost its partitions, and joins again."""
+        """Note that the client has lost its partitions and joins again."""
         self._lost_s = time.monotonic()
 
     def is_own_fencing(self, error: KafkaError) -> bool:
-        """Return whether this error comes from the client's own second request; what it had is given up then.
+        """Return whether the client's own second request has fenced it; if so, its partitions are given up.
 
         A static member's client may join twice after a loss, because the brokers were silent and then answer both
-        requests (librdkafka's issue 3437). If it is fenced again after that, another process has its name.
+        requests (librdkafka's issue 3437). If it is fenced again later, another process has its name.
         """
         if not is_fenced(error) or time.monotonic() >= self._lost_s + _JOINING_S:
             return False
@@ -60,7 +61,7 @@ class Membership:
         return True
 
     def give_up(self, why: str) -> None:
-        """Give up what the client believes to own: others may own it. The caller holds the lock."""
+        """Give up all partitions, which others may own by now. The caller holds the lock."""
         partitions = self._handover.partitions
         owned = list(partitions.owned())
         partitions.revoke(owned)
@@ -69,5 +70,5 @@ class Membership:
         self._handover.changed.notify_all()
 
     def replaced(self) -> None:
-        """Start again with another client."""
+        """Reset the state for a new client."""
         self.why_replace, self._lost_s = "", -math.inf

@@ -1,7 +1,7 @@
 """Reads single records by their offsets, with one client that stays open between reads.
 
-A release reads one record, and the next one another record of another partition. The client keeps its connections and
-what it knows of the cluster, so that a read takes one round trip.
+Each release reads one record, often of another partition than the last. The client keeps its connections and its
+metadata of the cluster, so that a read takes one round trip.
 """
 
 import threading
@@ -14,38 +14,38 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
 from consumer.kafka.client_log import client_log
-from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.clients import broker_request, new_consumer
 from consumer.kafka.errors import describe, is_fatal, is_refusal
 from consumer.kafka.message import TopicRecord, partition_of
 from consumer.kafka.offset_range import partitions_of, watermarks
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, is_final, unpack_failure
 from consumer.model.errors import SourceError
 from consumer.model.record import Partition
 
 READ_S: Final = 30.0
-"""How long a read waits for an answer of the brokers, and for reads of other threads."""
+"""How long a read waits for the brokers, and for reads of other threads."""
 _QUIET_S: Final = 1.0
-"""After so long without the record the brokers are asked whether topic, partition and offset exist."""
+"""After this time without the record the brokers are asked whether topic, partition and offset exist."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
-    # A broker answers with the whole batch that has the offset, and with nothing more if it is larger than this.
+    # A broker answers with the batch that has the offset, and with nothing more if it is larger than this.
     "max.partition.fetch.bytes": 1,
-    # The client fetches on while it holds less than this. A read at the end of a partition waits behind such a fetch.
+    # The client prefetches while it holds less than this, and a read at the end of a partition waits for that fetch.
     "queued.max.messages.kbytes": 1,
     "fetch.wait.max.ms": 1,
     "fetch.queue.backoff.ms": 0,
 }
 _ENDS: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001  # librdkafka's names
-"""At an offset, these mean that the partition ends before it, or begins after it."""
+"""The errors for an offset after the end or before the beginning of a partition."""
 
 
 class OffsetReader:
-    """Reads records by partition and offset. Any thread may use it; reads take turns.
+    """A reader of records by partition and offset. Any thread may use it; reads take turns.
 
-    ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. The client is
-    created by the first read, and replaced after an error.
+    ``settings`` come from ``consumer_settings``; nothing is committed, and the group is not involved. The first read
+    creates the client, and it is replaced after an error.
     """
 
     def __init__(self, settings: Mapping[str, Any], record_bytes_max: int) -> None:
@@ -56,13 +56,13 @@ class OffsetReader:
         self._client: Consumer | None = None
 
     def read(self, partition: Partition, offset: int) -> TopicRecord | None:
-        """Return the record at an offset, None if there is none: it was deleted, or the partition ends before it.
+        """Return the record at an offset; None if it was deleted, or the partition ends before it.
 
         Raises ``SourceError`` and ``ConfigError``.
         """
         name = f"kafka://{self._brokers}/{partition[0]}"
         if not self._lock.acquire(timeout=READ_S):
-            raise SourceError(f"{name} cannot be read: other reads have taken {READ_S:g} s")
+            raise SourceError(f"{name} cannot be read: waited {READ_S:g} s for other reads; try again")
         try:
             return self._read(name, partition, offset)
         except SourceError:
@@ -85,22 +85,22 @@ class OffsetReader:
         if self._client is None:
             self._client = new_consumer(self._settings)
         client = self._client
-        awaiting = _MessageWait(client, name, partition, offset)
+        message_wait = _MessageWait(client, name, partition, offset)
         client.assign([TopicPartition(*partition, offset)])
         try:
-            found = awaiting.message(_QUIET_S)
-            if found is _Absence.LATE:
-                with asking(self._brokers, f"{name} cannot be read"):
-                    is_there = self._has(client, partition, offset)
-                    found = awaiting.message(READ_S) if is_there else _Absence.GONE
+            result = message_wait.message(_QUIET_S)
+            if result is _Absence.LATE:
+                with broker_request(self._brokers, f"{name} cannot be read"):
+                    exists = self._has_offset(client, partition, offset)
+                    result = message_wait.message(READ_S) if exists else _Absence.GONE
         finally:
-            # An idle client would go on fetching.
+            # An idle client would continue to fetch.
             client.unassign()
-        if found is _Absence.LATE:
+        if result is _Absence.LATE:
             raise SourceError(f"{name} cannot be read: no message for {READ_S:.0f} s")
-        return record_of(found, self._record_bytes_max) if isinstance(found, ClientMessage) else None
+        return record_of(result, self._record_bytes_max) if isinstance(result, ClientMessage) else None
 
-    def _has(self, client: Consumer, partition: Partition, offset: int) -> bool:
+    def _has_offset(self, client: Consumer, partition: Partition, offset: int) -> bool:
         """Return whether the partition has the offset. Raises ``SourceError`` and ``KafkaException``."""
         topic, number = partition
         if number not in partitions_of(client, topic, self._brokers, READ_S):
@@ -110,14 +110,14 @@ class OffsetReader:
 
 
 class _Absence(Enum):
-    """Why there is no message: the offset has none, or none has come yet."""
+    """The reason why there is no message: the offset has none (GONE), or it has not come yet (LATE)."""
 
     GONE = auto()
     LATE = auto()
 
 
 class _MessageWait:
-    """Waits for the message at an offset, which the client was told to read."""
+    """A wait for the message at an offset that the client is assigned to."""
 
     def __init__(self, client: Consumer, name: str, partition: Partition, offset: int) -> None:
         self._client = client
@@ -127,33 +127,33 @@ class _MessageWait:
         self._attempts = AttemptCounter()
 
     def message(self, wait_s: float) -> ClientMessage | _Absence:
-        """Return the message, or why there is none after this time. Raises ``SourceError``."""
+        """Return the message, or the reason why there is none after this time. Raises ``SourceError``."""
         until_s = time.monotonic() + wait_s
         while (left_s := until_s - time.monotonic()) > 0:
             message = self._client.poll(left_s)
-            found = None if message is None else self._found(message)
-            if found is not None:
-                return found
+            result = None if message is None else self._result(message)
+            if result is not None:
+                return result
         return _Absence.LATE
 
-    def _found(self, message: ClientMessage) -> ClientMessage | _Absence | None:
-        """Return what a message tells: that it is the wanted one, that there is none, or nothing."""
+    def _result(self, message: ClientMessage) -> ClientMessage | _Absence | None:
+        """Return the result of the wait that a polled message decides; None to continue waiting."""
         offset, is_here = message.offset() or 0, partition_of(message) == self._partition
         error = message.error()
         if error is not None:
             return self._absent(error, offset, is_here=is_here)
         if not is_here or offset < self._offset:
             return None
-        # After a transaction's end or compaction an offset may have no message.
+        # An offset has no message if it was compacted, or ends a transaction.
         return message if offset == self._offset else _Absence.GONE
 
     def _absent(self, error: KafkaError, offset: int, *, is_here: bool) -> _Absence | None:
         if is_fatal(error) or is_refusal(error):
             raise SourceError(f"{self._name} cannot be read: {describe(error)}")
         if not is_here:
-            # An outage in the meantime, for example.
+            # For example a passing outage.
             client_log.debug("%s", describe(error))
             return None
         if error.code() in UNPACK_ERRORS and is_final(error, self._attempts.failed(self._partition, offset, offset)):
-            raise SourceError(cannot_unpack(error, self._partition, offset))
+            raise SourceError(unpack_failure(error, self._partition, offset))
         return _Absence.GONE if error.code() in _ENDS else None

@@ -1,21 +1,21 @@
-"""Which partitions this consumer owns, how far each was read, and what of it was answered. No client, threads or clock.
+"""The partitions that this consumer owns, and the progress of reading and answering each. No client, threads or clock.
 
 A record is *answered* when its verdict or dead letter was sent. A partition has two places. ``position`` is the next
-offset to be taken in. ``acknowledged`` is where reading has to begin again: everything before it was answered. What
-lies between the two is in the buffer, in a batch that was taken, or in the one batch that was begun::
+offset to accept. ``acknowledged`` is the offset before which everything was answered; reading would have to begin again
+there. Records between the two are in the buffer, in a batch that was taken, or in the one batch that was begun::
 
     acknowledged ──[ begun ]──[ taken ]──[ taken ]──[ buffered ]── position
 
-A partition is not read before the group knows where it begins; otherwise its next owner might begin elsewhere.
+A partition is not read before its start is committed; otherwise its next owner might begin elsewhere.
 
-Not every offset has a record: the end of a transaction takes one, and so does each record of an aborted transaction.
-The client skips these offsets silently. When it reports that a partition has no more records, the offsets from
-``position`` to the one it names have none. As soon as nothing before them is unanswered, both places move behind them,
-so that the group's lag becomes zero.
+Not every offset has a record: the end of a transaction takes an offset, and so does each record of an aborted one. The
+client skips these offsets silently. When it reports the end of a partition, the offsets from ``position`` up to that
+end have no records. As soon as everything before them is answered, both places move to the end, so that the group's lag
+becomes zero.
 
-The **assignment** is a number that increases whenever everything behind the begun batch becomes void. A batch carries
-the number under which it was taken, and can be begun under no other. What is void is read again, here or by the next
-owner of the partition: partitions are sought back, and what still comes from before the seek is discarded.
+The **assignment** is a number that increases whenever everything after the begun batch becomes void. A batch carries
+the number under which it was taken, and can be begun under no other. Void records are read again, here or by the next
+owner of the partition: the client seeks back, and records from before the seek are discarded.
 """
 
 from collections import deque
@@ -35,10 +35,10 @@ _NO_NOTES: Final[Mapping[Partition, Note]] = MappingProxyType({})
 
 
 class Partitions:
-    """The bookkeeping of one consumer. Not thread-safe: the ``Handover`` has a lock for it.
+    """The bookkeeping of one consumer. Not thread-safe; the ``Handover`` has its lock.
 
-    It has room for ``batches_ahead_max`` full batches. With ``transactional``, offsets are committed by batches only: a
-    place without records needs a batch without records.
+    It has room for ``batches_ahead_max`` full batches. With ``transactional``, only batches commit offsets, so a place
+    without new records is committed by a batch without records.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int, *, transactional: bool = False) -> None:
@@ -60,7 +60,7 @@ class Partitions:
             self._owned[partition] = PartitionProgress.assigned(start)
 
     def deliver(self, messages: Sequence[TopicRecord]) -> None:
-        """Take in what was read, except records of other partitions, duplicates, and records from before a seek."""
+        """Accept records, except those of other partitions, duplicates, and records from before a seek."""
         for message in messages:
             progress = self._readable(message.partition)
             if progress is None or message.start < progress.position:
@@ -79,7 +79,7 @@ class Partitions:
             progress.end = offset
 
     def pass_over(self) -> None:
-        """Move behind offsets without records, in partitions where everything before them was answered."""
+        """Move past offsets without records, in partitions where everything before them was answered."""
         for partition, progress in self._owned.items():
             answered = progress.acknowledged == progress.position
             if progress.end is not None and answered and self._readable(partition) is not None:
@@ -87,16 +87,16 @@ class Partitions:
                 progress.end = None
 
     def revoke(self, leaving: Collection[Partition]) -> bool:
-        """Void what was not begun before these partitions leave. Return whether the begun batch has any of them."""
+        """Void all records that are not in the begun batch; return whether that batch has any of these partitions."""
         self._void()
         return self.concerns(leaving)
 
     def concerns(self, leaving: Collection[Partition]) -> bool:
-        """Return whether a batch is begun, and not given up, that has records of these partitions."""
+        """Return whether there is a begun batch, not given up, with records of these partitions."""
         return self._alive() is not None and not self._alive_partitions().isdisjoint(leaving)
 
     def leave(self, leaving: Collection[Partition], why: str) -> None:
-        """Give these partitions up, and with them a begun batch that has records of any of them."""
+        """Give up these partitions, and a begun batch that has records of any of them."""
         if self.concerns(leaving):
             self._given_up = why
             self._void()
@@ -104,35 +104,35 @@ class Partitions:
             self._owned.pop(partition, None)
 
     def suspend(self) -> None:
-        """Take nothing more in until ``resume``; what is here already can be answered."""
+        """Accept no more records until ``resume``; records already here can be answered."""
         self.suspended = True
 
     def unanswered(self) -> bool:
-        """Return whether anything that was read has not been answered."""
+        """Return whether any record that was read is unanswered."""
         return self._begun is not None or bool(self._taken) or len(self._buffer) > 0
 
     def jump(self, partition: Partition, offset: int) -> None:
-        """Continue at an offset, because the records at the position are gone. Nothing may be unanswered."""
+        """Continue at an offset, because the records at the position were deleted. All records must be answered."""
         progress = self._owned.get(partition)
         if progress is not None and offset != progress.position:
             progress.jump(offset)
 
     def resume(self) -> None:
-        """Take records in again."""
+        """Accept records again."""
         self.suspended = False
         self.rewind()
 
     def rewind(self) -> None:
-        """Seek every partition to its position, and take nothing in before: the client may be anywhere."""
+        """Make every partition seek to its position before accepting records; the client may be anywhere."""
         for progress in self._owned.values():
             progress.seek = True
 
     def seek_back(self, partition: Partition) -> None:
-        """Seek this partition to its position: the client went past a batch that it did not deliver."""
+        """Make this partition seek to its position, because the client skipped a batch."""
         self._owned[partition].seek = True
 
     def seeks(self) -> dict[Partition, int]:
-        """Return where the client has to seek to before anything more is taken in."""
+        """Return the offsets that the client has to seek to before more records are accepted."""
         return {
             partition: progress.position
             for partition, progress in self._owned.items()
@@ -140,53 +140,53 @@ class Partitions:
         }
 
     def sought(self, partition: Partition, offset: int) -> None:
-        """Note that the client has sought there."""
+        """Note that the client has made this seek."""
         progress = self._owned.get(partition)
         if progress is not None and progress.position == offset:
             progress.seek = False
 
     def uncommitted(self) -> dict[Partition, CommitPoint]:
-        """Return the places that were acknowledged and that the group does not know yet."""
-        return {partition: progress.place() for partition, progress in self._owned.items() if not progress.is_known()}
+        """Return the acknowledged places that are not committed yet."""
+        return {key: progress.place() for key, progress in self._owned.items() if not progress.is_committed()}
 
     def committed(self, partition: Partition, place: CommitPoint) -> None:
         """Note that the group has committed this place."""
         progress = self._owned.get(partition)
         if progress is not None:
-            progress.know(place.offset, place.note)
+            progress.note_committed(place.offset, place.note)
 
     def holds(self) -> dict[Partition, HoldReason | None]:
-        """Return the owned partitions, and why each is held; None where it is not."""
+        """Return the owned partitions, and why each is held; None if it is not."""
         return {partition: progress.note.held for partition, progress in self._owned.items()}
 
     def owned(self) -> dict[Partition, CommitPoint]:
-        """Return the owned partitions, and where each would have to be begun again."""
+        """Return the owned partitions, and the place from which each would have to be read again."""
         return {partition: progress.place() for partition, progress in self._owned.items()}
 
     def position(self, partition: Partition) -> int | None:
-        """Return the next offset to be taken in; None where the partition is not owned."""
+        """Return the next offset to accept; None if the partition is not owned."""
         progress = self._owned.get(partition)
         return None if progress is None else progress.position
 
     def readable_position(self, partition: Partition) -> int | None:
-        """Return the same; None also where what the client delivers now is not taken in."""
+        """Return the next offset to accept; None if records of the partition are not accepted now."""
         progress = self._readable(partition)
         return None if progress is None else progress.position
 
     def block(self, partition: Partition, holding: HoldRequest) -> None:
-        """Note that nothing can be read from the position of this partition on; ``hold_blocked`` holds it there.
+        """Note that this partition cannot be read past its position, where ``hold_blocked`` will hold it.
 
-        If records before the position have to be read again, this is forgotten.
+        If records before the position have to be read again, the block is forgotten.
         """
         self._owned[partition].blocked = holding
 
     def hold_blocked(self) -> None:
-        """Hold each partition that is blocked and of which everything that was read is answered."""
+        """Hold each blocked partition whose records have all been answered."""
         if self.places_lost:
             return
         for partition, progress in self._owned.items():
             holding = progress.blocked
-            answered = progress.acknowledged == progress.position and not self._in_hand(partition)
+            answered = progress.acknowledged == progress.position and not self._is_in_batch(partition)
             if holding is None or not answered:
                 continue
             progress.hold(holding)
@@ -194,29 +194,29 @@ class Partitions:
             progress.blocked = None
 
     def room(self) -> int:
-        """Return how many more records may be read, 0 when the buffer is full or reading is suspended."""
+        """Return how many more records may be read; 0 when the buffer is full or reading is suspended."""
         return 0 if self.suspended else self._buffer.room()
 
     def room_bytes(self) -> int:
-        """Return how many more bytes may be read, 0 when the buffer is full."""
+        """Return how many more bytes may be read; 0 when the buffer is full."""
         return self._buffer.room_bytes()
 
     def overfull(self) -> bool:
-        """Return whether a whole batch came on top of a full buffer."""
+        """Return whether the buffer exceeds its limit by a whole batch."""
         return self._buffer.overfull()
 
-    # Called by the judge's side.
+    # Called by the judging thread.
 
     def waiting(self) -> int:
         """Return how many records are buffered."""
         return len(self._buffer)
 
     def full_batch(self) -> bool:
-        """Return whether waiting for more records would not make the next batch larger."""
+        """Return whether the next batch is full, so that waiting for more records would not make it larger."""
         return self._buffer.full_batch()
 
     def take(self) -> RawBatch | None:
-        """Return the next batch, None when there is nothing to answer."""
+        """Return the next batch; None when there is nothing to answer or commit."""
         records, ends = self._buffer.take()
         if self._transactional and not self.suspended:
             ends = self._uncommitted_offsets() | ends
@@ -227,23 +227,23 @@ class Partitions:
         return RawBatch(tuple(records), end)
 
     def begin(self, end: Offsets) -> dict[Partition, Note]:
-        """Begin the batch that was taken first, and return the notes of its partitions as they are before it.
+        """Begin the batch that was taken first, and return the notes of its partitions before it.
 
-        Raises ``Abandoned`` where it has become void.
+        Raises ``Abandoned`` if it has become void.
         """
         if self._begun is not None:
-            raise ValueError("a batch is begun when the one before it was committed or abandoned")
+            raise ValueError("a batch can begin only after the previous one was committed or abandoned")
         if end.assignment != self.assignment:
             raise Abandoned("the assignment of partitions has changed since it was read")
         if not self._taken or self._taken[0] != end:
-            raise ValueError("batches are begun in the order in which they were taken")
+            raise ValueError("batches must begin in the order in which they were taken")
         self._begun, self._given_up = self._taken.popleft(), None
         return {partition: self._owned[partition].note for partition in end.next}
 
     def hold_poisoned(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
-        """Hold partitions of the begun batch, which is about to be abandoned, where their answered records end.
+        """Hold partitions of the begun batch, which is about to be abandoned, after their last answered record.
 
-        The hold is committed beside that offset. Raises ``Abandoned`` where the batch was given up: another consumer
+        The hold is committed with that offset. Raises ``Abandoned`` if the batch was given up, since another consumer
         may own the partitions.
         """
         self._require_begun(end)
@@ -252,14 +252,14 @@ class Partitions:
             self._owned[partition].hold(holding)
 
     def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was given up."""
+        """Raise ``Abandoned`` if the begun batch was given up."""
         if self._given_up is not None:
             raise Abandoned(self._given_up)
 
     def acknowledge(self, end: Offsets, notes: Mapping[Partition, Note] = _NO_NOTES) -> None:
         """Note that the begun batch is answered, and may be committed with these notes of its partitions.
 
-        Raises ``Abandoned`` where it was given up.
+        Raises ``Abandoned`` if it was given up.
         """
         self._require_begun(end)
         self.check()
@@ -269,7 +269,7 @@ class Partitions:
         self._begun = None
 
     def acknowledge_committed(self, end: Offsets, notes: Mapping[Partition, Note] = _NO_NOTES) -> None:
-        """Note that the begun batch is answered and committed, even where it was given up meanwhile."""
+        """Note that the begun batch is answered and committed, even if it was given up in the meantime."""
         self._require_begun(end)
         given_up, self._begun, self._given_up = self._given_up, None, None
         for partition, offset in end.next.items():
@@ -277,15 +277,15 @@ class Partitions:
             if progress is not None and progress.acknowledged <= offset:
                 note = notes.get(partition, progress.note)
                 progress.acknowledge(offset, note)
-                progress.know(offset, note)
+                progress.note_committed(offset, note)
         if given_up is not None:
-            # It is being read again already, which would answer it twice.
+            # It is already being read again, and would be answered twice.
             self._void()
 
     def abandon(self) -> None:
-        """Give up the begun batch, and void everything behind it. Without a begun batch, do nothing.
+        """Give up the begun batch, and void all records after it. Without a begun batch, do nothing.
 
-        A batch that could not be begun is void already. Discarding what was read since would never end.
+        A batch that could not be begun is already void. Discarding the records read since then would never end.
         """
         begun, given_up = self._begun, self._given_up
         self._begun = self._given_up = None
@@ -293,13 +293,13 @@ class Partitions:
             self._void()
 
     def lose_places(self) -> None:
-        """Void everything because nobody here knows what was committed; nothing is taken in before ``restart``."""
+        """Void all records, because the committed offsets are unknown; no record is accepted before ``restart``."""
         self._begun = self._given_up = None
         self._void()
         self.places_lost = True
 
     def restart(self, committed: Mapping[Partition, Start | None]) -> None:
-        """Start again at these places, which the group has committed; without one (None), at what was acknowledged."""
+        """Start again at these committed places; without one (None), at the acknowledged offset."""
         self.places_lost = False
         for partition, start in committed.items():
             progress = self._owned.get(partition)
@@ -318,29 +318,29 @@ class Partitions:
         return set() if alive is None else set(alive.next)
 
     def _uncommitted_offsets(self) -> dict[Partition, int]:
-        """Return places that the group does not know though all before them is answered: at a start, after a gap."""
-        in_hand = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
+        """Return uncommitted offsets of partitions without unanswered records: after an assignment or a gap."""
+        in_batch = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
         return {
             partition: progress.acknowledged
             for partition, progress in self._owned.items()
-            if progress.acknowledged == progress.position and not progress.is_known() and partition not in in_hand
+            if progress.acknowledged == progress.position and not progress.is_committed() and partition not in in_batch
         }
 
-    def _in_hand(self, partition: Partition) -> bool:
-        """Return whether a taken or begun batch names this partition; its end may still change the note."""
+    def _is_in_batch(self, partition: Partition) -> bool:
+        """Return whether a taken or begun batch names this partition; its commit may still change the note."""
         begun = () if self._begun is None else (self._begun,)
         return any(partition in end.next for end in (*self._taken, *begun))
 
     def _readable(self, partition: Partition) -> PartitionProgress | None:
-        """Return the partition if what the client delivers of it now follows its position."""
+        """Return the progress of a partition if its next records can be accepted, else None."""
         progress = self._owned.get(partition)
         if self.places_lost or self.suspended or progress is None or progress.committed is None or progress.seek:
             return None
-        # A held partition may still deliver what was fetched before it was paused: records, and then its end.
+        # A held partition may still deliver records that were fetched before it was paused, and then its end.
         return progress if progress.note.held is None and progress.blocked is None else None
 
     def _void(self) -> None:
-        """Discard what was read behind the begun batch, so that it is read again."""
+        """Discard the records after the begun batch, so that they are read again."""
         self.assignment += 1
         self._buffer.clear()
         self._taken.clear()

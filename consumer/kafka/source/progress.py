@@ -1,4 +1,4 @@
-"""One partition that this consumer owns: where reading continues, what was answered, and what the group knows of it."""
+"""The progress of one partition that this consumer owns: its next offset, what was answered, what was committed."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
@@ -8,13 +8,13 @@ import msgspec
 from consumer.kafka.offset_metadata import NOTHING, HoldRequest, Note
 
 BEGINNING: Final = -2
-"""A start before the first record that exists by then; lower than any offset, and never committed."""
+"""The start before the first existing record; lower than any offset, and never committed."""
 
 
 class CommitPoint(NamedTuple):
-    """Where reading begins again, with the leader epoch of the record before it, None where that is not known.
+    """A place to commit: the next offset, and the leader epoch of the record before it, None if unknown.
 
-    ``note`` is committed beside the offset.
+    ``note`` is committed with the offset.
     """
 
     offset: int
@@ -23,7 +23,7 @@ class CommitPoint(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a newly assigned partition begins, whether the group has that committed, and the note beside it."""
+    """The start of a newly assigned partition, whether it is committed, and the note with it."""
 
     offset: int
     committed: bool
@@ -34,11 +34,11 @@ class Start(NamedTuple):
 class PartitionProgress:
     """The progress of one owned partition.
 
-    ``position`` is the next offset to be taken in, ``acknowledged`` the offset before which everything was answered.
-    ``committed`` is what the group knows, None where it knows nothing. ``leader_epochs`` are pairs: the first offset
-    that was read under an epoch, and the epoch. ``end`` is the offset up to which there is no record from ``position``
-    on. ``note`` belongs to ``acknowledged``, and ``known_note`` to ``committed``. ``blocked`` says why nothing can be
-    read from ``position`` on.
+    ``position``: the next offset to accept. ``acknowledged``: the offset before which everything was answered.
+    ``committed``: the committed offset, None if there is none. ``leader_epochs``: pairs of the first offset that was
+    read under an epoch, and the epoch. ``end``: there are no records from ``position`` up to this offset. ``note``
+    belongs to ``acknowledged``, and ``committed_note`` to ``committed``. ``blocked``: why the partition cannot be read
+    past ``position``.
     """
 
     position: int
@@ -48,22 +48,22 @@ class PartitionProgress:
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
     end: int | None = None
     note: Note = NOTHING
-    known_note: Note = NOTHING
+    committed_note: Note = NOTHING
     blocked: HoldRequest | None = None
 
     @classmethod
     def assigned(cls, start: Start) -> Self:
         """Return the progress of a partition that was just assigned."""
-        known = start.offset if start.committed else None
-        return cls(start.offset, start.offset, known, note=start.note, known_note=start.note)
+        committed = start.offset if start.committed else None
+        return cls(start.offset, start.offset, committed, note=start.note, committed_note=start.note)
 
     def restarted(self, start: Start | None) -> "PartitionProgress":
-        """Return the progress after the group was asked; None where it has no offset, so nothing was answered."""
+        """Return the progress from the group's committed start; None if the group has none, so nothing was answered."""
         begin = self.acknowledged if start is None else start.offset
-        known = None if start is None and begin != BEGINNING else begin
+        committed = None if start is None and begin != BEGINNING else begin
         note = self.note if start is None else start.note
-        known_note = self.known_note if start is None else note
-        return PartitionProgress(begin, begin, known, seek=True, note=note, known_note=known_note)
+        committed_note = self.committed_note if start is None else note
+        return PartitionProgress(begin, begin, committed, seek=True, note=note, committed_note=committed_note)
 
     def acknowledge(self, offset: int, note: Note) -> None:
         """Note that everything before this offset was answered."""
@@ -72,23 +72,23 @@ class PartitionProgress:
         while len(self.leader_epochs) > 1 and self.leader_epochs[1][0] < offset:
             del self.leader_epochs[0]
 
-    def know(self, offset: int, note: Note) -> None:
-        """Note that the group has this committed; what was discarded before it knew anything is read now."""
+    def note_committed(self, offset: int, note: Note) -> None:
+        """Note a commit. After the first one, records that were discarded before it are read."""
         self.seek = self.seek or self.committed is None
         self.committed = offset
-        self.known_note = note
+        self.committed_note = note
 
-    def is_known(self) -> bool:
-        """Return whether the group has committed all that was answered."""
-        return self.acknowledged == self.committed and self.note == self.known_note
+    def is_committed(self) -> bool:
+        """Return whether everything that was answered is committed."""
+        return self.acknowledged == self.committed and self.note == self.committed_note
 
     def place(self) -> CommitPoint:
-        """Return where reading has to begin again, by whoever owns the partition then."""
+        """Return the place where the partition's next owner has to begin."""
         before = [epoch for first, epoch in self.leader_epochs if first < self.acknowledged]
         return CommitPoint(self.acknowledged, before[-1] if before else None, self.note)
 
     def go_to(self, offset: int) -> None:
-        """Read again from this offset on, unless that is the position already."""
+        """Read again from this offset on, unless it is the current position."""
         if self.position != offset:
             self.position = offset
             self.seek = True
@@ -97,7 +97,7 @@ class PartitionProgress:
             self.leader_epochs = [(first, epoch) for first, epoch in self.leader_epochs if first < offset]
 
     def jump(self, offset: int) -> None:
-        """Continue at this offset; nothing before it is answered any more."""
+        """Continue at this offset; records before it no longer exist."""
         self.acknowledged = self.position = offset
         self.leader_epochs = []
         self.end = None
@@ -106,6 +106,6 @@ class PartitionProgress:
     def hold(self, holding: HoldRequest) -> None:
         """Write the reason for a hold into the note."""
         if self.acknowledged == BEGINNING:
-            # BEGINNING is not an offset and cannot be committed. No record exists before the one that is held.
+            # BEGINNING cannot be committed, and no record exists before the offset of the hold.
             self.acknowledged = holding.offset
         self.note = msgspec.structs.replace(self.note, held=holding.held)

@@ -1,8 +1,8 @@
-"""A range of topics, read once to its end in the order of the messages' times, without joining a group.
+"""Reads a range of topics once, in the order of the messages' times, without joining a group.
 
-Partitions are merged by time; read one after the other, the earliest article could be judged last. Merging needs some
-messages of each partition in memory. Only partitions that have too few there are assigned to the client, each at the
-next offset to be read, so that none has to be paused. What the client had fetched beyond that is discarded.
+Partitions are merged by time, because the earliest article could be judged last if they were read one after another.
+Merging needs some messages of each partition in memory. Only partitions that have too few are assigned to the client,
+each at its next offset, so that none has to be paused. Messages that the client had prefetched are discarded.
 """
 
 import heapq
@@ -17,39 +17,39 @@ from confluent_kafka import Message as ClientMessage
 from typing_extensions import override
 
 from consumer.kafka.client_log import client_log
-from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.clients import broker_request, new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
 from consumer.kafka.message import Offsets, TopicRecord, partition_of
 from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at, partitions_of, watermarks
 from consumer.kafka.source.records import record_of
-from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, cannot_unpack, is_final
+from consumer.kafka.source.unpacking import UNPACK_ERRORS, AttemptCounter, is_final, unpack_failure
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
 from consumer.model.record import RawBatch
 
 SILENCE_MAX_S: Final = 60.0
-"""How long to wait for a message, while some are missing, before the run ends."""
+"""The run ends after this time without a message while some are missing."""
 _ASK_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
 _KEPT_BYTES: Final = 64 << 20
-"""Roughly, for all partitions together: each gets a share, and may exceed it by what one call returns."""
+"""The approximate memory of all partitions together. Each has a share, and may exceed it by the result of one call."""
 _SHARE_BYTES_MIN: Final = 64 << 10
 
 _ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
-"""At an offset behind the range, these mean that the client has delivered all of it."""
+"""At an offset after the range, these errors mean that the client has delivered all of it."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
-    # What is fetched beyond a partition's share is discarded.
+    # Messages fetched beyond a partition's share are discarded.
     "queued.max.messages.kbytes": 4_096,
 }
 
 
 @dataclass(slots=True)
 class _Part:
-    """One partition: the next offset, where it ends, and what was read but not yet delivered."""
+    """One partition: its next offset, its end, and records that were read but not delivered yet."""
 
     topic: str
     number: int
@@ -61,31 +61,29 @@ class _Part:
 
     @property
     def read(self) -> bool:
-        """Return whether nothing is left to be read."""
+        """Return whether the partition was read to its end."""
         return self.next >= self.end
 
     def take_in(self, record: TopicRecord) -> None:
-        """Keep a record, at least with the time of the one before: the order within a partition is that of offsets."""
+        """Keep a record, with at least the time of the one before it, so that partitions keep the order of offsets."""
         self.time_ms = max(self.time_ms, record.time_ms)
         self.kept.append((self.time_ms, record))
         self.kept_bytes += len(record.data)
         self.next = record.start + 1
 
     def take(self) -> TopicRecord:
-        """Remove and return the first record that is kept."""
+        """Remove and return the first kept record."""
         record = self.kept.popleft()[1]
         self.kept_bytes -= len(record.data)
         return record
 
 
 class RangeSource(Source):
-    """Reads a range of topics, up to their ends at creation or less; or only these offsets.
+    """A source that reads a range of topics, at most up to their ends at creation, or named ranges of offsets.
 
-    Each of named offsets has to be there.
-
-    ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is
-    called between two batches and while waiting for messages, and ends the reading. Raises ``SourceError`` and
-    ``ConfigError``.
+    All offsets of named ranges must exist. ``settings`` come from ``consumer_settings``; nothing is committed, and the
+    group is not involved. ``stopped`` is called between two batches and while waiting for messages; reading ends when
+    it returns true. Raises ``SourceError`` and ``ConfigError``.
     """
 
     def __init__(
@@ -103,9 +101,9 @@ class RangeSource(Source):
         self._name = f"kafka://{brokers}/{','.join(topics)}"
         self._consumer = new_consumer({**settings, **_SETTINGS})
         try:
-            with asking(brokers, f"{self._name} cannot be read"):
+            with broker_request(brokers, f"{self._name} cannot be read"):
                 self._parts = (
-                    _parts(self._consumer, topics, brokers, offsets)
+                    _range_parts(self._consumer, topics, brokers, offsets)
                     if isinstance(offsets, OffsetRange)
                     else _named_parts(offsets)
                 )
@@ -131,7 +129,7 @@ class RangeSource(Source):
             yield self._batch(records)
 
     def progress(self) -> tuple[int, int]:
-        """Return how many offsets of the range were delivered, and how many it has; some have no message."""
+        """Return the delivered and the total number of offsets in the range; some offsets have no message."""
         left = sum(part.end - part.next + len(part.kept) for part in self._parts.values())
         return self._offsets - left, self._offsets
 
@@ -150,7 +148,7 @@ class RangeSource(Source):
         return RawBatch(tuple(records), Offsets(dict(self._next), 0))
 
     def _records(self) -> Iterator[TopicRecord]:
-        """Yield all records by time: a partition is in the heap with its first record while it has one."""
+        """Yield all records by time, with a heap of the first kept record of each partition."""
         heap: list[tuple[int, tuple[str, int]]] = []
         self._fill()
         for key, part in self._parts.items():
@@ -166,29 +164,29 @@ class RangeSource(Source):
                 heapq.heappush(heap, (part.kept[0][0], key))
 
     def _fill(self) -> None:
-        """Read more of every partition that has less than half of its share, until none has."""
-        wanted = {
+        """Read more of every partition that has less than half of its share, until all have their share."""
+        unfilled = {
             key: part
             for key, part in self._parts.items()
             if not part.read and (not part.kept or part.kept_bytes < self._share_bytes // 2)
         }
-        if not wanted:
+        if not unfilled:
             return
-        self._consumer.assign([TopicPartition(*key, part.next) for key, part in wanted.items()])
-        heard_s = time.monotonic()
-        while wanted and not self._stopped():
+        self._consumer.assign([TopicPartition(*key, part.next) for key, part in unfilled.items()])
+        answered_s = time.monotonic()
+        while unfilled and not self._stopped():
             for message in self._consumer.consume(_CONSUME_MAX, _LOOK_S):
                 key = partition_of(message)
-                # Messages of a partition that has enough are read again later.
-                if (part := wanted.get(key)) is not None:
+                # Messages of a filled partition are read again later.
+                if (part := unfilled.get(key)) is not None:
                     if message.error() is None:
-                        heard_s = time.monotonic()
+                        answered_s = time.monotonic()
                     self._take_in(part, message)
                     if part.read or part.kept_bytes >= self._share_bytes:
-                        del wanted[key]
+                        del unfilled[key]
                 elif (error := message.error()) is not None:
-                    self._heed(error)
-            if time.monotonic() - heard_s > SILENCE_MAX_S:
+                    self._handle_error(error)
+            if time.monotonic() - answered_s > SILENCE_MAX_S:
                 raise SourceError(f"{self._name}: no message for {SILENCE_MAX_S:.0f} s; rerun the command")
 
     def _take_in(self, part: _Part, message: ClientMessage) -> None:
@@ -196,10 +194,10 @@ class RangeSource(Source):
         if error is not None and error.code() in UNPACK_ERRORS and (offset or 0) < part.end:
             self._cannot_unpack(part, error, offset or 0)
         elif error is not None and error.code() not in _ENDS:
-            self._heed(error)
+            self._handle_error(error)
         elif offset is not None and offset >= part.next:
             if offset >= part.end or error is not None:
-                # The last offsets of a partition may have no message, after a transaction's end or compaction.
+                # The last offsets of a partition have no message if they were compacted, or end a transaction.
                 part.next = part.end
             else:
                 part.take_in(record_of(message, self._limits.record_bytes_max))
@@ -208,23 +206,23 @@ class RangeSource(Source):
         key = (part.topic, part.number)
         if is_final(error, self._attempts.failed(key, part.next, offset)):
             raise SourceError(
-                f"{cannot_unpack(error, key, offset)}. Choose a range that ends before this batch or begins after it,"
+                f"{unpack_failure(error, key, offset)}. Choose a range that ends before this batch or begins after it,"
                 " or delete the records of the partition up to the end of the batch (kafka-delete-records.sh)"
             )
 
-    def _heed(self, error: KafkaError) -> None:
-        gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above
-        if is_fatal(error) or is_refusal(error) or error.code() in UNKNOWN_TOPICS or gone:
-            more = "; its first messages were deleted during reading" if gone else ""
+    def _handle_error(self, error: KafkaError) -> None:
+        deleted = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above
+        if is_fatal(error) or is_refusal(error) or error.code() in UNKNOWN_TOPICS or deleted:
+            more = "; its first messages were deleted during reading" if deleted else ""
             raise SourceError(f"{self._name} cannot be read: {describe(error)}{more}")
-        # For example the end of a partition that nobody waits for.
+        # For example the end of a partition that was read already.
         client_log.debug("%s", describe(error))
 
 
-def _parts(
+def _range_parts(
     consumer: Consumer, topics: Sequence[str], brokers: str, offsets: OffsetRange
 ) -> dict[tuple[str, int], _Part]:
-    """Return the partitions, each with its beginning and end."""
+    """Return the partitions of a range, each with its beginning and end."""
     keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
     marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
     starts = offsets_at(consumer, marks, offsets.since)

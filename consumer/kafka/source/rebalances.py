@@ -1,4 +1,4 @@
-"""What happens when the group assigns partitions to this consumer, or takes them away."""
+"""Handles rebalances: the group assigns partitions to this consumer, or takes them away."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ Rebalance = Literal["assigned", "revoked", "lost"]
 
 
 class PartitionsRebalanced(NamedTuple):
-    """Partitions came or went, and this consumer owns ``partitions`` now; ``lost`` ones went without warning."""
+    """A rebalance, after which this consumer owns ``partitions``; "lost" partitions were taken without warning."""
 
     what: Rebalance
     partitions: int
@@ -31,9 +31,9 @@ class PartitionsRebalanced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RebalanceHandler:
-    """Answers the client's callbacks for rebalances; in the client's thread.
+    """The client's callbacks for rebalances; they run in the client's thread.
 
-    ``revoke_s`` is how long a partition that is taken away waits for the begun batch.
+    ``revoke_s`` is how long a revoked partition waits for the current batch.
     """
 
     revoke_s: float
@@ -46,7 +46,7 @@ class RebalanceHandler:
     holds: Holds
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Own these partitions once the group knows where they begin."""
+        """Own these partitions once their starts are known and committed."""
         self.membership.note(consumer)
         self.fetching.rebalanced()
         starts = self.places.starts(consumer, partitions)
@@ -56,13 +56,13 @@ class RebalanceHandler:
         consumer.incremental_assign(
             [TopicPartition(topic, number, start.offset) for (topic, number), start in starts.items()]
         )
-        self.fetching.arriving(consumer, starts)
-        self.holds.keep(consumer)
+        self.fetching.pause_new(consumer, starts)
+        self.holds.update(consumer)
         log.info("Assigned: %s", log_names(starts))
         self.hooks.report(PartitionsRebalanced("assigned", owned))
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Wait for the begun batch, as long as ``revoke_s``, commit, and give these partitions up."""
+        """Wait up to ``revoke_s`` for the current batch, commit, and give up these partitions."""
         self.membership.note(consumer)
         handover, leaving = self.handover, from_client(partitions)
         until_s = time.monotonic() + self.revoke_s
@@ -81,22 +81,22 @@ class RebalanceHandler:
             places = {} if handover.error is not None else self.commits.due()
             handover.partitions.leave(leaving, "some of its partitions went to another consumer before it was finished")
         self.places.commit_now(consumer, places)
-        self._gone(consumer, partitions, "revoked")
+        self._unassign(consumer, partitions, "revoked")
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Give these partitions up; another consumer may own them already."""
+        """Give up these partitions, which another consumer may already own."""
         leaving = from_client(partitions)
         self.membership.lost()
         with self.handover.changed:
             self.handover.partitions.revoke(leaving)
-            self.handover.partitions.leave(leaving, "this consumer was taken for dead, and lost them")
-        self._gone(consumer, partitions, "lost")
+            self.handover.partitions.leave(leaving, "the group expelled this consumer, which lost its partitions")
+        self._unassign(consumer, partitions, "lost")
 
-    def _gone(self, consumer: Consumer, partitions: list[TopicPartition], how: Literal["revoked", "lost"]) -> None:
+    def _unassign(self, consumer: Consumer, partitions: list[TopicPartition], how: Literal["revoked", "lost"]) -> None:
         leaving = from_client(partitions)
         self.fetching.rebalanced()
-        if not self.fetching.leaving(consumer, leaving):
-            self.holds.leaving(consumer, leaving)
+        if not self.fetching.release(consumer, leaving):
+            self.holds.release(consumer, leaving)
         consumer.incremental_unassign(partitions)
         with self.handover.changed:
             owned = len(self.handover.partitions.owned())

@@ -1,6 +1,6 @@
-"""From a message of the Kafka client to a record.
+"""Converts messages of the Kafka client to records.
 
-Every message that is read anywhere goes through ``record_of``. No content of a message makes it raise.
+Every message goes through ``record_of``, which raises for no content of a message.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ Value = TypeVar("Value")
 
 
 def record_of(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
-    """Return the message as a record; over the limit, as of a file, its first bytes and a digest of the whole.
+    """Return a message as a record; over the size limit, only its first bytes and a digest of the whole value.
 
     Key and headers count too, so that a dead letter fits into a topic that accepts the record. A message that the
-    client fails to return becomes a record with a fault, which has as much of it as could be read.
+    client fails to return becomes a record with a fault and the parts that could be read.
     """
     try:
         return _read(message, record_bytes_max)
@@ -66,7 +66,7 @@ def _read(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
 
 
 def _shortened(headers: ClientHeaders) -> ClientHeaders:
-    """Return headers cut to what a dead letter keeps of a value."""
+    """Return the first headers, up to the size that a dead letter keeps of a value."""
     original = headers.pairs[:-1] if headers.lost else headers.pairs
     ends = accumulate(headers_bytes([header]) for header in original)
     kept = original[: sum(end <= DEAD_LETTER_RAW_BYTES_MAX for end in ends)]
@@ -76,7 +76,7 @@ def _shortened(headers: ClientHeaders) -> ClientHeaders:
 
 
 def _unreadable(message: ClientMessage, error: Exception) -> TopicRecord:
-    # Without its position, reading could not continue behind it: what these three raise ends the run.
+    # An exception from these three calls ends the run: without its position, reading could not continue after it.
     topic, number, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     value = _attempt(message.value, None)
     data = (value or b"")[:DEAD_LETTER_RAW_BYTES_MAX]

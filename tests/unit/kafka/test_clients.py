@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from consumer.kafka.clients import asking, new_admin, new_consumer, new_producer
+from consumer.kafka.clients import broker_request, new_admin, new_consumer, new_producer
 from consumer.model.errors import ConfigError, SinkError, SourceError
 
 
@@ -36,8 +36,8 @@ def test_what_brokers_refuse_is_raised_as_the_caller_says() -> None:
     """With what was asked; brokers that do not answer have a sentence of their own."""
     refusal = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
     with pytest.raises(SinkError, match=r"^the topics cannot be listed: .*authorization"):  # noqa: SIM117
-        with asking("host:1", "the topics cannot be listed", SinkError):
+        with broker_request("host:1", "the topics cannot be listed", SinkError):
             raise refusal
     silence = KafkaException(KafkaError(KafkaError._TRANSPORT))
-    with pytest.raises(SourceError, match=r"^no broker answers at host:1"), asking("host:1", "unused"):
+    with pytest.raises(SourceError, match=r"^no broker answers at host:1"), broker_request("host:1", "unused"):
         raise silence

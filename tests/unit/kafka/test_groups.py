@@ -57,7 +57,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> ConsumerGroup:
 def given(group: ConsumerGroup, *answers: int | tuple[int, str | None]) -> Client:
     """Have the group's clients answer so."""
     client: Any = Client(*answers)
-    group._consumer = group._waiting = client
+    group._consumer = group._settled_consumer = client
     created: Client = client
     return created
 
@@ -140,5 +140,5 @@ def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
     """A list that is not whole says nothing of who is not in it."""
     topics: Any = object.__new__(GroupTopics)
     topics._admin, topics._brokers = Listed(None, KafkaError(KafkaError._TIMED_OUT, "broker 2 is down")), "here:9"
-    with pytest.raises(SourceError, match=r"broker 2 is down .* every broker of here:9 runs"):
+    with pytest.raises(SourceError, match=r"broker 2 is down .* every broker of here:9 is running"):
         topics.empty("old")

@@ -35,7 +35,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def look(missing: MissingTopics, cluster: Cluster, times: int) -> None:
     """Look for what is in doubt, as the turns of a client thread do."""
     for _ in range(times):
-        missing.look(cluster)  # type: ignore[arg-type]  # all of a consumer that it needs
+        missing.check(cluster)  # type: ignore[arg-type]  # all of a consumer that it needs
 
 
 def test_a_topic_that_was_found_is_not_looked_for_again() -> None:
@@ -44,7 +44,7 @@ def test_a_topic_that_was_found_is_not_looked_for_again() -> None:
     missing = MissingTopics(["articles"], BROKERS)
     look(missing, cluster, 3)
     assert cluster.asked == ["articles"]
-    missing.doubt("articles")
+    missing.suspect("articles")
     look(missing, cluster, 3)
     assert cluster.asked == ["articles"] * 2
 
@@ -64,6 +64,6 @@ def test_a_doubt_about_a_topic_of_others_is_about_all_of_ours() -> None:
     cluster = Cluster("articles", "retracted")
     missing = MissingTopics(["articles", "retracted"], BROKERS)
     look(missing, cluster, 1)
-    missing.doubt("")
+    missing.suspect("")
     look(missing, cluster, 1)
     assert cluster.asked == ["articles", "retracted"] * 2

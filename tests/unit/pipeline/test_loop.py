@@ -134,7 +134,7 @@ def test_no_plan_is_advised_that_finds_less(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         running.run()
     (warned,) = caplog.records
-    assert warned.message.endswith("the window is too large for the plan 4x16; shorten the window.")
+    assert warned.message.endswith("the window is too large for the plan 4x16; shorten the window")
 
 
 def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:

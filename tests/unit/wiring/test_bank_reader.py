@@ -54,11 +54,11 @@ def test_entries_that_contradict_the_banks_are_reported_at_every_look(path: Path
     reader.read()
     path.write_bytes(OFFER)
     for _ in range(3):
-        reader.look()
+        reader.refresh()
     assert ["no bank 'spam'" in fault for fault in faults] == [True] * 3
     assert len(known) == 0
     path.write_bytes(SPAM + OFFER)
-    reader.look()
+    reader.refresh()
     assert (len(known), len(faults)) == (1, 3)
 
 
@@ -82,12 +82,12 @@ def test_an_appended_entry_that_keeps_a_run_from_starting_changes_no_run(
     with path.open("ab") as file:
         file.write(encode_entry(appended) + b"\n" + other)
     for _ in range(2):
-        reader.look()
+        reader.refresh()
     assert [fault in each for each in faults] == [True] * 2
     assert len(known) == 1
     assert known.active_item("spam", "offer", "deny") is not None
     path.write_bytes(SPAM + NOTICES + OFFER + other)
-    reader.look()
+    reader.refresh()
     assert (len(known), len(faults)) == (2, 2)
 
 
@@ -101,16 +101,16 @@ def test_items_that_are_gone_at_once_are_named_in_the_log(
     reader = reader_of(path, known, faults)
     reader.read()
     path.write_bytes(SPAM + OFFER)
-    reader.look()
+    reader.refresh()
     assert (len(known), faults) == (1, [])
-    assert "fewer items that count: 1, and before 2" in caplog.text
+    assert "fewer items that count: 1 instead of 2" in caplog.text
     path.write_bytes(b"")
     for _ in range(2):
-        reader.look()
+        reader.refresh()
     assert (len(known), ["has become empty" in fault for fault in faults]) == (1, [True, True])
     caplog.clear()
     path.write_bytes(SPAM + OFFER + other)
-    reader.look()
+    reader.refresh()
     assert (len(known), len(faults)) == (2, 2)
     assert "fewer items" not in caplog.text
 
@@ -120,7 +120,7 @@ def test_a_run_whose_banks_lag_is_not_ready(path: Path, known: KnownTexts, monke
     hooks, reported, now_s = Hooks(), list[Outage](), 0.0
     hooks.on(Outage, reported.append)
     reader = BankReader(BankFile(path, FileWriting(durable=False)), known, hooks, lambda: now_s)
-    reader.look()
+    reader.refresh()
     watched: list[list[Outage]] = []
     read = reader.read
 
@@ -129,17 +129,17 @@ def test_a_run_whose_banks_lag_is_not_ready(path: Path, known: KnownTexts, monke
         for pause_s in (29.0, 2.0):
             now_s += pause_s
             reported.clear()
-            reader.watch()
+            reader.check_lag()
             watched.append(list(reported))
         read()
 
     monkeypatch.setattr(reader, "read", reading)
-    reader.look()
+    reader.refresh()
     assert [len(each) for each in watched] == [0, 1]
     assert (watched[1][0].part, "31 s behind" in str(watched[1][0].why)) == ("banks", True)
     assert reported[-1] == Outage("banks", "reader", None)
     reported.clear()
-    reader.watch()
+    reader.check_lag()
     assert reported == []
 
 
@@ -156,20 +156,20 @@ def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Pa
         return [BankItem(bank="spam", item=f"i{number}", text=f"Win ferry ticket {number}") for number in numbers]
 
     known, writer = started()
-    writer.look()
+    writer.write_if_due()
     assert list(tmp_path.iterdir()) == []
     known.change([BANK, *items(range(64))])
-    writer.look()
+    writer.write_if_due()
     (path,) = tmp_path.iterdir()
     before = path.stat()
     known.change(items(range(64, 68)))
-    writer.look()
+    writer.write_if_due()
     assert path.stat() == before
     known.change(items(range(68, 69)))
-    writer.look()
+    writer.write_if_due()
     assert path.stat() != before
     before = path.stat()
     known, writer = started()
     known.change([BANK, *items(range(69))])
-    writer.look()
+    writer.write_if_due()
     assert (len(known), known.fingerprints().computed, path.stat()) == (69, 0, before)

@@ -1,4 +1,4 @@
-"""What other sources of a console report, beside the topic of flags."""
+"""What other sources of a console report, next to the topic of flags."""
 
 from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.gaps import RecordsDeleted
@@ -9,7 +9,7 @@ from consumer.lifecycle.turns import ThreadTurned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
-from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, beside
+from consumer.wiring.console_side_topics import SIDE_TOPICS, SideTopicAssigned, side_hooks
 
 TOPIC = "p.near-misses"
 
@@ -23,8 +23,8 @@ class Heard:
         for kind in (LagMeasured, Outage, ThreadTurned, ReplicasChecked, RecordsDeleted, SideTopicAssigned,
                      ClientTurned, PartitionsRebalanced, PartitionsHeld):  # fmt: skip
             self.hooks.on(kind, self.reported.append)
-        self.second = beside(self.hooks, SIDE_TOPICS[0])
-        self.third = beside(self.hooks, SIDE_TOPICS[1])
+        self.second = side_hooks(self.hooks, SIDE_TOPICS[0])
+        self.third = side_hooks(self.hooks, SIDE_TOPICS[1])
 
 
 def test_the_partitions_of_the_console_are_those_of_flags() -> None:

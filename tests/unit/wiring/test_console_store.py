@@ -136,7 +136,7 @@ def test_a_store_that_is_still_to_come_is_waited_for(tmp_path: Path) -> None:
     """Nothing is created by asking; once consumers have made it, it is there."""
     config = load_config(None, {"store": {"url": f"lmdb:{tmp_path / 'store'}"}})
     lazy = LazyStore(config, lambda _: None, None)
-    with pytest.raises(StoreUnavailable, match="is not there yet"):
+    with pytest.raises(StoreUnavailable, match="does not exist yet"):
         lazy()
     assert list(tmp_path.iterdir()) == []
     with stores.opened_store(config) as made:

@@ -8,7 +8,7 @@ import pytest
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.judge.near_misses import NearMisses
-from consumer.kafka.opening import messages_of
+from consumer.kafka.opening import message_routing
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.model.errors import ConfigError
 from consumer.model.near_miss import SCHEMA as NEAR_MISS
@@ -59,7 +59,7 @@ def test_other_sinks_do_not() -> None:
 def test_their_headers_are_as_configured(events: str, named: set[str]) -> None:
     """As those of verdicts are."""
     config = config_of(TOPICS, ASKED | {"events": events})
-    messages = messages_of(sink_topics(config), sink_opening(config, feed="articles"))
+    messages = message_routing(sink_topics(config), sink_opening(config, feed="articles"))
     (answer,) = answers(b"{}")
     for headers in (messages.headers_of(answer), messages.side_headers_of(answer, NEAR_MISS)):
         assert {name for name, _ in headers if name == "ce_type"} == named

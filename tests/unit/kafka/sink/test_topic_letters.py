@@ -19,7 +19,7 @@ TOPIC = "out.dead-letters"
     [
         (
             KafkaError.UNKNOWN_TOPIC_OR_PART,
-            "^there is no topic out.dead-letters at broker:9092; create it, with dupwatch topics init for example$",
+            "^there is no topic out.dead-letters at broker:9092; create it, for example with dupwatch topics init$",
         ),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, "^the topic out.dead-letters cannot be read: .*authorization"),
     ],

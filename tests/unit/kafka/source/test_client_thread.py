@@ -59,7 +59,7 @@ class Given:
             self.handover,
             self.watched.hooks,
         )
-        self.thread.consumer = self.thread._subscribed()
+        self.thread.consumer = self.thread._subscribe()
 
     def turn(self, times: int = 1) -> None:
         """Let the client's thread turn."""
@@ -100,7 +100,7 @@ def test_a_client_that_became_another_member_gives_up_its_batch(monkeypatch: pyt
         given.partitions.check()
     assert given.partitions.owned() == {}
     given.client.call_back("on_revoke", P0, P1)
-    given.thread.consumer = given.thread._replaced(given.thread.consumer)  # type: ignore[arg-type]  # it is there
+    given.thread.consumer = given.thread._replace_client(given.thread.consumer)  # type: ignore[arg-type]  # it is there
     assert given.client.calls_of("close") == [{}]
     given.group.member = b"three"
     given.assign(P0)
@@ -123,7 +123,7 @@ def test_a_static_member_that_fenced_itself_joins_again_once(monkeypatch: pytest
     given.turn()
     with pytest.raises(Abandoned, match="fenced itself"):
         given.partitions.check()
-    given.thread.consumer = given.thread._replaced(given.thread.consumer)  # type: ignore[arg-type]  # it is there
+    given.thread.consumer = given.thread._replace_client(given.thread.consumer)  # type: ignore[arg-type]  # it is there
     given.client.next_polls.append(lambda: given.client.on_error(fatal))
     with pytest.raises(SourceError, match="fenced by other consumer"):
         given.turn()
@@ -136,7 +136,7 @@ def test_a_client_that_does_not_end_ends_the_run(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(given.client, "close", lambda: over.wait(5), raising=False)
     beats = given.watched.beats
     with pytest.raises(SourceError, match="restart dupwatch"):
-        given.thread._replaced(given.thread.consumer)  # type: ignore[arg-type]  # it is there
+        given.thread._replace_client(given.thread.consumer)  # type: ignore[arg-type]  # it is there
     over.set()
     assert given.watched.beats > beats
     assert given.thread.consumer is None
@@ -332,7 +332,7 @@ def test_a_commit_that_a_rebalance_refuses_is_repeated_soon_and_logged_once(
     given.group.refusal = KafkaError.REBALANCE_IN_PROGRESS
     given.partitions.acknowledge(given.begin(P0, 6))
     given.turn(2)
-    logged = [record.message for record in caplog.records if "Offsets were not committed" in record.message]
+    logged = [record.message for record in caplog.records if "offsets could not be committed" in record.message]
     assert len(logged) == 2
     given.group.refusal = KafkaError.COORDINATOR_NOT_AVAILABLE
     given.turn(3)

@@ -274,7 +274,7 @@ def test_batches_are_begun_in_order_and_one_at_a_time() -> None:
     with pytest.raises(ValueError, match="order"):
         kept.begin(second)
     kept.begin(first)
-    with pytest.raises(ValueError, match="before it"):
+    with pytest.raises(ValueError, match="after the previous one"):
         kept.begin(second)
     with pytest.raises(ValueError, match="begun"):
         kept.acknowledge(second)

@@ -52,12 +52,12 @@ def test_partitions_that_lack_a_replica_are_counted_now_and_then(
     """At once, and again after a while; of a topic that is not there nothing is said."""
     client: Any = _Client()
     replicas = Replicas(["missing", "articles"], hooks)
-    replicas.look(client)
-    replicas.look(client)
+    replicas.check(client)
+    replicas.check(client)
     assert (seen, client.asked) == ([ReplicasChecked("articles", 2)], ["missing", "articles"])
     later_s = time.monotonic() + REPLICAS_S
     monkeypatch.setattr(time, "monotonic", lambda: later_s)
-    replicas.look(client)
+    replicas.check(client)
     assert len(seen) == 2
 
 
@@ -66,6 +66,6 @@ def test_brokers_that_do_not_answer_are_not_asked_all_the_time(hooks: Hooks, see
     client: Any = _Client()
     client.away = True
     replicas = Replicas(["articles", "more"], hooks)
-    replicas.look(client)
-    replicas.look(client)
+    replicas.check(client)
+    replicas.check(client)
     assert (seen, client.asked) == ([], ["articles"])
