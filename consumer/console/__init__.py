@@ -1,1 +1,1 @@
-"""The moderators' console: pages on which people look at flags and decide. Alone imports Jinja2 and Babel."""
+"""The moderators' console: pages on which people review flags. The only package that imports Jinja2 and Babel."""

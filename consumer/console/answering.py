@@ -1,7 +1,7 @@
-"""Answers one path: who asks, whether they may, and what goes wrong becomes a page.
+"""Answers requests for one path: identifies the sender, checks permissions, and turns errors into pages.
 
-A reviewer looks and decides, an admin also manages people and reads the audit log. ``OpenRoute`` is for what people
-need before they are signed in.
+Reviewers look and decide; admins also manage people and read the audit log. ``OpenRoute`` is for pages that people
+need before they sign in.
 """
 
 import logging
@@ -46,12 +46,12 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 AWAY_RETRY_S: Final = 5
-"""When to try again while the database or the store is away."""
+"""Seconds after which clients try again while the database or the store does not answer."""
 
 
 Method = Literal["GET", "POST"]
 
-_MAY: Final[Mapping[Role, frozenset[Role]]] = {
+_ALLOWED_ROLES: Final[Mapping[Role, frozenset[Role]]] = {
     "reviewer": frozenset({"reviewer"}),
     "admin": frozenset({"reviewer", "admin"}),
 }
@@ -59,11 +59,11 @@ _MAY: Final[Mapping[Role, frozenset[Role]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path that a person with this role may ask for. ``answer`` runs in a thread and may wait for the database.
+    """A path that people with this role may request. ``answer`` runs in a thread and may wait for the database.
 
-    A POST has been sent by a form of this console: where it comes from, and its token, are checked before.
-    ``of_banks``: the thread of the banks answers. Unless ``is_use``, pages ask by themselves, and no session is kept
-    alive. Only somebody who is signed in may send a form of more than ``FORM_BYTES_MAX``.
+    The origin and the token of a POST are checked first, so it comes from a form of this console. ``of_banks``: the
+    banks' thread answers. ``is_use``: a request keeps its session alive; False for requests that pages send on their
+    own. Only people who are signed in may send forms of more than ``FORM_BYTES_MAX``.
     """
 
     method: Method
@@ -77,7 +77,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OpenRoute:
-    """A path that everybody may ask for; a POST is checked in the same way."""
+    """A path that everybody may request. POSTs are checked in the same way."""
 
     method: Method
     path: str
@@ -88,12 +88,12 @@ class OpenRoute:
 class ConsoleFront:
     """The parts that answer requests. ``is_tls``: this process itself has the certificate.
 
-    ``identity`` is that of the database.
+    ``identity`` is the identity of the database.
     """
 
-    desk: ConsoleContext
+    context: ConsoleContext
     workers: Workers
-    entrance: SessionAuthentication
+    authentication: SessionAuthentication
     proxies: Proxies
     is_tls: bool
     identity: str
@@ -101,42 +101,42 @@ class ConsoleFront:
 
     def workers_for(self, route: "Route | OpenRoute") -> Workers:
         """Return the threads that answer a route."""
-        banks = self.desk.banks
+        banks = self.context.banks
         return banks.workers if isinstance(route, Route) and route.of_banks and banks is not None else self.workers
 
     def visit(self, request: Request) -> Visit:
-        """Return a request of somebody of whom nothing is known yet."""
-        code = chosen(None, self.desk.section.language, request.headers.get("accept-language", ""))
+        """Return a request whose sender is not known yet."""
+        code = chosen(None, self.context.section.language, request.headers.get("accept-language", ""))
         is_secure = self.proxies.is_secure(request, is_tls=self.is_tls)
         return Visit(
-            desk=self.desk,
+            context=self.context,
             request_id=request.state.request_id,
             path=request.url.path,
             address=self.proxies.client(request),
-            language=self.desk.rendering.language(code),
+            language=self.context.rendering.language(code),
             session=session_of(request, self.identity, is_secure=is_secure),
             places=request.scope.get("path_params", {}),
         )
 
     def problem_page(self, request: Request, problem: ProblemError) -> Response:
-        """Return the page of a problem that came before anybody was known."""
+        """Return the page for a problem that occurred before the sender was known."""
         return self.error_page(request, self.visit(request), page_error(problem))
 
     def error_page(self, request: Request, visit: Visit, error: PageError) -> Response:
-        """Return the page of an error; ``Front`` counts the limit that it names."""
+        """Return the page for an error. ``Front`` counts the limit that the error names."""
         if error.limit is not None:
             request.state.limit = error.limit
         language = visit.language
         title = TITLES[error.status]
         if error.status == HTTPStatus.BAD_REQUEST and visit.signed_in is not None:
-            # It was read, and says something that cannot be.
+            # The request was readable, but asks for something impossible.
             title = N_("Not done") if request.method == "POST" else N_("This page cannot be shown")
         response = visit.page(
             "error.html",
             status=error.status,
             title=language.gettext(title),
             back=self.pages.address(request) if error.status in CORRECTABLE else None,
-            message=error.said(language),
+            message=error.text(language),
             offers_sign_in=error.offers_sign_in,
         )
         response.headers.update(error.headers)
@@ -144,14 +144,14 @@ class ConsoleFront:
 
 
 class _StreamStart(NamedTuple):
-    """An answer that is made piece by piece, its first piece, and what the next one is made from."""
+    """A streamed response, its first piece, and the position after that piece; None at the end."""
 
     streamed: StreamedResponse
     first: bytes
     after: str | None
 
 
-_Made = Response | _StreamStart
+_PreparedAnswer = Response | _StreamStart
 
 
 class RouteEndpoint:
@@ -173,37 +173,37 @@ class RouteEndpoint:
         visit = self._console.visit(request)
         try:
             route = self._route(request)
-            query, fault = _readable(request.scope["query_string"])
+            query, fault = _fields_or_error(request.scope["query_string"])
             visit = replace(visit, query=query)
-            arrival = self._console.entrance.arrival(request, visit.session.secret)
+            sender = self._console.authentication.sender(request, visit.session.secret)
             if route.method == "POST":
                 check_origin(request, is_secure=visit.session.is_secure)
-                bytes_max = await self._form_bytes_max(route, arrival)
-                data = await received_form(request, self._console.desk.section.receive_s, bytes_max)
-                form, fault_of_form = _readable(data)
-                visit, fault = replace(visit, form=form), fault or fault_of_form
-            # While it is worked on, its connection is not closed in favour of another one.
+                bytes_max = await self._form_bytes_max(route, sender)
+                data = await received_form(request, self._console.context.section.receive_s, bytes_max)
+                form, form_fault = _fields_or_error(data)
+                visit, fault = replace(visit, form=form), fault or form_fault
+            # Its connection must not be closed in favour of another one while the answer is made.
             request.state.connection_is_needed = True
             workers = self._console.workers_for(route)
-            answer = await workers.call(partial(self._answered, request, route, visit, arrival, fault))
+            answer = await workers.call(partial(self._answer_in_thread, request, route, visit, sender, fault))
             if isinstance(answer, _StreamStart):
-                return self._streamed(answer, visit.request_id)
+                return self._streaming_response(answer, visit.request_id)
         except PageError as error:
             return self._console.error_page(request, visit, error)
         except ProblemError as problem:
             return self._console.error_page(request, visit, page_error(problem, changes=request.method == "POST"))
         return answer
 
-    async def _form_bytes_max(self, route: Route | OpenRoute, arrival: RequestSender) -> int:
-        """Return how large a form may be; strangers must not fill the memory with large ones."""
+    async def _form_bytes_max(self, route: Route | OpenRoute, sender: RequestSender) -> int:
+        """Return the largest permitted form: strangers must not fill the memory with large ones."""
         if isinstance(route, OpenRoute) or route.form_bytes_max <= FORM_BYTES_MAX:
             return FORM_BYTES_MAX
 
         def is_known() -> bool:
             try:
-                return self._console.entrance.person(arrival) is not None
+                return self._console.authentication.person(sender) is not None
             except (PageError, DatabaseUnavailable):
-                # The answer will say it.
+                # The answer reports it.
                 return False
 
         return route.form_bytes_max if await self._console.workers.call(is_known) else FORM_BYTES_MAX
@@ -214,37 +214,37 @@ class RouteEndpoint:
         route = self._routes.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             allowed = ", ".join([*self._routes, *(["HEAD"] if "GET" in self._routes else [])])
-            message = N_("This address is for forms of this console only, or has none. Go back to the queue.")
+            message = N_("This address does not accept this kind of request. Go back to the queue.")
             raise PageError(HTTPStatus.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
         return route
 
-    def _answered(
-        self, request: Request, route: Route | OpenRoute, visit: Visit, arrival: RequestSender, fault: PageError | None
-    ) -> _Made:
-        """Answer, in a thread. What is foreseen, as a ``fault``, becomes a page for the person who is signed in."""
-        answer: _Made
+    def _answer_in_thread(
+        self, request: Request, route: Route | OpenRoute, visit: Visit, sender: RequestSender, fault: PageError | None
+    ) -> _PreparedAnswer:
+        """Answer in a thread. Expected errors become pages in the person's language; so does ``fault``."""
+        answer: _PreparedAnswer
         try:
-            person = self._console.entrance.person(arrival, is_use=not isinstance(route, Route) or route.is_use)
+            person = self._console.authentication.person(sender, is_use=not isinstance(route, Route) or route.is_use)
             if person is not None:
                 request.state.person = person.name
-                visit = self._of_person(request, visit, person)
-            answer = _begun(self._allowed(route, visit, fault), has_body=request.method != "HEAD")
+                visit = self._signed_in(request, visit, person)
+            answer = _prepared(self._authorised_answer(route, visit, fault), has_body=request.method != "HEAD")
         except PageError as error:
             answer = self._console.error_page(request, visit, error)
         except DatabaseUnavailable as error:
-            log.warning("A page cannot be made: %s", error, extra={"request_id": visit.request_id})
-            message = N_("The database of the console does not answer. Try again in some seconds.")
-            answer = self._console.error_page(request, visit, _away(message))
+            log.warning("A page failed because of the database: %s", error, extra={"request_id": visit.request_id})
+            message = N_("The console's database does not answer. Try again in a few seconds.")
+            answer = self._console.error_page(request, visit, _unavailable(message))
         except BadCursor:
-            message = N_("This address leads to no page of a list. Begin at the first page.")
+            message = N_("This page of the list does not exist. Start at the first page.")
             answer = self._console.error_page(request, visit, PageError(HTTPStatus.BAD_REQUEST, message))
         except BankError as error:
             log.warning("The banks do not answer: %s", error, extra={"request_id": visit.request_id})
-            answer = self._console.error_page(request, visit, _banks_away(error))
+            answer = self._console.error_page(request, visit, _banks_unavailable(error))
         except (StoreError, StoreMismatch) as error:
             log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
-            message = N_("The store with the texts does not answer. Try again in some seconds.")
-            answer = self._console.error_page(request, visit, _away(message))
+            message = N_("The store does not answer. Try again in a few seconds.")
+            answer = self._console.error_page(request, visit, _unavailable(message))
         except Exception:
             log.exception("A page of the console failed", extra={"request_id": visit.request_id})
             answer = self._console.error_page(request, visit, page_error(defect()))
@@ -252,21 +252,21 @@ class RouteEndpoint:
             visit.session.keep(answer)
         return answer
 
-    def _of_person(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
-        desk = self._console.desk
-        code = chosen(person.language, desk.section.language, request.headers.get("accept-language", ""))
-        given: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
-        return SignedInVisit(**{**given, "language": desk.rendering.language(code)}, person=person)
+    def _signed_in(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
+        context = self._console.context
+        code = chosen(person.language, context.section.language, request.headers.get("accept-language", ""))
+        values: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
+        return SignedInVisit(**{**values, "language": context.rendering.language(code)}, person=person)
 
-    def _allowed(self, route: Route | OpenRoute, visit: Visit, fault: PageError | None) -> Answer:
-        """Answer where that is allowed. Raises ``PageError``, and the fault where the request has one."""
+    def _authorised_answer(self, route: Route | OpenRoute, visit: Visit, fault: PageError | None) -> Answer:
+        """Check permissions and the form's token, and answer. Raises ``PageError``, and ``fault`` if there is one."""
         if fault is not None:
             raise fault
         if isinstance(route, Route):
             if not isinstance(visit, SignedInVisit):
-                return _to_sign_in(route, visit)
-            if route.role not in _MAY.get(visit.person.role, frozenset()):
-                message = N_("This needs the role of an admin. Ask an admin of this console.")
+                return _redirect_to_sign_in(route, visit)
+            if route.role not in _ALLOWED_ROLES.get(visit.person.role, frozenset()):
+                message = N_("Only an admin can do this. Ask an admin of this console.")
                 raise PageError(HTTPStatus.FORBIDDEN, message)
         if route.method == "POST":
             visit.session.check_token(visit.form.text(TOKEN_FIELD))
@@ -275,35 +275,35 @@ class RouteEndpoint:
         assert isinstance(visit, SignedInVisit)  # noqa: S101  # as above
         return route.answer(visit)
 
-    def _streamed(self, begun: _StreamStart, request_id: str) -> Response:
+    def _streaming_response(self, start: _StreamStart, request_id: str) -> Response:
         async def pieces() -> AsyncIterator[bytes]:
-            yield begun.first
-            last = begun.after
+            yield start.first
+            last = start.after
             while last is not None:
                 try:
-                    data, last = await self._console.workers.call(partial(begun.streamed.piece, last))
+                    data, last = await self._console.workers.call(partial(start.streamed.piece, last))
                 except DatabaseUnavailable as error:
-                    log.warning("%s is cut off: %s", begun.streamed.filename, error, extra={"request_id": request_id})
+                    log.warning("%s is cut off: %s", start.streamed.filename, error, extra={"request_id": request_id})
                     raise AnswerCutOff from error
                 yield data
 
-        return StreamingResponse(pieces(), headers=_headers(begun.streamed), media_type=begun.streamed.content_type)
+        return StreamingResponse(pieces(), headers=_headers(start.streamed), media_type=start.streamed.content_type)
 
 
-def _readable(data: bytes) -> tuple[Fields, PageError | None]:
-    """Return the fields of a query or a form; none and the error where it cannot be read."""
+def _fields_or_error(data: bytes) -> tuple[Fields, PageError | None]:
+    """Return the fields of a query or a form; no fields and the error if it cannot be read."""
     try:
         return fields_of(data), None
     except PageError as error:
         return Fields(()), error
 
 
-def _begun(answer: Answer, *, has_body: bool) -> _Made:
-    """Return an answer with its first piece made: what goes wrong until then is still a page."""
+def _prepared(answer: Answer, *, has_body: bool) -> _PreparedAnswer:
+    """Return an answer with its first piece made, so that an error until then still becomes a page."""
     if isinstance(answer, Response):
         return answer
     if not has_body:
-        # Nothing is handed out, and nobody is said to have had it.
+        # HEAD: no data leaves, so no export enters the audit log.
         return Response(b"", headers=_headers(answer), media_type=answer.content_type)
     return _StreamStart(answer, *answer.piece(None))
 
@@ -312,21 +312,23 @@ def _headers(streamed: StreamedResponse) -> dict[str, str]:
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(streamed.filename)}"}
 
 
-def _to_sign_in(route: Route, visit: Visit) -> Response:
-    """Send somebody who is not signed in to where they can. A form that was sent is lost, which is said."""
+def _redirect_to_sign_in(route: Route, visit: Visit) -> Response:
+    """Redirect to the sign-in page. Raises ``PageError`` for a form, since its content is lost."""
     if route.method == "POST":
-        message = N_("Your session has ended, and nothing was changed. Sign in and send it again.")
+        message = N_("Your session has ended. Nothing was changed. Sign in and send the form again.")
         raise PageError(HTTPStatus.FORBIDDEN, message, offers_sign_in=True)
     query = urlencode(visit.query.pairs())
     back = f"{visit.path}?{query}" if query else visit.path
     return visit.redirect("/sign-in", back=None if back == "/" else back)
 
 
-def _away(message: str) -> PageError:
+def _unavailable(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
 
 
-def _banks_away(error: BankError) -> PageError:
+def _banks_unavailable(error: BankError) -> PageError:
     if isinstance(error, ChangeUnknown):
-        return _away(N_("The banks may have been changed in part. Look at them before you repeat it."))
-    return _away(N_("The banks cannot be read or changed at the moment; the log of the console says why. Try again."))
+        return _unavailable(N_("The change may have been made only in part. Look at the banks before you repeat it."))
+    return _unavailable(
+        N_("The banks cannot be read or changed at the moment. The console's log says why. Try again later.")
+    )

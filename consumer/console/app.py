@@ -1,4 +1,4 @@
-"""The application: all routes, and what every request passes before and after them."""
+"""The application: all routes, and the layers around them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -53,12 +53,12 @@ SECURITY_HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # With no referrer at all browsers would not say where a form comes from either.
+    # Without any referrer, browsers would not send the origin of a form either.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Sent with every answer: nothing foreign is loaded, nothing is framed or cached, no other site learns of a visit."""
+"""Headers of every response: load nothing foreign, frame and cache nothing, tell other sites nothing."""
 
 ROUTES: Final[Sequence[Route | OpenRoute]] = (
     OpenRoute("GET", "/sign-in", signing_in.show_form),
@@ -69,7 +69,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/queue/changes", "reviewer", queue_pages.show_changes, is_use=False),
     Route("GET", "/flags/{flag_id:int}", "reviewer", flag_page.show_flag),
     Route("GET", "/flags/{flag_id:int}/text/{side}", "reviewer", flag_page.show_text),
-    Route("GET", "/flags/{flag_id:int}/next", "reviewer", deciding.go_on),
+    Route("GET", "/flags/{flag_id:int}/next", "reviewer", deciding.show_next),
     Route("GET", "/flags/{flag_id:int}/leave", "reviewer", deciding.leave),
     Route("POST", "/flags/{flag_id:int}/leave", "reviewer", deciding.close, is_use=False),
     Route("POST", "/flags/decide", "reviewer", deciding.decide_selected),
@@ -171,26 +171,32 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/audit", "admin", audit_pages.show_audit),
     Route("GET", "/audit.csv", "admin", audit_pages.export),
 )
-"""All pages, with the role that each needs. Their paths are in ``web.requests.CONSOLE`` too, to count requests."""
+"""All pages with their roles. ``web.requests.CONSOLE`` lists their paths too, to count requests."""
 
 
 def build_console(
-    desk: ConsoleContext, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
+    context: ConsoleContext, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
 ) -> Front:
-    """Return the application. ``workers`` make the pages, and are closed by who made them.
+    """Return the application. ``workers`` make the pages; the caller closes them.
 
-    ``is_tls``: it is served with a certificate of its own. ``fixed_person``: nobody signs in, everybody is that person;
+    ``is_tls``: this process has a certificate. ``fixed_person``: nobody signs in, and everybody acts as that person;
     only on loopback. Raises ``ConfigError``.
     """
-    proxies = Proxies(desk.section.proxy_addresses)
-    with desk.database.reading() as connection:
-        own = identity(connection)
+    proxies = Proxies(context.section.proxy_addresses)
+    with context.database.reading() as connection:
+        database_identity = identity(connection)
     pages = FormPages(route.path for route in ROUTES if route.method == "GET")
     console = ConsoleFront(
-        desk, workers, SessionAuthentication(desk, proxies, fixed_person), proxies, is_tls, own, pages
+        context,
+        workers,
+        SessionAuthentication(context, proxies, fixed_person),
+        proxies,
+        is_tls,
+        database_identity,
+        pages,
     )
 
-    async def lost(scope: Scope, receive: Receive, send: Send) -> None:
+    async def not_found_page(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         await console.error_page(request, console.visit(request), not_found())(scope, receive, send)
 
@@ -198,14 +204,16 @@ def build_console(
         request.state.route = ICON_PATH
         return Response(ICON, media_type="image/svg+xml")
 
-    paths = [Path(_in_digits(path), RouteEndpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
-    router = Router([*paths, Path(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=lost)
-    access = Access(names=desk.section.names)
-    return Front(router, CONSOLE, access, desk.hooks, SECURITY_HEADERS, console.problem_page)
+    paths = [Path(_with_row_ids(path), RouteEndpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
+    router = Router(
+        [*paths, Path(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=not_found_page
+    )
+    access = Access(names=context.section.names)
+    return Front(router, CONSOLE, access, context.hooks, SECURITY_HEADERS, console.problem_page)
 
 
 def by_path(routes: Sequence[Route | OpenRoute]) -> dict[str, list[Route | OpenRoute]]:
-    """Return the routes of each path, one for each method."""
+    """Return the routes by path, one for each method."""
     found: dict[str, list[Route | OpenRoute]] = {}
     for route in routes:
         found.setdefault(route.path, []).append(route)
@@ -213,7 +221,7 @@ def by_path(routes: Sequence[Route | OpenRoute]) -> dict[str, list[Route | OpenR
 
 
 class _RowId(Convertor[int]):
-    """The id of a row in a path. Starlette's own ``int`` takes thousands of digits, which Python does not convert."""
+    """The id of a row in a path. Starlette's ``int`` accepts thousands of digits, which Python refuses to convert."""
 
     regex = "[0-9]{1,19}"
 
@@ -228,5 +236,5 @@ _ROW_ID: Final = "dupwatch_row_id"
 register_url_convertor(_ROW_ID, _RowId())
 
 
-def _in_digits(path: str) -> str:
+def _with_row_ids(path: str) -> str:
     return path.replace(":int}", f":{_ROW_ID}}}")

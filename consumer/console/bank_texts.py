@@ -1,7 +1,7 @@
-"""The items of all banks as pasted texts are compared with them.
+"""Prepares the items of all banks for comparison with pasted texts.
 
-What they are compared by is computed when somebody tries a text first, by a thread that no page waits for longer than a
-moment. Most consoles never need it.
+A thread computes their shingles when somebody first tries a text, since most consoles never need them. No page waits
+for it longer than ``PREPARE_S``.
 """
 
 import threading
@@ -16,16 +16,16 @@ from consumer.lifecycle.background import Call
 from consumer.store_tools.bank_matches import ComparableStore
 
 BANK_ITEMS_MAX: Final = 100_000
-"""Items of banks that a pasted text is compared with; of more, 1.2 kB each would fill the memory of the console."""
+"""The most bank items that a pasted text is compared with: each takes 1.2 kB of memory."""
 PREPARE_S: Final = 2.0
 """How long a page waits for items to be prepared."""
 
 BankComparisonState = Literal["compared", "no banks", "unread", "preparing", "too many", "no sketches"]
-"""Whether a text was compared with banks, or why not."""
+"""Whether a text was compared with the banks, or why not."""
 
 
 class KnownItems(NamedTuple):
-    """The items, None where a text cannot be compared with them, which ``state`` explains."""
+    """The items, None if a text cannot be compared with them; ``state`` says why."""
 
     known: KnownTexts | None
     state: BankComparisonState
@@ -39,7 +39,7 @@ class _PreparedItems(NamedTuple):
 
 
 class BankTexts:
-    """Keeps the items of banks prepared, from the first text on. Used by several threads."""
+    """The prepared items of the banks. Used by several threads."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -47,7 +47,7 @@ class BankTexts:
         self._prepared: _PreparedItems | None = None
 
     def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
-        """Return the items of these banks; ``banks`` is None where they were not read yet."""
+        """Return the items of these banks; ``banks`` is None if they were not read yet."""
         if not has_banks:
             return KnownItems(None, "no banks")
         if banks is None:
@@ -56,21 +56,21 @@ class BankTexts:
             return KnownItems(None, "no sketches")
         if len(banks.items) > BANK_ITEMS_MAX:
             return KnownItems(None, "too many")
-        prepared = self._preparing(opened, banks)
+        prepared = self._current(opened, banks)
         if not prepared.call.ended(PREPARE_S) or prepared.banks is not banks:
             return KnownItems(None, "preparing")
         prepared.call.result()
         return KnownItems(prepared.known, "compared")
 
-    def _preparing(self, opened: ComparableStore, banks: Banks) -> _PreparedItems:
-        """Return what is being prepared, or was; it may be of banks as they were before."""
+    def _current(self, opened: ComparableStore, banks: Banks) -> _PreparedItems:
+        """Return the items prepared now or last; they may be those of an earlier state of the banks."""
         with self._lock:
             before = self._prepared
             if before is not None and before.engine is opened.engine and before.banks is banks:
                 return before
             if before is not None and not before.call.ended(0):
                 return before
-            # Items that did not change are not computed again.
+            # Unchanged items are not computed again.
             known = before.known if before is not None and before.engine is opened.engine else None
             known = known or KnownTexts(opened.engine, opened.settings, self._now_ms)
             call = Call(partial(known.replace, banks.entries()))

@@ -24,7 +24,7 @@ from storage.records import StoredVersion
 
 @dataclass(frozen=True, slots=True)
 class ArticleView:
-    """An article as the store has it now. Nothing of it is safe to show unescaped."""
+    """An article as the store has it now. Escape everything in it before showing it."""
 
     id: str
     version: str
@@ -33,7 +33,7 @@ class ArticleView:
     url: str
     lang: str
     arrived_ms: int
-    # None where the store does not hold it, or no longer.
+    # None if the store does not have the text, or no longer has it.
     body: str | None
     # When the version was replaced or retracted.
     ended_ms: int | None
@@ -42,7 +42,7 @@ class ArticleView:
 
 
 def article_view(stored: StoredVersion, body: str | None) -> ArticleView:
-    """Return a stored version as pages show it."""
+    """Return a stored version as pages show it; ``body`` is its text."""
     record = stored.record
     return ArticleView(
         id=record.id,
@@ -63,30 +63,30 @@ class ArticleReader(Protocol):
     """Reads articles from the store of the consumers."""
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
-        """Return these versions, by id and version, in this order; None for those that the store does not hold.
+        """Return these versions, given by id and version, in the same order; None for those not in the store.
 
-        Without ``bodies`` the texts are not read, and are None: lists of articles need their titles only.
+        Without ``bodies``, texts are not read and are None: lists only need titles.
 
-        Raises ``StoreError`` and ``StoreMismatch``; a page that does not catch them becomes one that says so.
+        Raises ``StoreError`` and ``StoreMismatch``. If a page does not catch them, an error page is shown.
         """
         ...
 
 
 class SinkFault(NamedTuple):
-    """Why no flags come from the file of a run: there is none, it cannot be read, or it begins with no event."""
+    """Why a run's file yields no flags: it is missing, unreadable, or does not begin with an event."""
 
     kind: Literal["missing", "unreadable", "foreign"]
     path: Path
 
 
 class SetupWarnings(NamedTuple):
-    """The probable faults of the setup.
+    """Probable faults of the setup.
 
-    ``was_read_before``: the group has read flags of which the database has none. ``missing_articles_of``: so many of
-    the latest flags, all that were looked at, have no article in the store; 0 while some have. ``unwritable`` is what
-    this process may not write, so that releases wait. ``sink`` tells why an empty queue may stay empty.
-    ``needs_update``: an event of a newer version has come, and no further flags or near misses are taken in.
-    ``unsent_why`` is why events of stories and floods wait, "" where they do not.
+    ``was_read_before``: the group has read flags, but the database has none. ``missing_articles_of``: how many of the
+    latest flags were checked, if the store has no article of any of them; otherwise 0. ``unwritable``: the path that
+    this process cannot write to, so that releases wait. ``sink``: why an empty queue may remain empty.
+    ``needs_update``: intake waits at an event of a newer version. ``unsent_why``: why story and flood events wait, ""
+    if they do not.
     """
 
     was_read_before: bool = False
@@ -104,22 +104,22 @@ class ConsoleContext:
     database: Database
     section: ConsoleSection
     articles: ArticleReader
-    # The store of the consumers; raises ``StoreError`` while it cannot be had.
+    # Returns the consumers' store; raises ``StoreError`` while it cannot be opened.
     store: Callable[[], Store]
     matches: MatchSearch
     rendering: Rendering
     now_ms: Callable[[], int]
     hooks: Hooks
-    # What the consumers judge by; None where the configuration does not say it.
+    # The consumers' judge settings; None if the configuration lacks them.
     judging: JudgeSettings | None = None
-    # What reviews say of thresholds; None where there is no similarity to judge by.
+    # The threshold report; None if the consumers measure no similarity.
     evaluation: CachedResult[ReviewSnapshot] | None = None
-    # None where the configuration names no banks.
+    # None if the configuration names no banks.
     banks: BankAccess | None = None
     warnings: Callable[[], SetupWarnings] = SetupWarnings
-    # Cuts what people search for into words; None where texts are not indexed.
+    # Splits searches into words; None if texts are not indexed.
     cutter: WordCutter | None = None
-    # Whether flags come from topics; otherwise from the file of a run.
+    # Whether flags come from topics; otherwise they come from a file.
     has_topics: bool = True
     # Sends the test of a webhook.
     courier: Courier = field(default_factory=Courier)

@@ -1,4 +1,4 @@
-"""The errors that end a request with a page, which says what is wrong and what to do."""
+"""Errors that end a request with a page that says what is wrong and what to do."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -19,14 +19,14 @@ from consumer.web.requests import LimitName
 
 
 def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogues know it
-    """Mark a message that is translated where it is shown."""
+    """Mark a message for translation; it is translated where it is shown."""
     return message
 
 
 _LABELS: Final[Mapping[str, str]] = {
     "bank": N_("Name of the bank"),
     "first": N_("First day (UTC)"),
-    "from": N_("Arrived from (UTC)"),
+    "from": N_("Arrived on or after (UTC)"),
     "kind": N_("Kind"),
     "labels": N_("Labels (optional)"),
     "last": N_("Last day (UTC)"),
@@ -37,27 +37,28 @@ _LABELS: Final[Mapping[str, str]] = {
     "original_source": N_("Source of the original"),
     "person": N_("Person"),
     "piece": N_("Part of an id, title, label or text"),
-    "precision": N_("Wanted precision"),
+    "precision": N_("Target precision"),
     "q": N_("Search"),
     "similarity": N_("Similarity (optional)"),
-    "similarity_max": N_("Similarity to"),
-    "similarity_min": N_("Similarity from"),
+    "similarity_max": N_("Maximum similarity"),
+    "similarity_min": N_("Minimum similarity"),
     "source": N_("Source"),
     "sources": N_("Only of these sources (optional)"),
-    "story_id": N_("Number of the story"),
+    "story_id": N_("Story number"),
     "text": N_("Text"),
     "threshold": N_("Threshold"),
     "title": N_("Title (optional)"),
-    "to": N_("Arrived to (UTC)"),
+    "to": N_("Arrived on or before (UTC)"),
     "url": N_("URL"),
 }
-"""What pages call the fields that people fill in. Other names stand in an address, and are called as they are there."""
+"""Labels of the fields that people fill in. Fields that only occur in addresses keep their names."""
 
 
 class PageError(Exception):
-    """Ends a request with a page. ``message`` is marked with ``N_`` and has ``values`` filled in once translated.
+    """An error that ends a request with a page. ``message`` is marked with ``N_``; ``values`` fill its translation.
 
-    ``limit`` names the limit that was met. ``retry_s``: when to try again. ``offers_sign_in``: the page has a link.
+    ``limit`` names the limit that was exceeded. ``retry_s``: when to try again. ``offers_sign_in``: the page has a
+    sign-in link.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class PageError(Exception):
         self.offers_sign_in = offers_sign_in
         self.headers = dict(headers or {}) | ({} if retry_s is None else {"Retry-After": str(retry_s)})
 
-    def said(self, language: Language) -> str:
-        """Return the message in a language, with the label of a field, and with separators in numbers."""
+    def text(self, language: Language) -> str:
+        """Return the message in a language, with labels for field names and separators in numbers."""
         values = {name: _shown(language, name, value) for name, value in self.values.items()}
         return language.gettext(self.message, **values)
 
@@ -101,27 +102,29 @@ TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: N_("Something went wrong"),
     HTTPStatus.SERVICE_UNAVAILABLE: N_("Not available at the moment"),
 }
-"""The title of the page of each status."""
+"""The page title for each status."""
 
 
 _MESSAGES: Final[Mapping[ProblemKind, str]] = {
     HEAD_TOO_LARGE: N_("The address or the headers of this request are too long."),
-    MALFORMED: N_("The host that this request names is malformed. Open the console under its address."),
-    UNKNOWN_HOST: N_(
-        "This console does not answer under this host name. Use its IP address or a name in console.names."
+    MALFORMED: N_("The host name in this request is malformed. Open the console at its own address."),
+    UNKNOWN_HOST: N_("This console does not serve this host name. Use its IP address or a name in console.names."),
+    DEFECT: N_(
+        "The console failed. Its log has the details under the id below. Give this id to whoever runs the console."
     ),
-    DEFECT: N_("The console failed. Its log says more under the id below: give this id to whoever runs the console."),
-    BUSY: N_("Too many pages are being made at the moment. Try again in a second."),
-    STORE: N_("There was no answer in time. Try again in some seconds."),
+    BUSY: N_("The console is too busy at the moment. Try again in a second."),
+    STORE: N_("The console did not answer in time. Try again in a few seconds."),
 }
 """The message for each problem that servers share."""
 
 
 def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
-    """Return the error for a problem; ``changes``: the request may have had its effect all the same."""
+    """Return the error for a problem. ``changes``: the request may have taken effect all the same."""
     message = _MESSAGES[problem.kind]
     if changes and problem.kind is STORE:
-        message = N_("There was no answer in time. Your change may still take effect: check before you send it again.")
+        message = N_(
+            "The console did not answer in time. Your change may still take effect: check before you send it again."
+        )
     limit = problem.limit.name if problem.limit else None
     return PageError(HTTPStatus(problem.kind.status), message, limit=limit, headers=problem.headers)
 
@@ -134,5 +137,5 @@ def _shown(language: Language, name: str, value: object) -> object:
 
 
 def not_found() -> PageError:
-    """Return the error of a path that leads nowhere."""
+    """Return the error for a path without a page."""
     return PageError(HTTPStatus.NOT_FOUND, N_("There is no such page. It may have been removed."))

@@ -1,4 +1,4 @@
-"""The page from which a form was sent, to which the page of an error leads back."""
+"""Finds the page from which a form was sent, so that an error page can link back to it."""
 
 import re
 from collections.abc import Iterable
@@ -17,22 +17,22 @@ CORRECTABLE: Final = frozenset(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     }
 )
-"""Errors that somebody can correct in the form."""
+"""Statuses of errors that people can correct in the form."""
 _ROW_ID: Final = re.compile(r"\\{\w+:int\\}")
 _NAME: Final = re.compile(r"\\{\w+\\}")
 
 
 class FormPages:
-    """The pages of the console, given the paths of those that answer GET."""
+    """The console's pages, given the paths that answer GET."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         patterns = (_NAME.sub("[^/]+", _ROW_ID.sub("[0-9]+", re.escape(path))) for path in paths)
         self._pages = re.compile("|".join(patterns))
 
     def address(self, request: Request) -> str | None:
-        """Return the address of the page that a request came from, None where the browser does not say it.
+        """Return the address of the page that sent a request, None if the browser does not say it.
 
-        Where a form was answered with a page, which has no address of its own, it is the page above.
+        A page that answered a form has no address of its own; then it is the page above.
         """
         try:
             parts = urlsplit(request.headers.get("referer", ""))

@@ -1,8 +1,8 @@
-"""Slows down whoever guesses passwords, and keeps nobody out who signs in from where they always do.
+"""Slows down password guessing without locking out people who sign in from a known address.
 
-Failed attempts count for their address. They count for the name as well, with a limit that is ``NAME_TIMES`` as wide,
-which many addresses share; but not from an address at which this person has signed in lately. So whoever fails with
-the name of another on purpose makes only strangers wait.
+Failed attempts count per address. They also count per name, with a limit ``NAME_TIMES`` as high that all addresses
+share, except addresses from which this person has recently signed in. So somebody who fails with another person's name
+on purpose does not lock that person out.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ from consumer.reviews.database import Connection
 
 NAME_TIMES: Final = 10
 KNOWN_MS: Final = 30 * 24 * 60 * 60 * 1_000
-"""How long an address is known at which somebody has signed in."""
+"""How long the address of a sign-in counts as known, in milliseconds."""
 SIGNED_IN: Final = "session.begin"
-"""The entry of the audit log that says from where somebody has signed in."""
+"""The action of a sign-in in the audit log, whose entry has the address."""
 
 
 def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
-    """Count an attempt before its password is compared. Raises ``PageError`` where it has to wait."""
-    desk, now_ms = visit.desk, visit.desk.now_ms()
-    begun, wait_ms = desk.database.written(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
+    """Count an attempt before the password is compared. Raises ``PageError`` if there were too many."""
+    context, now_ms = visit.context, visit.context.now_ms()
+    begun, wait_ms = context.database.written(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
     if wait_ms:
         wait_s = ceil(wait_ms / 1_000)
-        message = N_("There were too many failed attempts with this name or from this address. Try again in %(wait)s.")
+        message = N_("Too many failed attempts with this name or from this address. Try again in %(wait)s.")
         raise PageError(
             HTTPStatus.TOO_MANY_REQUESTS, message, wait=visit.language.span(wait_s), retry_s=wait_s, offers_sign_in=True
         )
@@ -37,27 +37,27 @@ def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
 
 
 def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None:
-    """Count an attempt no longer, since the password was right. What failed before still counts.
+    """Uncount an attempt whose password was right. Earlier failures still count.
 
-    For the address it has to: whoever has an account could try others' passwords between their own sign-ins.
+    Otherwise somebody with an account could try others' passwords between their own sign-ins.
     """
     for attempt in begun:
         attempts.take_back(connection, attempt)
 
 
 def forgive(connection: Connection, name: str) -> None:
-    """Forget what failed with the name of somebody who has signed in."""
+    """Forget the failed attempts with the name of a person who has signed in."""
     attempts.forget(connection, _name(name))
 
 
 def note_failure(connection: Connection, visit: Visit, name: str) -> None:
-    """Put a failed attempt into the audit log."""
-    now_ms = visit.desk.now_ms()
+    """Record a failed attempt in the audit log."""
+    now_ms = visit.context.now_ms()
     audit.note(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
 
 
 def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[AttemptLimit]:
-    failures_max = visit.desk.section.failures_max
+    failures_max = visit.context.section.failures_max
     limits = [AttemptLimit(f"address:{visit.address}", failures_max)]
     if not audit.has(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
         limits.append(AttemptLimit(_name(name), NAME_TIMES * failures_max))

@@ -1,7 +1,7 @@
 """The languages of pages: messages, dates and numbers.
 
-Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has them in Chinese and is read at the start, so
-that there is nothing to compile. ``%`` in a message is written ``%%``: values are filled in by name.
+Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has the Chinese ones. It is read at start-up, so
+nothing needs compiling. ``%`` in a message is written ``%%``: values are filled in by name.
 """
 
 import gettext
@@ -27,12 +27,12 @@ FOLDER: Final = Path(__file__).parent / "locale"
 DOMAIN: Final = "console"
 _TAGS: Final[Mapping[Code, str]] = {"en": "en", "zh": "zh-Hans"}
 _RANGES_MAX: Final = 20
-"""Entries of Accept-Language that are looked at."""
+"""The most entries of Accept-Language that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language: how to say a message in it, and how to write times and numbers."""
+    """One language: its messages, and its formats of times and numbers."""
 
     code: Code
     # For the attribute lang of a page.
@@ -41,19 +41,19 @@ class Language:
     _catalogue: gettext.NullTranslations = field(repr=False)
 
     def gettext(self, message: str, /, **values: object) -> str:
-        """Return a message with its values, as text that is not escaped yet."""
+        """Return a message with its values filled in, not escaped."""
         return self._catalogue.gettext(message) % values
 
     def ngettext(self, one: str, many: str, num: int, /, **values: object) -> str:
-        """Return the message for so many; ``%(num)s`` is the number as it is written in this language."""
+        """Return the message for ``num``; ``%(num)s`` becomes the number in this language's format."""
         return self._catalogue.ngettext(one, many, num) % {"num": self.number(num), **values}
 
     def translated(self, message: str) -> str:
-        """Return a message whose values are still to be filled in."""
+        """Return a message without its values filled in."""
         return self._catalogue.gettext(message)
 
     def translated_many(self, one: str, many: str, num: int) -> str:
-        """Return the message for so many, whose values are still to be filled in."""
+        """Return the message for ``num`` without its values filled in."""
         return self._catalogue.ngettext(one, many, num)
 
     def number(self, value: int) -> str:
@@ -61,7 +61,7 @@ class Language:
         return format_decimal(value, locale=self._locale)
 
     def decimal(self, value: float, places: int = 2) -> str:
-        """Return a number with so many decimal places."""
+        """Return a number with this number of decimal places."""
         return format_decimal(value, f"#,##0.{'0' * places}", locale=self._locale)
 
     def moment(self, at_ms: int) -> str:
@@ -70,14 +70,14 @@ class Language:
         return f"{format_datetime(at, _TIME_FORMATS[self.code], tzinfo=UTC, locale=self._locale)} UTC"
 
     def tick(self, at_ms: int, unit: str) -> str:
-        """Return what a scale writes of a time in UTC: to the second, the minute, the day, or the day with its year."""
+        """Return the label of a tick, in UTC: to the second, the minute, the day, or the day with its year."""
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return format_datetime(at, _TICK_FORMATS[self.code][unit], tzinfo=UTC, locale=self._locale)
 
     def age(self, passed_s: float) -> str:
-        """Return how long ago something was, such as 4 minutes ago, or how soon it comes; ``static/times.js`` agrees.
+        """Return an age such as "4 minutes ago", or "in 4 minutes" for a negative one; "" within a minute.
 
-        "" within the first minute: that is just now.
+        ``static/times.js`` computes the same.
         """
         unit_s = next((unit_s for unit_s in _AGE_UNITS_S if abs(passed_s) >= unit_s), None)
         if unit_s is None:
@@ -106,7 +106,7 @@ def read_languages() -> dict[Code, Language]:
 
 
 def chosen(own: str | None, configured: Code | None, accept_language: str) -> Code:
-    """Return the language of a page: what the person chose, else what is configured, else what the browser prefers."""
+    """Return the language of a page: the person's choice, else the configured one, else the browser's preference."""
     for code in CODES:
         if own == code:
             return code
@@ -125,7 +125,7 @@ def _catalogue(code: Code) -> gettext.NullTranslations:
 
 
 def _preferred(accept_language: str) -> Code:
-    """Return the language that a browser prefers among those there are."""
+    """Return the supported language that a browser prefers."""
     ranges = [_range(entry) for entry in accept_language.split(",")[:_RANGES_MAX]]
     by_quality: Callable[[tuple[str, float]], float] = lambda entry: -entry[1]  # noqa: E731  # a key with a type
     for name, quality in sorted(ranges, key=by_quality):
@@ -136,7 +136,7 @@ def _preferred(accept_language: str) -> Code:
 
 
 def _range(entry: str) -> tuple[str, float]:
-    """Return the language of an entry such as ``zh-TW;q=0.8``, and its quality; 0 where that is no number."""
+    """Return the language of an entry such as ``zh-TW;q=0.8``, and its quality; 0 if that is not a number."""
     tag, _, parameter = entry.partition(";")
     quality = parameter.strip().removeprefix("q=") or "1"
     try:

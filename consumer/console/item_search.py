@@ -1,19 +1,19 @@
-"""Finds the items of a bank: the newest first, those with a piece of text, a page at a time."""
+"""Searches the items of a bank, newest first, a page at a time."""
 
 from typing import Final, NamedTuple
 
 from consumer.banks.bank import BankItem, Banks
 
 SEARCHED_CHARS_MAX: Final = 20_000_000
-"""Characters that one page searches; the next page goes on from there."""
+"""Characters that one page searches; the next page continues."""
 _BETWEEN: Final = "~"
-"""Neither a time nor an id has it."""
+"""The separator of time and id in a cursor; neither contains it."""
 
 
 class ItemPage(NamedTuple):
-    """Some items, and where the next page begins; None where there is none.
+    """Some items, and the cursor of the next page; None on the last page.
 
-    ``is_partial``: so much was searched for this page that the rest has to wait for the next one.
+    ``is_partial``: the search of this page reached its limit, and continues on the next one.
     """
 
     items: tuple[BankItem, ...]
@@ -22,34 +22,34 @@ class ItemPage(NamedTuple):
 
 
 def item_page(banks: Banks, bank: str, piece: str, after: str, rows_max: int) -> ItemPage:
-    """Return up to ``rows_max`` items that have a piece of text in their id, title, labels or text, in capitals or not.
+    """Return up to ``rows_max`` items whose id, title, labels or text contain ``piece``, ignoring case.
 
-    The page begins behind the place ``after``, or with the newest item; any other text is a place too.
+    The page begins behind the cursor ``after``, or with the newest item if that is "". Any text is a valid cursor.
     """
     keys = sorted(((item.at or "", item.item) for item in banks.items.values() if item.bank == bank), reverse=True)
     if after:
         at, _, name = after.partition(_BETWEEN)
         keys = [key for key in keys if key < (at, name)]
-    wanted = piece.casefold()
+    needle = piece.casefold()
     found: list[BankItem] = []
     chars, last = 0, ""
     for _, name in keys:
         if chars >= SEARCHED_CHARS_MAX:
             return ItemPage(tuple(found), last, is_partial=True)
         item = banks.items[bank, name]
-        if wanted:
+        if needle:
             chars += len(item.text)
-        if _has(item, wanted):
+        if _contains(item, needle):
             if len(found) == rows_max:
-                return ItemPage(tuple(found), _place(found[-1]))
+                return ItemPage(tuple(found), _cursor(found[-1]))
             found.append(item)
-        last = _place(item)
+        last = _cursor(item)
     return ItemPage(tuple(found), None)
 
 
-def _place(item: BankItem) -> str:
+def _cursor(item: BankItem) -> str:
     return f"{item.at or ''}{_BETWEEN}{item.item}"
 
 
-def _has(item: BankItem, wanted: str) -> bool:
-    return not wanted or any(wanted in text.casefold() for text in (item.item, item.title, *item.labels, item.text))
+def _contains(item: BankItem, needle: str) -> bool:
+    return not needle or any(needle in text.casefold() for text in (item.item, item.title, *item.labels, item.text))

@@ -1,4 +1,4 @@
-"""What pages say of each kind of entries of the queue."""
+"""The words that pages use for each kind of queue entry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from consumer.reviews.kinds.rules import Kind
 class KindWords:
     """The words for one kind. All are messages to be translated.
 
-    ``tag`` marks a row, "" for the usual kind. ``repeats`` stands before the title of the earlier article in a list,
-    ``role`` above it on the page of an entry; for an entry without one, before and above the item of a bank.
-    ``decisions`` are what buttons and the history say, ``states`` what rows say, and ``decided`` what is said right
-    after a decision. ``effect`` says what an answer changes, "" where that depends on settings.
+    ``tag`` marks a row, "" for flags. ``repeats`` precedes the title of the earlier article or bank item in a list,
+    and ``role`` is its heading on the page of an entry. Buttons and the history show ``decisions``, rows show
+    ``states``, and the notice after a decision shows ``decided``. ``effect`` says what an answer changes, "" if that
+    depends on settings.
     """
 
     name: str
@@ -33,22 +33,24 @@ class KindWords:
     states: Mapping[str, str]
 
 
-def _said(right: str, wrong: str, skip: str) -> Mapping[Decision, str]:
+def _decision_names(right: str, wrong: str, skip: str) -> Mapping[Decision, str]:
     return MappingProxyType({"right": right, "wrong": wrong, "skip": skip})
 
 
-def _in_state(right: str, wrong: str) -> Mapping[str, str]:
+def _state_names(right: str, wrong: str) -> Mapping[str, str]:
     return MappingProxyType(
         {"open": "", "skipped": N_("skipped"), "right": right, "wrong": wrong, "released": N_("released elsewhere")}
     )
 
 
-_RIGHT: Final = _said(N_("Right"), N_("Wrong"), N_("Skipped"))
-_DECIDED_RIGHT: Final = _said(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped."))
-_IS_RIGHT: Final = _in_state(N_("right"), N_("wrong"))
-_SAME: Final = _said(N_("Same article"), N_("Different articles"), N_("Skipped"))
-_DECIDED_SAME: Final = _said(N_("Decided: the same article."), N_("Decided: different articles."), N_("Skipped."))
-_IS_SAME: Final = _in_state(N_("same article"), N_("different articles"))
+_RIGHT: Final = _decision_names(N_("Right"), N_("Wrong"), N_("Skipped"))
+_DECIDED_RIGHT: Final = _decision_names(N_("Decided: right."), N_("Decided: wrong."), N_("Skipped."))
+_IS_RIGHT: Final = _state_names(N_("right"), N_("wrong"))
+_SAME: Final = _decision_names(N_("Same article"), N_("Different articles"), N_("Skipped"))
+_DECIDED_SAME: Final = _decision_names(
+    N_("Decided: the same article."), N_("Decided: different articles."), N_("Skipped.")
+)
+_IS_SAME: Final = _state_names(N_("same article"), N_("different articles"))
 
 WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
     {
@@ -73,7 +75,7 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             role=N_("resembles this earlier article"),
             why=N_("Why it was not flagged"),
             effect=N_(
-                "This pair was not flagged. Your answer changes nothing for the two articles; it shows how good the "
+                "This pair was not flagged. Your answer does not affect the two articles; it shows how good the "
                 "threshold is."
             ),
             reason=N_("Reason, if different"),
@@ -85,12 +87,13 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             name=N_("Repeat of a retracted article"),
             plural=N_("Repeats of retracted articles"),
             tag=N_("repeats a retracted article"),
-            repeats=N_("repeats, although retracted or replaced:"),
+            repeats=N_("repeats this retracted or replaced article:"),
             role=N_("repeats this article, which had been retracted or replaced"),
             why=N_("Why it was not flagged"),
             effect=N_(
-                "The article counts as unique, since the earlier one had been retracted or replaced before. Your "
-                "answer changes nothing for the two articles; it says whether somebody posts the same text again."
+                "The article counts as unique, because the earlier one had already been retracted or replaced. "
+                "Your answer does not affect the two articles; it says whether somebody posted the same text "
+                "again."
             ),
             reason=N_("Reason, if different"),
             decisions=_SAME,
@@ -105,8 +108,8 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             role=N_("matches this item"),
             why=N_("Why it is here"),
             effect=N_(
-                "Right: the article repeats this text. Wrong: it does not. Your answer changes nothing for the "
-                "article. If the item matches what it should not, raise its similarity or disable it, on its page."
+                "Right: the article repeats this text. Wrong: it does not. Your answer does not affect the "
+                "article. If the item matches too much, raise its similarity or disable it on its page."
             ),
             reason=N_("Reason, if wrong"),
             decisions=_RIGHT,

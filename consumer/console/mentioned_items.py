@@ -1,4 +1,4 @@
-"""The items of banks that bank matches name, with their texts as far as the console knows the banks."""
+"""The bank items that bank matches name, with their texts if the console reads the banks."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -9,13 +9,13 @@ from consumer.reviews.database import Connection
 from consumer.reviews.kinds.bank_mentions import Mention, mentions_of
 
 ITEMS_MAX: Final = 20
-"""Items that the page of an entry offers, the most similar."""
+"""The most items that the page of an entry offers, the most similar ones."""
 
 
 class MentionedItem(NamedTuple):
     """An item that an article repeats.
 
-    ``item`` is None where the banks no longer have it, or this console does not know the banks.
+    ``item`` is None if the banks no longer have it, or this console does not read the banks.
     """
 
     mention: Mention
@@ -23,12 +23,12 @@ class MentionedItem(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its bank and its id, as a query names them."""
+        """The bank and the id of the item, as queries name them."""
         return f"{self.mention.bank}/{self.mention.item}"
 
     @property
     def view(self) -> ArticleView | None:
-        """The item in the place of an earlier article: with its title and its text."""
+        """The item as an article view, to be shown in place of an earlier article."""
         item = self.item
         return None if item is None else ArticleView(
             id=item.item, version="", title=item.title, source=item.bank, url="", lang=item.lang, arrived_ms=0,
@@ -37,10 +37,10 @@ class MentionedItem(NamedTuple):
 
 
 def mentioned_items(
-    desk: ConsoleContext, connection: Connection, flag_ids: Collection[int]
+    context: ConsoleContext, connection: Connection, flag_ids: Collection[int]
 ) -> dict[int, Sequence[MentionedItem]]:
-    """Return the items that flags name, the most similar first, from the banks as they were last read."""
-    latest = None if desk.banks is None else desk.banks.latest
+    """Return the items that flags name, most similar first, from the banks as last read."""
+    latest = None if context.banks is None else context.banks.latest
     items = {} if latest is None else latest.items
     return {
         flag_id: [MentionedItem(each, items.get((each.bank, each.item))) for each in mentions]
@@ -49,5 +49,5 @@ def mentioned_items(
 
 
 def chosen_item(items: Sequence[MentionedItem], name: str) -> MentionedItem | None:
-    """Return the item of this name, else the most similar one; None where there is none at all."""
+    """Return the item of this name, else the most similar one, None without items."""
     return next((each for each in items if each.name == name), items[0] if items else None)

@@ -1,6 +1,6 @@
-"""The probes of orchestrators and Prometheus. They need no session, no thread and no database.
+"""Health, readiness and metrics, answered without a session, a thread or the database.
 
-The metrics name no source, no article and nobody.
+The metrics name no sources, articles or people.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ PATHS: Final = ("/healthz", "/readyz", "/metrics")
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """The sources of the answers: the reasons why the console is not ready, none if it is, and its metrics.
+    """The data behind the probes: why the console is not ready (empty if it is), and its metrics.
 
-    ``hanging`` are threads that make no progress, and ``limits`` what pages do without for now: that is said, and the
-    console is ready all the same.
+    ``hanging`` are threads without progress. ``limits`` are parts that pages have to do without for now; the console
+    is ready all the same.
     """
 
     why_not_ready: Callable[[], Sequence[str]]
@@ -33,7 +33,7 @@ class Probes:
 
 
 def probe_routes(probes: Probes) -> list[BaseRoute]:
-    """Return their routes."""
+    """Return the routes of the probes."""
     scrapes, hang_log = Scrapes(probes.registry), HangLog(probes.hanging)
 
     async def healthz(request: Request) -> Response:

@@ -1,8 +1,7 @@
-"""Turns templates into pages, which have the style sheet and the script in them, and a policy with their digests.
+"""Renders templates as pages with the style sheet and the script inline; the policy has their digests.
 
-Whatever a template shows is text: it is escaped, and control and bidi characters in it are made visible
-(``consumer.text.visible``), whether the template asks for that or not. ``|exact`` leaves characters as they are, for
-the attributes of forms that are sent back.
+All values are escaped, and control and bidi characters in them are made visible (``consumer.text.visible``), even if
+the template does not ask for it. ``|exact`` only escapes, for form fields that are sent back.
 """
 
 import hashlib
@@ -29,13 +28,13 @@ _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
 BEGINNING_CHARS_MAX: Final = 120
-"""The most characters of a text that are shown in place of a title."""
+"""The most characters of a text that are shown if it has no title."""
 _HOST_CHARS_MAX: Final = 60
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
-def _joined(ending: str) -> str:
-    """Return all files with this ending: ``base`` first, the others in the order of their names."""
+def _concatenated(ending: str) -> str:
+    """Return all files with this ending, concatenated: ``base`` first, the others by name."""
     paths = sorted(_FOLDER.glob(f"*.{ending}"), key=lambda path: (path.stem != "base", path.name))
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
@@ -44,15 +43,15 @@ def _digest(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-CSS: Final = _joined("css")
-SCRIPT: Final = _joined("js")
+CSS: Final = _concatenated("css")
+SCRIPT: Final = _concatenated("js")
 ICON: Final = (_FOLDER / "icon.svg").read_bytes()
 
 POLICY: Final = (
     f"default-src 'none'; style-src {_digest(CSS)}; script-src {_digest(SCRIPT)}; connect-src 'self'; "
     "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: this style sheet, this script and this console, and nothing else."""
+"""Content-Security-Policy: allow this style sheet, this script and this console, nothing else."""
 
 
 class Rendering:
@@ -67,7 +66,7 @@ class Rendering:
         return self._languages[code]
 
     def page(self, template: str, language: Language, values: Mapping[str, object]) -> str:
-        """Return a page. A template that names what is not there is a defect."""
+        """Return a page. A missing value is a defect and raises ``UndefinedError``."""
         return self._environments[language.code].get_template(template).render(values)
 
 
@@ -91,14 +90,14 @@ def _environment(language: Language) -> Environment:
         ngettext=ngettext,
         language=language,
         languages=[(code, NAMES[code]) for code in CODES],
-        # They come from the code, and the policy has the digest of exactly these characters.
+        # Trusted code; the policy has the digest of exactly these characters.
         css=Markup(CSS),  # noqa: S704
         script=Markup(SCRIPT),  # noqa: S704
     )
     environment.filters.update(
         line=line,
         beginning=beginning,
-        # A text with all its characters, escaped.
+        # Only escapes.
         exact=escape,
         moment=pass_context(partial(_aged_moment, language)),
         plain_moment=partial(moment, language),
@@ -108,7 +107,7 @@ def _environment(language: Language) -> Environment:
         safe_url=safe_url,
         host=_host,
         lang_tag=_lang_tag,
-        # Of a kind of entries.
+        # For a kind of entry.
         words=WORDS.__getitem__,
         rule=RULES.__getitem__,
     )
@@ -116,19 +115,19 @@ def _environment(language: Language) -> Environment:
 
 
 def visible(value: object) -> object:
-    """Return what may be shown of a value: of a text, with a mark for each character that is not to be seen."""
+    """Return a value as pages show it: texts get a mark for each invisible character."""
     if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
         return paragraphs(value, len(value))
     return value
 
 
 def line(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
-    """Return what of a text is shown on one line."""
+    """Return a text on one line, cut to ``chars_max``."""
     return one_line(text, chars_max)
 
 
 def beginning(text: str | None) -> str:
-    """Return how a text begins, on one line; "" where there is nothing to be seen."""
+    """Return the beginning of a text on one line, "" if it has no visible characters."""
     return one_line(" ".join((text or "")[:LINE_CHARS_MAX].split()), BEGINNING_CHARS_MAX)
 
 
@@ -138,7 +137,7 @@ def _host(url: str) -> str:
 
 
 def _lang_tag(lang: str) -> str | None:
-    """Return a language that an article declares, where it may stand in the attribute ``lang``."""
+    """Return the language of an article if it is valid in the attribute ``lang``, else None."""
     return lang if _LANG.fullmatch(lang) else None
 
 
@@ -148,14 +147,14 @@ def moment(language: Language, at_ms: int) -> Markup:
 
 
 def _aged_moment(language: Language, context: Context, at_ms: int) -> Markup:
-    """Return a time in UTC and how long ago it was when the page was made; ``static/times.js`` keeps that true."""
+    """Return a time in UTC and its age; ``static/times.js`` keeps the age current."""
     ago = language.age((context["now_ms"] - at_ms) / 1_000) or language.gettext(N_("just now"))
     spans = {
         "time": Markup("<span>{}</span>").format(language.moment(at_ms)),
         "age": Markup('<span class="age">{}</span>').format(ago),
     }
-    told = Markup(language.translated(N_("%(time)s (%(age)s)"))) % spans  # noqa: S704  # from the catalogue
-    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), told)
+    sentence = Markup(language.translated(N_("%(time)s (%(age)s)"))) % spans  # noqa: S704  # from the catalogue
+    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), sentence)
 
 
 def _machine_time(at_ms: int) -> str:
@@ -163,7 +162,7 @@ def _machine_time(at_ms: int) -> str:
 
 
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:
-    """Return what templates call for messages. Values are escaped and made visible; messages may have markup."""
+    """Return the message functions of templates. They escape values and make them visible; messages may have markup."""
 
     def shown(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: visible(value) for name, value in values.items()}
@@ -172,7 +171,7 @@ def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., 
         return Markup(language.translated(message)) % shown(values)  # noqa: S704  # from the code or the catalogue
 
     def ngettext(one: str, many: str, num: int, /, **values: object) -> Markup:
-        said = Markup(language.translated_many(one, many, num))  # noqa: S704  # as above
-        return said % shown({**values, "num": language.number(num)})
+        sentence = Markup(language.translated_many(one, many, num))  # noqa: S704  # as above
+        return sentence % shown({**values, "num": language.number(num)})
 
     return gettext, ngettext

@@ -1,4 +1,4 @@
-"""The sentences about a search in the queue: the texts searched, and the way flags were found."""
+"""Describes a search in the queue: how many texts were searched, and how flags were found."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from consumer.reviews.word_index.words import TERMS_MAX, TEXT_CHARS_MAX
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """A search as its page tells it. ``indexed`` and ``waiting`` are None where no texts were searched."""
+    """A search as its page describes it. ``indexed`` and ``waiting`` are None if no texts were searched."""
 
     text: str
     hits: Hits
@@ -29,17 +29,17 @@ class SearchReport:
 
 
 def search_report(
-    desk: ConsoleContext, connection: Connection, filters: Filters, page: QueuePage
+    context: ConsoleContext, connection: Connection, filters: Filters, page: QueuePage
 ) -> SearchReport | None:
-    """Return what to say of the search of a page, None where nothing is searched for."""
+    """Return the description of a page's search, None without a search."""
     if filters.search is None or page.hits is None:
         return None
-    has_index = desk.cutter is not None
+    has_index = context.cutter is not None
     if not has_index or filters.state not in {*UNDECIDED, None}:
         return SearchReport(filters.search.text, page.hits, has_index, None, None)
     counts = tally(connection)
     undecided = sum(counts[kind, state] for kind in KINDS for state in UNDECIDED)
     indexed = min(indexed_count(connection), undecided)
-    # Some that wait were decided since.
+    # Some of the waiting flags may have been decided since.
     waiting = min(waiting_count(connection), undecided)
     return SearchReport(filters.search.text, page.hits, has_index, indexed, waiting)

@@ -1,11 +1,11 @@
-"""The cookies of a session, and the proof that a form is one of this console.
+"""Session cookies, and the token that proves that a form comes from this console.
 
-A person who is signed in has a cookie with the secret of the session. Everybody else, so also somebody whom a proxy
-signs in, gets a cookie that says nothing. A form carries a token that is made from either of them: a page of another
-site knows neither.
+People who sign in get a cookie with the secret of their session. Everybody else, including people signed in by a proxy,
+gets a cookie with a random secret. Forms carry a token derived from one of these secrets; pages of other sites know
+neither.
 
-Browsers send the cookies of a host to all its ports. So their names have the identity of the database in them: several
-consoles on a host do not take each other's, and those of one group share them.
+Browsers send a host's cookies to all its ports. So cookie names contain the identity of the database: consoles of
+different databases on one host do not mix them up, and those of one group share them.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _PURPOSE: Final = b"dupwatch console form"
 
 @dataclass(frozen=True, slots=True)
 class SessionCookies:
-    """The cookies of a request. ``secret`` is that of a session, whether it is still valid or not."""
+    """The cookies of a request. ``secret`` is the secret of a session that may have ended."""
 
     is_secure: bool
     identity: str
@@ -42,7 +42,7 @@ class SessionCookies:
 
     @property
     def form_token(self) -> str:
-        """The token that forms of this browser carry."""
+        """The token in this browser's forms."""
         key = (self.secret or self.form_secret).encode()
         return hmac.new(key, _PURPOSE, hashlib.sha256).hexdigest()
 
@@ -51,7 +51,7 @@ class SessionCookies:
         if not hmac.compare_digest(sent.encode(), self.form_token.encode()):
             raise PageError(
                 HTTPStatus.FORBIDDEN,
-                N_("This form is out of date, and nothing was changed. Go back, reload the page, and send it again."),
+                N_("This form is out of date. Nothing was changed. Go back, reload the page, and send it again."),
             )
 
     def begin(self, response: Response, secret: str, session_s: float) -> None:
@@ -59,22 +59,22 @@ class SessionCookies:
         self._set(response, _name(_NAMES, self.identity, is_secure=self.is_secure), secret, round(session_s))
 
     def end(self, response: Response) -> None:
-        """Take the secret from the browser."""
+        """Delete the session cookie."""
         self._set(response, _name(_NAMES, self.identity, is_secure=self.is_secure), "", 0)
 
     def keep(self, response: Response) -> None:
-        """See to it that the browser has what forms are checked by."""
+        """Set the form cookie, unless the browser has a cookie to check forms by."""
         if self.secret is None and not self.has_form_cookie:
             name = _name(_FORM_NAMES, self.identity, is_secure=self.is_secure)
             self._set(response, name, self.form_secret, None)
 
     def _set(self, response: Response, name: str, value: str, age_s: int | None) -> None:
-        # Not strict: somebody who follows a link to a flag from a chat is still signed in. Forms have their token.
+        # Not strict, so that people who follow a link from a chat are signed in. Forms have their token.
         response.set_cookie(name, value, max_age=age_s, path="/", secure=self.is_secure, httponly=True, samesite="lax")
 
 
 def session_of(request: Request, identity: str, *, is_secure: bool) -> SessionCookies:
-    """Return what the cookies of a request say to the consoles with the database of this identity."""
+    """Return the cookies of a request for the database with this identity."""
     secret = _secret(request.cookies.get(_name(_NAMES, identity, is_secure=is_secure)))
     form_secret = _secret(request.cookies.get(_name(_FORM_NAMES, identity, is_secure=is_secure)))
     return SessionCookies(
@@ -85,8 +85,8 @@ def session_of(request: Request, identity: str, *, is_secure: bool) -> SessionCo
 def check_origin(request: Request, *, is_secure: bool) -> None:
     """Raise ``PageError`` unless a POST comes from a page of this console.
 
-    Browsers say so in ``Sec-Fetch-Site`` where the connection is safe, and in ``Origin`` always. Behind a proxy that
-    changes ``Host`` only the former can tell.
+    Browsers send ``Sec-Fetch-Site`` over secure connections, and ``Origin`` always. Behind a proxy that changes
+    ``Host``, only ``Sec-Fetch-Site`` is reliable.
     """
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
@@ -95,7 +95,7 @@ def check_origin(request: Request, *, is_secure: bool) -> None:
     else:
         is_own = origin is not None and _is_own(origin, request.headers.get("host", ""), is_secure=is_secure)
     if not is_own:
-        message = N_("This form was sent from a page of another site, and nothing was changed.")
+        message = N_("This form was sent from a page of another site. Nothing was changed.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
 
 
@@ -108,7 +108,7 @@ def _is_own(origin: str, host: str, *, is_secure: bool) -> bool:
         parts = urlsplit(origin)
     except ValueError:
         return False
-    # A proxy that ends TLS need not say that it does.
+    # A proxy that terminates TLS may not say so.
     schemes = {"https"} if is_secure else {"http", "https"}
     return parts.scheme in schemes and parts.netloc.lower() == host.lower() != ""
 

@@ -1,13 +1,13 @@
-"""The table of which source copies which: the same sources in the same order in rows and columns. Pure."""
+"""The table of which source copies which, with the same order of sources in rows and columns. Pure."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, log1p
 from typing import Final, NamedTuple
 
 NAMES_MAX: Final = 10
-"""Rows and columns; others are in the list of pairs."""
+"""The most rows and columns; the list of pairs has the others."""
 HEAT_STEPS: Final = 4
-"""How many shades a cell may have besides none."""
+"""Shades of a cell, besides none."""
 
 
 class PairLine(NamedTuple):
@@ -29,14 +29,14 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    """A source that copied, and its cells in the order of the columns."""
+    """A copying source, and its cells in the order of the columns."""
 
     name: str
     cells: tuple[MatrixCell, ...]
 
 
 class Matrix(NamedTuple):
-    """The table. ``is_cut``: there are more sources than it has."""
+    """The table. ``is_cut``: some sources were left out."""
 
     columns: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
@@ -44,9 +44,9 @@ class Matrix(NamedTuple):
 
 
 def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) -> Matrix:
-    """Return the table of the sources that take part in the most copies, most first, without empty rows and columns.
+    """Return the table of the sources with the most copies, most first, without empty rows and columns.
 
-    Shades grow with the logarithm, so that one large pair does not make all others alike.
+    Shades grow with the logarithm of the count, so that one large pair does not flatten the others.
     """
     chosen = _most(pairs)
     shown = [pair for pair in pairs if pair.source in chosen and pair.original_source in chosen]

@@ -1,6 +1,6 @@
-"""Searches the store for articles that repeat an item or a text, and measures how alike two articles are.
+"""Searches the store for articles that repeat an item or a text, and compares two articles.
 
-Pages ask for it one at a time, and within a limit of time.
+One page searches at a time, within a time limit.
 """
 
 import logging
@@ -34,20 +34,20 @@ from storage.records import StoredVersion, Version
 log = logging.getLogger("dupwatch")
 
 MATCHES_MAX: Final = 100
-"""Articles that a page lists."""
+"""The most articles that a page lists."""
 COMPARED_MAX: Final = 500
-"""Flagged articles that are compared with an item, and that one decision releases."""
+"""The most flagged articles that are compared with an item, and released by one decision."""
 LOOK_UP_S: Final = 10.0
-"""How long the store may take for one page."""
+"""How long the search of one page may take."""
 WAIT_S: Final = 5.0
-"""How long a request waits for the one before it."""
+"""How long a request waits for its turn."""
 ID_CHARS_SHOWN: Final = 80
-"""Characters of an id that an error quotes."""
+"""The most characters of an id in an error."""
 _VERSIONS_AT_ONCE: Final = 64
 
 
 class NamedVersion(NamedTuple):
-    """A version of an article; without a name of the version, the latest."""
+    """A version of an article, by name; the latest if ``version`` is None."""
 
     id: str
     version: str | None = None
@@ -61,9 +61,9 @@ class KeptMatches(NamedTuple):
 
 
 class TextMatches(NamedTuple):
-    """The articles and items that a text would repeat if it arrived now, with the settings of the store.
+    """The articles and items that a text would repeat if it arrived now, with the store's settings.
 
-    ``banks`` says whether it was compared with banks, too.
+    ``banks`` says whether it was also compared with the banks.
     """
 
     queried: QueriedText
@@ -72,9 +72,9 @@ class TextMatches(NamedTuple):
 
 
 class ComparedPair(NamedTuple):
-    """Two articles, the later one first, and every condition that decides whether one repeats the other.
+    """Two articles, the later one first, with every condition for one to repeat the other.
 
-    ``is_one_story``: both are the same kept article, or copies of it.
+    ``is_one_story``: both lead to the same kept article.
     """
 
     article: ComparedArticle
@@ -86,8 +86,7 @@ class ComparedPair(NamedTuple):
 class MatchSearch:
     """Finds stored articles that repeat items or texts, and compares pairs. Used by several threads.
 
-    Its methods raise ``PageError`` when they take too long or find no way to compare, and what ``access`` and the
-    store raise.
+    Methods raise ``PageError`` if they take too long or cannot compare, and errors of ``access`` and the store.
     """
 
     def __init__(
@@ -104,18 +103,18 @@ class MatchSearch:
 
     def kept(self, banks: Banks) -> KeptMatches:
         """Return the kept articles of the window that repeat the items of these banks."""
-        with self._alone() as (queried, proceed):
-            opened = _sketched(queried.compared)
+        with self._exclusive() as (queried, proceed):
+            opened = _require_sketches(queried.compared)
             return KeptMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
 
     def query(self, text: Article, access: BankAccess | None) -> TextMatches:
-        """Return what a text would repeat, of the store and of these banks."""
-        with self._alone() as (queried, proceed):
+        """Return the stored articles and the bank items that a text would repeat."""
+        with self._exclusive() as (queried, proceed):
             opened, latest = queried.compared, None if access is None else access.latest
             items = self._bank_texts.known(opened, latest, has_banks=access is not None)
             proceed()
             engine: Engine = opened.engine
-            with_matches: Matcher = _unmatched
+            with_matches: Matcher = _without_matches
             if items.known is not None:
                 known = items.known
                 engine, with_matches = BankAwareEngine(engine, lambda: known.known_shingles), known.with_matches
@@ -124,8 +123,8 @@ class MatchSearch:
             return TextMatches(found, opened.settings, items.state)
 
     def pair(self, one: NamedVersion, other: NamedVersion | Article) -> ComparedPair:
-        """Compare two stored articles, or one with a text. Raises ``PageError`` where one is not stored."""
-        with self._alone() as (queried, proceed):
+        """Compare two stored articles, or one with a text. Raises ``PageError`` if one is not stored."""
+        with self._exclusive() as (queried, proceed):
             opened = queried.compared
             store = opened.store
             a = _compared_article(store, one)
@@ -143,9 +142,9 @@ class MatchSearch:
             return ComparedPair(later, earlier, comparison, is_one_story)
 
     def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
-        """Return which of some versions are in force and repeat an item of these banks."""
-        with self._alone() as (queried, proceed):
-            opened = _sketched(queried.compared)
+        """Return those of the versions that are in force and repeat an item of these banks."""
+        with self._exclusive() as (queried, proceed):
+            opened = _require_sketches(queried.compared)
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
             known.replace([*banks.banks.values(), *banks.items_at(self._now_ms())])
             found: set[bytes] = set()
@@ -160,16 +159,16 @@ class MatchSearch:
         try:
             return self._access()
         except StoreMismatch as error:
-            # It answers, so trying again does not help.
+            # The store answers, so trying again would not help.
             log.warning("The store cannot be searched: %s", error)
-            message = N_("The store cannot be searched; the log of the console says why.")
+            message = N_("The store cannot be searched. The console's log says why.")
             raise PageError(HTTPStatus.CONFLICT, message) from error
 
     @contextmanager
-    def _alone(self) -> Iterator[tuple[QueriedStore, Callable[[], None]]]:
-        """Wait for the request before this one; return the store, and what ends this one after ``LOOK_UP_S``."""
+    def _exclusive(self) -> Iterator[tuple[QueriedStore, Callable[[], None]]]:
+        """Wait for the turn; yield the store, and a function that raises ``PageError`` after ``LOOK_UP_S``."""
         if not self._lock.acquire(timeout=WAIT_S):
-            message = N_("The store is still being searched for somebody else. Try again in some seconds.")
+            message = N_("The store is still being searched for somebody else. Try again in a few seconds.")
             raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
         try:
             until_s = self._now_s() + LOOK_UP_S
@@ -183,24 +182,24 @@ class MatchSearch:
             self._lock.release()
 
 
-def _unmatched(versions: Sequence[Version]) -> Sequence[Version]:
-    """Find no known texts."""
+def _without_matches(versions: Sequence[Version]) -> Sequence[Version]:
+    """Return the versions without bank matches."""
     return versions
 
 
-def _sketched(opened: ComparableStore) -> ComparableStore:
+def _require_sketches(opened: ComparableStore) -> ComparableStore:
     if not opened.settings.sketched:
-        message = N_("The store has no sketches, so nothing can be compared with items of banks.")
+        message = N_("The store has no sketches, so nothing can be compared with bank items.")
         raise PageError(HTTPStatus.CONFLICT, message)
     return opened
 
 
 def _compared_article(store: Store, named: NamedVersion) -> ComparedArticle:
-    """Read an article. Raises ``PageError`` where the store does not have it."""
+    """Read an article. Raises ``PageError`` if it is not in the store."""
     history = store.history(id_hash_of(named.id))
     stored = version_in(history, named.version)
     if stored is None:
-        message = N_("The store has no article %(id)s. Look it up to see why that may be.")
+        message = N_("The store has no article %(id)s. Look it up to see possible reasons.")
         if named.version is not None:
             message = N_("The store no longer has this version of the article %(id)s.")
         raise PageError(HTTPStatus.NOT_FOUND, message, id=one_line(named.id, ID_CHARS_SHOWN))
@@ -209,7 +208,7 @@ def _compared_article(store: Store, named: NamedVersion) -> ComparedArticle:
 
 def _too_slow() -> PageError:
     message = N_(
-        "The store was searched for %(seconds)s s, and the search was ended. Try again, or use dupwatch bank matches "
-        "or dupwatch query, which have no such limit."
+        "The search was stopped after %(seconds)s s. Try again, or use dupwatch bank matches or dupwatch "
+        "query, which have no time limit."
     )
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, seconds=f"{LOOK_UP_S:g}", retry_s=round(WAIT_S))

@@ -8,16 +8,16 @@ from storage.clock import MS_PER_S
 
 BARS_MAX: Final = 60
 TICKS_MAX: Final = 5
-"""The most times that fit side by side on a telephone, where they are written smaller."""
+"""The most tick labels that fit on a phone, where the font is smaller."""
 HEIGHT: Final = 96
 TOP: Final = 18
-"""Room above the bars for the number of the highest."""
+"""Room above the bars for the count of the highest."""
 BELOW: Final = 20
-"""Room below them for the times."""
+"""Room below the bars for the tick labels."""
 _WIDTH_MAX: Final = 4.0
-"""Few bars do not become walls: they stand where their time begins."""
+"""The widest bar, in percent: few bars must not become walls."""
 _HEIGHT_MIN: Final = 3
-"""One copy beside a thousand is still to be seen."""
+"""The lowest bar, so that one copy next to a thousand remains visible."""
 _WHOLE: Final = 100.0
 _MINUTE_S: Final = 60
 _DAY_S: Final = 86_400
@@ -27,7 +27,7 @@ _LENGTHS_S: Final = (
     *(3_600, 7_200, 10_800, 21_600, 43_200),
     *(days * _DAY_S for days in (1, 2, 3, 7, 14, 28, 91, 182, 364)),
 )
-"""Lengths of bars, and between times of the scale, all of which begin with the epoch: days begin at midnight in UTC."""
+"""Possible lengths of bars and of tick intervals, aligned with the epoch: days begin at midnight UTC."""
 _YEAR_S: Final = 364 * _DAY_S
 _EDGE: Final = 8.0
 _EDGE_WITH_YEAR: Final = 13.0
@@ -36,7 +36,7 @@ TickUnit = Literal["second", "minute", "day", "year"]
 
 
 class Bar(NamedTuple):
-    """A bar, for the copies that arrived from ``from_ms`` on. ``x`` and ``width`` are percents of the picture."""
+    """A bar for the copies that arrived from ``from_ms`` on. ``x`` and ``width`` are percentages of the picture."""
 
     x: float
     width: float
@@ -47,7 +47,7 @@ class Bar(NamedTuple):
 
 
 class TimeTick(NamedTuple):
-    """A time of the scale, at ``x`` percent; ``unit`` is what is written of it, ``anchor`` keeps it in the picture."""
+    """A tick at ``x`` percent. ``unit`` is the precision of its label; ``anchor`` keeps the label in the picture."""
 
     x: float
     anchor: Literal["start", "middle", "end"]
@@ -56,7 +56,7 @@ class TimeTick(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """The bars that are not empty, and the scale. ``most`` is the count of the highest bar."""
+    """The non-empty bars and the scale. ``most`` is the count of the highest bar."""
 
     bars: tuple[Bar, ...]
     ticks: tuple[TimeTick, ...]
@@ -68,12 +68,12 @@ class Chart(NamedTuple):
 
 
 def bar_length_ms(first_ms: int, last_ms: int) -> int:
-    """Return how long the bars should be for copies between these times, both included."""
+    """Return the length of a bar for copies between these times, both included."""
     return _length_ms(first_ms, last_ms, BARS_MAX)
 
 
 def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
-    """Return the chart of spans that follow each other; None where there is nothing to compare."""
+    """Return the chart of consecutive buckets, None if there is nothing to compare."""
     if len(buckets) <= 1 or not any(bucket.copies for bucket in buckets):
         return None
     from_ms, to_ms = buckets[0].from_ms, buckets[-1].to_ms
@@ -99,10 +99,10 @@ def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
 
 
 def _length_ms(from_ms: int, to_ms: int, most: int) -> int:
-    """Return the least length of which at most ``most`` follow each other from one time to another, both included."""
+    """Return the shortest length that divides the span, both ends included, into at most ``most`` intervals."""
     lengths = (length_s * MS_PER_S for length_s in _LENGTHS_S)
     fitting = (length for length in lengths if to_ms // length - from_ms // length < most)
-    # Centuries are not expected.
+    # For spans of decades.
     return next(fitting, _LENGTHS_S[-1] * MS_PER_S * ((to_ms - from_ms) // (_LENGTHS_S[-1] * MS_PER_S * most) + 1))
 
 

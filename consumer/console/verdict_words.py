@@ -1,4 +1,4 @@
-"""Verdicts and pairs in words: why a pair was flagged or was not, and what else a verdict says."""
+"""Puts verdicts and pairs into words: why a pair was flagged or not, and what else a verdict says."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -21,44 +21,48 @@ _MENTIONS_MAX: Final = 20
 
 
 def reasons(
-    desk: ConsoleContext, language: Language, flag: FlagRow, verdict: Verdict | None, mentions: Sequence[Mention] = ()
+    context: ConsoleContext,
+    language: Language,
+    flag: FlagRow,
+    verdict: Verdict | None,
+    mentions: Sequence[Mention] = (),
 ) -> list[str]:
-    """Return why an entry is in the queue, as sentences; ``verdict`` is None if the store no longer has it."""
+    """Return the reasons why an entry is in the queue; ``verdict`` is None if the store no longer has it."""
     ended = None if verdict is None or flag.kind != "ended_before" else verdict.ended_before
     if mentions:
-        said = [_mentioned(language, mention) for mention in mentions[:_MENTIONS_MAX]]
+        sentences = [_mention_sentence(language, mention) for mention in mentions[:_MENTIONS_MAX]]
     elif isinstance(ended, EndedBefore):
-        said = [ended_before_text(language, ended)]
+        sentences = [ended_before_text(language, ended)]
     else:
-        said = [*_measured(desk, language, flag)]
+        sentences = [*_similarity_sentences(context, language, flag)]
     if verdict is not None:
-        said += of_verdict(language, verdict)
+        sentences += verdict_sentences(language, verdict)
     elif flag.truncated:
-        said.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
-    return said
+        sentences.append(language.gettext(N_("A limit cut the search short, so a nearer article may exist.")))
+    return sentences
 
 
-def _mentioned(language: Language, mention: Mention) -> str:
-    told = {
-        "equal": N_("The text is that of the item %(item)s of the bank %(bank)s."),
+def _mention_sentence(language: Language, mention: Mention) -> str:
+    sentence = {
+        "equal": N_("The text is the same as the item %(item)s of the bank %(bank)s."),
         "similar": N_("About %(share)s of the text is in both the article and the item %(item)s of the bank %(bank)s."),
         "part": N_("The article contains about %(share)s of the item %(item)s of the bank %(bank)s."),
     }[mention.form]
     return language.gettext(
-        told,
+        sentence,
         share=percent(language, mention.similarity),
         item=one_line(mention.item, _ID_CHARS_MAX),
         bank=one_line(mention.bank, _ID_CHARS_MAX),
     )
 
 
-def _measured(desk: ConsoleContext, language: Language, flag: FlagRow) -> Iterator[str]:
+def _similarity_sentences(context: ConsoleContext, language: Language, flag: FlagRow) -> Iterator[str]:
     thresholds = None
-    if desk.judging is not None:
-        thresholds = desk.judging.thresholds_for(flag.source or "", flag.original_source or "")
+    if context.judging is not None:
+        thresholds = context.judging.thresholds_for(flag.source or "", flag.original_source or "")
     if flag.similarity is None:
         yield language.gettext(
-            N_("The similarity was not measured: both texts are short, or only fingerprints decide.")
+            N_("The similarity was not measured: both texts are short, or only fingerprints are compared.")
         )
     elif thresholds is None:
         yield language.gettext(
@@ -66,30 +70,30 @@ def _measured(desk: ConsoleContext, language: Language, flag: FlagRow) -> Iterat
         )
     else:
         yield language.gettext(
-            N_("About %(share)s of the text is in both articles; from %(least)s on a pair is flagged."),
+            N_("About %(share)s of the text is in both articles. Pairs are flagged from %(least)s."),
             share=percent(language, flag.similarity),
             least=percent(language, thresholds.similarity_min),
         )
 
 
-def of_verdict(language: Language, verdict: Verdict) -> Iterator[str]:
-    """Yield what else a verdict says, as sentences."""
+def verdict_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
+    """Yield sentences about everything else in a verdict."""
     if verdict.truncated:
         yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
     if isinstance(verdict.seen_before, SeenBefore):
         seen = verdict.seen_before
-        told = language.ngettext(
-            "The same text came at least %(num)s time before, first on %(first)s and last on %(last)s.",
-            "The same text came at least %(num)s times before, first on %(first)s and last on %(last)s.",
+        sentence = language.ngettext(
+            "The same text arrived at least %(num)s time before, first on %(first)s and last on %(last)s.",
+            "The same text arrived at least %(num)s times before, first on %(first)s and last on %(last)s.",
             seen.times,
             first=event_moment(language, seen.first),
             last=event_moment(language, seen.last),
         )
-        yield Markup(told)  # noqa: S704  # from the catalogue, with times
+        yield Markup(sentence)  # noqa: S704  # from the catalogue, with times
     if isinstance(verdict.parts, tuple):
         for part in verdict.parts:
             yield language.gettext(
-                N_("%(share)s of this article also stands in %(id)s."),
+                N_("%(share)s of this article also appears in %(id)s."),
                 share=percent(language, part.share_of_this),
                 id=one_line(part.id, _ID_CHARS_MAX),
             )
@@ -111,32 +115,32 @@ def event_moment(language: Language, rfc3339: str) -> Markup:
 
 
 def ended_before_text(language: Language, ended: EndedBefore) -> Markup:
-    """Return when the text that an article repeats had ended, and how similar the two are."""
+    """Return a sentence on when the repeated text had ended, and how similar the two are."""
     at = event_moment(language, ended.ended_at)
     if ended.similarity is None:
-        told = language.gettext(N_("That article was retracted or replaced %(time)s."), time=at)
+        sentence = language.gettext(N_("That article was retracted or replaced %(time)s."), time=at)
     else:
-        told = language.gettext(
+        sentence = language.gettext(
             N_("That article was retracted or replaced %(time)s; about %(share)s of the text is in both."),
             time=at,
             share=percent(language, ended.similarity),
         )
-    return Markup(told)  # noqa: S704  # from the catalogue, with a time and a number
+    return Markup(sentence)  # noqa: S704  # from the catalogue, with a time and a number
 
 
-def kept_apart(language: Language, comparison: PairComparison) -> Iterator[str]:
-    """Yield why two articles are not copies by the settings of the store, as sentences."""
+def mismatch_reasons(language: Language, comparison: PairComparison) -> Iterator[str]:
+    """Yield sentences on why two articles are not copies under the store's settings."""
     conditions = (
         (comparison.same_scheme, N_("Their fingerprints were made by different schemes.")),
-        (comparison.in_window, N_("They arrived further apart than the window is long.")),
+        (comparison.in_window, N_("They arrived further apart than the window allows.")),
         (comparison.in_force, N_("The earlier one had been retracted or replaced when the later one arrived.")),
         (comparison.allowed, N_("A rule keeps articles of these sources apart.")),
         (comparison.not_released, N_("Somebody has released this pair: it is not flagged again.")),
-        (comparison.verified, _unverified(comparison)),
+        (comparison.verified, _unverified_reason(comparison)),
         (comparison.facts_agree or not comparison.verified, N_("Figures, dates or names differ too much.")),
         (
             comparison.found or not comparison.verified,
-            N_("The search finds neither by the other: too few of their keys are the same."),
+            N_("A search for one does not find the other: they share too few keys."),
         ),
         (
             not comparison.near,
@@ -149,7 +153,7 @@ def kept_apart(language: Language, comparison: PairComparison) -> Iterator[str]:
             yield language.gettext(message, least=least, most=language.number(comparison.distance_max))
 
 
-def _unverified(comparison: PairComparison) -> str:
+def _unverified_reason(comparison: PairComparison) -> str:
     if comparison.similarity is not None and comparison.similarity < comparison.similarity_min:
         return N_("They are less similar than the threshold, %(least)s.")
     return N_(

@@ -1,6 +1,6 @@
-"""One request as the functions that answer it see it.
+"""A request as the functions that answer it see it.
 
-``Visit`` is any request, ``SignedInVisit`` one of a person who is signed in and has the role that its route needs.
+``Visit`` is any request, ``SignedInVisit`` a request of a person who is signed in and has the role of its route.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from consumer.reviews.portable import is_storable
 
 _INTEGER_DIGITS_MAX = 19
 INTEGER_MAX = 2**63 - 1
-"""The largest number that a row can have."""
+"""The largest id of a row."""
 FORM_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 1_000
 _TYPE: Final = "application/x-www-form-urlencoded"
 _LAST: Final = {"Connection": "close"}
-"""The rest of a body that is given up is not waited for."""
+"""Close the connection after a refused body, instead of reading the rest."""
 
 
 class Fields:
-    """The fields of a query or a form: each may be there several times, or not at all."""
+    """The fields of a query or a form. A field may occur several times, or not at all."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
         self._values: dict[str, list[str]] = {}
@@ -49,31 +49,31 @@ class Fields:
         return list(self._values.get(name, ()))
 
     def text(self, name: str, chars_max: int = 2_000) -> str:
-        """Return a field without spaces around it, "" where it is not there. Raises ``PageError``."""
+        """Return a field stripped of spaces, "" if it is missing. Raises ``PageError`` if it is too long."""
         value = self._values.get(name, [""])[-1].strip().replace("\r\n", "\n")
         if len(value) > chars_max:
-            message = N_("“%(field)s” has %(num)s characters; at most %(most)s are possible.")
+            message = N_("“%(field)s” has %(num)s characters; the limit is %(most)s.")
             raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, num=len(value), most=chars_max)
         return value
 
     def exact(self, name: str, chars_max: int) -> str:
-        """Return a field with all its characters, "" where it is not there or too long."""
+        """Return a field unchanged, "" if it is missing or too long."""
         value = self._values.get(name, [""])[-1]
         return value if len(value) <= chars_max else ""
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return a field as a whole number from 0 to 2^63 - 1. Raises ``PageError`` where it is none."""
+        """Return a field as a whole number from 0 to 2^63 - 1. Raises ``PageError`` if it is not one."""
         value = self._values.get(name, [""])[-1].strip()
         if not value and default is not None:
             return default
         return _integer(name, value)
 
     def integers(self, name: str) -> list[int]:
-        """Return all values of a field as such numbers. Raises ``PageError``."""
+        """Return all values of a field as whole numbers, as ``integer`` does. Raises ``PageError``."""
         return [_integer(name, value) for value in self._values.get(name, ())]
 
     def number(self, name: str) -> float | None:
-        """Return a field as a number, None where it is empty. Raises ``PageError`` where it is none."""
+        """Return a field as a number, None if it is empty. Raises ``PageError`` if it is not a number."""
         value = self._values.get(name, [""])[-1].strip()
         if not value:
             return None
@@ -82,18 +82,18 @@ class Fields:
         except ValueError:
             number = float("nan")
         if number != number or abs(number) == float("inf"):  # noqa: PLR0124  # nan is not itself
-            raise _no_number(name)
+            raise _not_a_number(name)
         return number
 
     def day(self, name: str, *, later_days: int = 0) -> date | None:
-        """Return a field as a day, or so many days later; None where it is empty. Raises ``PageError``."""
+        """Return a field as a date plus ``later_days``, None if it is empty. Raises ``PageError``."""
         value = self.text(name)
         if not value:
             return None
         try:
             return date.fromisoformat(value) + timedelta(days=later_days)
         except (ValueError, OverflowError) as error:
-            message = N_("“%(field)s” is not a day. Write it as 2026-11-21.")
+            message = N_("“%(field)s” is not a date. Write it as 2026-11-21.")
             raise PageError(HTTPStatus.BAD_REQUEST, message, field=name) from error
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -105,41 +105,41 @@ class Fields:
 class Visit:
     """A request that is being answered."""
 
-    desk: ConsoleContext
+    context: ConsoleContext
     request_id: str
     # Without the query.
     path: str
-    # Of the client, as far as known behind a proxy.
+    # The client's IP address, as far as known behind a proxy.
     address: str
     language: Language
     session: SessionCookies
-    # What the path names, such as flag_id.
+    # The parameters of the path, such as flag_id.
     places: Mapping[str, Any] = field(default_factory=dict)
     query: Fields = field(default_factory=Fields)
     form: Fields = field(default_factory=Fields)
 
     @property
     def signed_in(self) -> Person | None:
-        """The person who is signed in, None for nobody."""
+        """The person who is signed in, or None."""
         return None
 
     def page(self, template: str, *, status: int = HTTPStatus.OK, **values: object) -> Response:
-        """Answer with a page."""
-        given = {
+        """Return a page rendered from a template."""
+        shared = {
             "visit": self,
             "person": self.signed_in,
-            "section": self.desk.section,
-            "has_banks": self.desk.banks is not None,
-            "warnings": self.desk.warnings(),
-            "now_ms": self.desk.now_ms(),
+            "section": self.context.section,
+            "has_banks": self.context.banks is not None,
+            "warnings": self.context.warnings(),
+            "now_ms": self.context.now_ms(),
             "form_token": self.session.form_token,
         }
-        return HTMLResponse(self.desk.rendering.page(template, self.language, {**given, **values}), status)
+        return HTMLResponse(self.context.rendering.page(template, self.language, {**shared, **values}), status)
 
     def redirect(self, path: str, **query: object) -> Response:
-        """Answer with another page of the console to go to; the browser asks for it with GET."""
-        given = {name: value for name, value in query.items() if value is not None}
-        return RedirectResponse(f"{path}?{urlencode(given)}" if given else path, HTTPStatus.SEE_OTHER)
+        """Return a redirect to another page of the console, which browsers request with GET."""
+        fields = {name: value for name, value in query.items() if value is not None}
+        return RedirectResponse(f"{path}?{urlencode(fields)}" if fields else path, HTTPStatus.SEE_OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +163,10 @@ class SignedInVisit(Visit):
         flag_id: int | None = None,
         why: str = "",
     ) -> None:
-        """Put into the audit log what this person does, in the transaction that does it."""
+        """Record an action of this person in the audit log, in the same transaction."""
         audit.note(
             connection,
-            at_ms=self.desk.now_ms() if at_ms is None else at_ms,
+            at_ms=self.context.now_ms() if at_ms is None else at_ms,
             person=self.person.name,
             address=self.address,
             action=action,
@@ -178,9 +178,9 @@ class SignedInVisit(Visit):
 
 @dataclass(frozen=True, slots=True)
 class StreamedResponse:
-    """An answer that is made piece by piece, each one in a thread: what is long does not stay in memory.
+    """A response made piece by piece in threads, so that long exports are never in memory as a whole.
 
-    ``piece`` gets None first, then what it returned last beside the bytes, until that is None.
+    ``piece`` takes a position, None for the first piece, and returns data and the next position, None at the end.
     """
 
     content_type: str
@@ -193,22 +193,19 @@ Answer = Response | StreamedResponse
 
 def _integer(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= _INTEGER_DIGITS_MAX and int(value) <= INTEGER_MAX):
-        raise _no_number(name)
+        raise _not_a_number(name)
     return int(value)
 
 
-def _no_number(name: str) -> PageError:
+def _not_a_number(name: str) -> PageError:
     return PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is not a number."), field=name)
 
 
 async def received_form(request: Request, receive_s: float, bytes_max: int) -> bytes:
-    """Return the form of a POST as it was sent.
-
-    Raises ``PageError``, and ``ClientDisconnect`` where the client leaves.
-    """
+    """Return the body of a POST. Raises ``PageError``, and ``ClientDisconnect`` if the client leaves."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != _TYPE:
-        message = N_("This is not what a form of this console sends: it has to be %(type)s.")
+        message = N_("The console cannot read this form: its content type must be %(type)s.")
         raise PageError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message, type=_TYPE, headers=_LAST)
     data = bytearray()
     try:
@@ -226,26 +223,28 @@ async def received_form(request: Request, receive_s: float, bytes_max: int) -> b
 
 
 def fields_of(data: bytes) -> Fields:
-    """Return the fields of a form or a query. Raises ``PageError`` where it cannot be read."""
+    """Return the fields of a form or a query. Raises ``PageError`` if it cannot be read."""
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError as error:
         raise _unreadable() from error
-    # No browser sends it, and PostgreSQL would fail.
+    # Browsers do not send such text, and PostgreSQL cannot store it.
     if not all(is_storable(name) and is_storable(value) for name, value in pairs):
         raise _unreadable()
     return Fields(pairs)
 
 
 def _unreadable() -> PageError:
-    message = N_("The address or the form is not UTF-8 text, has a NUL character, or has more than %(most)s fields.")
+    message = N_(
+        "The address or the form is not UTF-8 text, contains a NUL character, or has more than %(most)s fields."
+    )
     return PageError(HTTPStatus.BAD_REQUEST, message, most=FIELDS_MAX)
 
 
 def _too_large(bytes_max: int) -> PageError:
     return PageError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        N_("The form has more than %(most)s bytes, and nothing was changed. Send less at a time."),
+        N_("The form is larger than %(most)s bytes. Nothing was changed. Send less at a time."),
         limit="body_bytes_max",
         headers=_LAST,
         most=bytes_max,

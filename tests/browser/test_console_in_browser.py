@@ -554,7 +554,7 @@ def test_a_story_prefers_the_source_of_highest_rank(browser: Chrome, desk: Offic
 
     browser.find_element(By.ID, "source").send_keys("xinhua")
     browser.find_element(By.CSS_SELECTOR, 'form[action="/sources/ranks"] button').click()
-    wait_for(browser, lambda: "The rank is set." in browser.find_element(By.CSS_SELECTOR, ".said").text)
+    wait_for(browser, lambda: "Rank set." in browser.find_element(By.CSS_SELECTOR, ".said").text)
     assert browser.find_element(By.ID, "ranked").text.split()[:5] == ["10", "xinhua", "set", "by", "Ann,"]
     assert preferred() == "Preferred: the original · wire · also in 1 other source"
     original = article("original", "Ferry landing", "The council voted on Tuesday.", source="wire")
@@ -564,7 +564,7 @@ def test_a_story_prefers_the_source_of_highest_rank(browser: Chrome, desk: Offic
     wait_for(browser, lambda: "From the agency" in shown(browser))
     browser.get(f"{desk.served.url}/sources")
     browser.find_element(By.CSS_SELECTOR, "#ranked button[value=remove]").click()
-    wait_for(browser, lambda: "The rank is removed." in browser.find_element(By.CSS_SELECTOR, ".said").text)
+    wait_for(browser, lambda: "Rank removed." in browser.find_element(By.CSS_SELECTOR, ".said").text)
     assert preferred() == "Preferred: the original · wire · also in 2 other sources"
     assert complaints(browser) == []
 

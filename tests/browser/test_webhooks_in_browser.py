@@ -71,7 +71,7 @@ def test_a_webhook_gets_signed_events(browser: Chrome, tmp_path_factory: pytest.
 
         def fails() -> bool:
             browser.get(f"{desk.served.url}/webhooks/1")
-            return "There is no connection: Connection refused." in browser.find_element(By.TAG_NAME, "main").text
+            return "The connection failed: Connection refused." in browser.find_element(By.TAG_NAME, "main").text
 
         wait_for(browser, fails)
         assert "2 events" in browser.find_element(By.TAG_NAME, "dl").text

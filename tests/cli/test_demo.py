@@ -162,7 +162,7 @@ def test_its_console_shows_what_was_flagged_and_takes_decisions(tmp_path: Path) 
     wait_for(lambda: "/flags/1" in browser.get("/").text)
     assert text(1)[:40] in browser.get("/flags/1").shown
     added = browser.send("/flags/1/bank", "/flags/1", bank="spam", side="article").header("location")
-    assert "The text is added to the bank spam." in browser.get(added).shown
+    assert "Text added to the bank spam." in browser.get(added).shown
     assert "1 item" in browser.get("/banks/spam").shown
     assert browser.send("/flags/1/decide", "/flags/1", decision="wrong", note="no").status == 303
     wait_for(lambda: 'dupwatch_console_releases_total{outcome="sent"} 1.0' in browser.get("/metrics").text)

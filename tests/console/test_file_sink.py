@@ -140,7 +140,7 @@ def test_other_entries_are_made_of_verdicts(tmp_path: Path) -> None:
             signed_in(console, place)
             for kind, number in kinds.items():
                 wait_for(lambda kind=kind, number=number: console.metric(open_of(kind)) == number)  # type: ignore[misc]
-            assert "repeats, although retracted or replaced" in console.get("/?kind=ended_before").shown
+            assert "repeats this retracted or replaced article" in console.get("/?kind=ended_before").shown
             pages = {flag_id: console.get(f"/flags/{flag_id}").shown for flag_id in console.open_flags()}
             of_item = [flag_id for flag_id, page in pages.items() if "matches this item" in page]
             assert len(of_item) == 2
@@ -213,9 +213,11 @@ def test_a_console_that_may_not_write_the_store_says_so(tmp_path: Path) -> None:
         (flag_id,) = console.open_flags()
         assert text(1)[:60] in console.get(f"/flags/{flag_id}").shown
         assert console.readiness() == (200, [f"releases: they wait, since this user may not write {folder}"])
-        assert f"This console is read-only: it may not write {folder}." in console.get("/").shown
+        assert f"This console is read-only: it cannot write to {folder}." in console.get("/").shown
         assert console.decide(flag_id, "wrong") == 303
-        assert f"the release waits, since this console may not write {folder}" in console.get(f"/flags/{flag_id}").shown
+        assert (
+            f"the release is waiting: this console cannot write to {folder}" in console.get(f"/flags/{flag_id}").shown
+        )
         wait_for(lambda: console.metric("dupwatch_console_releases_due") == 1)
         assert console.stop() == 0, console.log.read_text()
         cookies = console.cookies

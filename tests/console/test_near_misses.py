@@ -92,7 +92,7 @@ def test_a_near_miss_of_a_consumer_is_judged_and_releases_nothing(
         assert "of first" in queue
         (second, first), seen = console.open_flags(), pages(console)
         for page in seen:
-            assert "This pair was not flagged. Your answer changes nothing for the two articles" in page
+            assert "This pair was not flagged. Your answer does not affect the two articles" in page
             assert "Same article" in page
             assert "Different articles" in page
         assert text(4, 200)[:60] in seen[1]

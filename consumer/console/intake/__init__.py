@@ -1,1 +1,1 @@
-"""What the console does in the background: it takes in flags, sends releases, and keeps counts fresh."""
+"""The console's background work: takes in flags, sends releases and events, and keeps counts and indexes up to date."""

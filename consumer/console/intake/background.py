@@ -1,7 +1,7 @@
-"""What the console does beside answering: each kind of work in a thread of its own, again and again.
+"""Runs each kind of background work repeatedly in a thread of its own.
 
-Work that fails is repeated, with pauses that grow. Why it fails is shown by ``/readyz``, and ends neither the thread
-nor the console: pages are of use without it.
+Failed work is repeated with growing pauses, and ``/readyz`` shows the reason. Pages are useful without it, so a failure
+ends neither the thread nor the console.
 """
 
 import logging
@@ -33,16 +33,16 @@ _FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
 
 
 class WorkSchedule(NamedTuple):
-    """The pause between two turns of work, and the part that is out of reach where it fails and names no other."""
+    """The pause between two turns of work, and the part to blame for an unknown error."""
 
     pause_s: float
     part: RunPart
 
 
 class BackgroundWork:
-    """Calls ``work`` in a thread while the context is open: with pauses, at once where it returns True, or woken.
+    """Calls ``work`` in a thread while the context is open: after a pause, when woken, or again if it returns True.
 
-    ``stopping``, which several may share, is set at the end, and is for long work to look at.
+    ``stopping``, which several may share, is set at the end; long work checks it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BackgroundWork:
         self._part = repeating.part
         self._hooks = hooks
         self._woken = threading.Event()
-        self._away: RunPart | None = None
+        self._outage_part: RunPart | None = None
         self.stopping = stopping
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -72,11 +72,11 @@ class BackgroundWork:
         self._woken.set()
 
     def recovered(self) -> None:
-        """Note that what failed before works again, while the work is still being done; called by any thread."""
-        self._tell(None)
+        """Report the end of an outage before the work is done. Any thread may call this."""
+        self._report_outage(None)
 
     def stop(self) -> None:
-        """Do nothing more after what is being done."""
+        """Stop after the current turn of work."""
         self.stopping.set()
         self._woken.set()
 
@@ -90,28 +90,28 @@ class BackgroundWork:
                 more = self._work()
             except (ConsoleStopped, StoppedBeforeStart, Abandoned):
                 continue
-            except Exception as error:  # noqa: BLE001  # it is told, and tried again
-                self._tell(error)
-                # Not by a wake: whoever wakes it does not know that it waits for something.
+            except Exception as error:  # noqa: BLE001  # reported and retried
+                self._report_outage(error)
+                # A wake does not shorten this pause: its caller does not know about the outage.
                 self.stopping.wait(next(pauses))
                 continue
-            self._tell(None)
+            self._report_outage(None)
             pauses = _PAUSES.pauses()
             if not more:
                 self._woken.wait(self._pause_s)
 
-    def _tell(self, error: Exception | None) -> None:
+    def _report_outage(self, error: Exception | None) -> None:
         name = self._thread.name
         kinds = (part for kind, part in _PARTS if isinstance(error, kind))
         part = None if error is None else next(kinds, self._part)
-        if self._away is not None and self._away != part:
-            self._hooks.report(Outage(self._away, name, None))
+        if self._outage_part is not None and self._outage_part != part:
+            self._hooks.report(Outage(self._outage_part, name, None))
         if part is not None:
             self._hooks.report(Outage(part, name, f"{error}" or repr(error)))
-            if self._away is None:
+            if self._outage_part is None:
                 log.warning(
                     "The %s thread waits: %s", name, error, exc_info=None if isinstance(error, _FORESEEN) else error
                 )
-        elif self._away is not None:
+        elif self._outage_part is not None:
             log.warning("The %s thread goes on.", name)
-        self._away = part
+        self._outage_part = part

@@ -1,6 +1,6 @@
-"""Keeps what takes long to compute: a thread computes it, and pages show what was found last.
+"""Caches a result that takes long: a thread computes it, and pages show the latest one.
 
-Whoever asks waits for a moment, so that what takes no time is always new. What took long is used for some time.
+Callers wait for a moment, so quick results are always fresh. Slow ones are reused for a while.
 """
 
 import logging
@@ -14,14 +14,14 @@ Found = TypeVar("Found")
 log = logging.getLogger("dupwatch")
 
 FRESH_S: Final = 1.0
-"""How long at least what was found is used."""
+"""The shortest time for which a result is reused."""
 REST: Final = 20.0
-"""How many times as long as it took it is used: computing takes a twentieth of one processor at most."""
+"""A result is reused for this many times the time it took, so computing takes at most a twentieth of a core."""
 _CLOSE_S: Final = 15.0
 
 
 class CachedResult(Generic[Found]):
-    """What ``compute`` yielded last; it may yield several times, each time more. Used by several threads."""
+    """The latest value that ``compute`` yielded; it may yield ever more complete ones. Used by several threads."""
 
     def __init__(self, name: str, compute: Callable[[], Iterator[Found]]) -> None:
         self._name = name
@@ -35,9 +35,9 @@ class CachedResult(Generic[Found]):
         self._due_s = 0.0
 
     def latest(self, wait_s: float) -> Found | None:
-        """Return what was found last, None where that is not yet so; wait for what is being computed, but not longer.
+        """Return the latest result after waiting up to ``wait_s`` for a new one; None if there is none yet.
 
-        Raises what ``compute`` raised where nothing was ever found.
+        Raises the error of ``compute`` if there was never a result.
         """
         with self._changed:
             if self._thread is None and not self._is_closed and time.monotonic() >= self._due_s:
@@ -50,7 +50,7 @@ class CachedResult(Generic[Found]):
             return self._found
 
     def close(self) -> None:
-        """Compute nothing more, and wait for what is being computed."""
+        """Stop computing, and wait for the computation under way."""
         with self._changed:
             self._is_closed = True
             thread = self._thread
@@ -67,7 +67,7 @@ class CachedResult(Generic[Found]):
                     self._changed.notify_all()
                     if self._is_closed:
                         return
-        except Exception as raised:  # it is raised to whoever asks
+        except Exception as raised:  # raised to callers of latest()
             log.warning("The thread %s failed: %s", self._name, raised, exc_info=raised)
             error = raised
         finally:

@@ -1,8 +1,8 @@
 """Reads a file of events as it grows: the sink of a run or of the service, or the console's own.
 
-Only whole lines are read. How far is stored with the events, so that no event is lost or stored twice. A run that
-resumes cuts its sink back and writes other lines there; somebody may put another file in its place. So the last bytes
-before a place identify it, and reading goes on at the latest known place that the file still has.
+Only whole lines are read. The position is stored with the events, so that no event is lost or stored twice. A resumed
+run truncates its sink and writes other lines, and somebody may replace the file. So the last bytes before a position
+identify it, and reading continues at the latest known position that the file still has.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ from storage.files import opened_regular
 log = logging.getLogger("dupwatch")
 
 CHUNK_BYTES: Final = 1 << 20
-"""Bytes that are read at once. The whole lines among them are a batch, unless there are too many."""
+"""Bytes of one read. The whole lines among them are a batch, unless there are too many."""
 TAIL_BYTES: Final = 4_096
-"""The bytes before a place that identify it: several events, which have ids, versions and times."""
+"""The bytes before a position that identify it: several events with ids, versions and times."""
 MARKS_MAX: Final = 4
-"""Places that are remembered of a file. Where it has none of them any more it is read from its beginning."""
+"""Positions remembered for a file. If it no longer has any of them, it is read from the beginning."""
 MARKS_APART_BYTES: Final = 1 << 20
-"""The least distance between two of them: more than a batch of verdicts, which a run may cut off when it resumes."""
+"""The least distance between two positions: more than the batch of verdicts that a resumed run may cut off."""
 
 
 _NOTHING: Final = hashlib.sha256().hexdigest()
@@ -50,25 +50,24 @@ class EventFile(EventSource):
         self._key = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
         self._marks: FileMarks = ()
         self._inode: tuple[int, int] | None = None
-        self._without_news: tuple[FileMark, tuple[int, int], int, int] | None = None
+        self._last_unchanged: tuple[FileMark, tuple[int, int], int, int] | None = None
         self._read_to = 0
         self._is_abandoned = False
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Yield what the file has beyond the place up to which it was read.
+        """Yield the lines after the stored position.
 
-        Raises ``FileNotFoundError`` where there is no file, ``SourceError`` where it cannot be read, and
-        ``DatabaseUnavailable``.
+        Raises ``FileNotFoundError``, ``SourceError`` if the file cannot be read, and ``DatabaseUnavailable``.
         """
         try:
             with opened_regular(self.path) as (descriptor, status):
                 self._inode = (status.st_dev, status.st_ino)
                 self._is_abandoned = False
                 place, tail = self._place(descriptor)
-                # Half a line of any length is read again only once the file has changed.
-                looked_at = (place, self._inode, status.st_size, status.st_mtime_ns)
-                if looked_at == self._without_news:
+                # Do not read an incomplete line again before the file changes.
+                state = (place, self._inode, status.st_size, status.st_mtime_ns)
+                if state == self._last_unchanged:
                     return
                 has_news = False
                 for batch in self._read(descriptor, place, tail):
@@ -77,7 +76,7 @@ class EventFile(EventSource):
                     has_news = True
                     yield batch
                 if not has_news:
-                    self._without_news = looked_at
+                    self._last_unchanged = state
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -93,18 +92,18 @@ class EventFile(EventSource):
 
     @override
     def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was cut off, or another file has the name."""
+        """Raise ``Abandoned`` if the current batch was cut off, or the file was replaced."""
         try:
             status = self.path.stat()
         except OSError:
             status = None
         if status is None or (status.st_dev, status.st_ino) != self._inode or status.st_size < self._read_to:
-            raise Abandoned(f"{self.path} no longer has what was read of it")
+            raise Abandoned(f"{self.path} no longer has the lines that were read from it")
 
     @override
     def note(self, connection: Connection, end: End) -> None:
         if not move_marks(connection, self._key, self._marks, remembered(self._marks, _mark(end))):
-            raise Abandoned(f"another console has read {self.path}, or was told to read it again")
+            raise Abandoned(f"another console has read {self.path}, or began to read it again")
 
     @override
     def commit(self, end: End) -> None:
@@ -115,13 +114,13 @@ class EventFile(EventSource):
         self._is_abandoned = True
 
     def begin_again(self) -> None:
-        """Have the file read from its beginning. Raises ``DatabaseUnavailable``."""
+        """Forget the stored positions, so that the file is read from the beginning. Raises ``DatabaseUnavailable``."""
         self._database.written(lambda connection: forget_marks(connection, [self._key]))
 
     def _place(self, descriptor: int) -> tuple[FileMark, bytes]:
-        """Return the latest known place that the file still has, and the bytes before it that show that.
+        """Return the latest known position that the file still has, and the bytes before it.
 
-        Later places are forgotten. Raises ``DatabaseUnavailable``.
+        Forgets later positions. Raises ``DatabaseUnavailable``.
         """
         with self._database.reading() as connection:
             self._marks = known = marks_of(connection, self._key)
@@ -135,12 +134,13 @@ class EventFile(EventSource):
         return _BEGINNING, b""
 
     def _forget(self, left: FileMarks) -> None:
-        """Keep these marks alone. Where another console has moved them, that is found out with the next batch."""
+        """Keep only the marks ``left``. If another console has moved them, the next batch notices."""
         before = self._marks
         if left == before:
             return
         log.info(
-            "%s no longer has what was read of it: a run has resumed, or it is another file. It is read from line %d.",
+            "%s no longer has the lines that were read from it: a run has resumed, or the file was replaced. Reading "
+            "from line %d.",
             self.path,
             left[0].line + 1 if left else 1,
         )
@@ -151,12 +151,12 @@ class EventFile(EventSource):
         splitter = LineSplitter(self._limits.record_bytes_max, Position(place.line, place.offset))
         at = place.offset
         while chunk := os.pread(descriptor, CHUNK_BYTES, at):
-            # What is read now identifies its place, and not what the file has once a batch is stored.
-            held, held_from = tail + chunk, at - len(tail)
+            # Bytes read now identify the position: the file may change before the batch is stored.
+            window, window_start = tail + chunk, at - len(tail)
 
-            def mark(end: Position, held: bytes = held, held_from: int = held_from) -> FileMark:
-                upto = end.offset - held_from
-                return FileMark(end.line, end.offset, _digest(held[max(0, upto - TAIL_BYTES) : upto]))
+            def mark(end: Position, window: bytes = window, window_start: int = window_start) -> FileMark:
+                end_index = end.offset - window_start
+                return FileMark(end.line, end.offset, _digest(window[max(0, end_index - TAIL_BYTES) : end_index]))
 
             records: list[RawRecord] = []
             for record in splitter.feed(chunk):
@@ -167,11 +167,11 @@ class EventFile(EventSource):
             if records:
                 yield RawBatch(tuple(records), mark(splitter.position))
             at += len(chunk)
-            tail = held[-TAIL_BYTES:]
+            tail = window[-TAIL_BYTES:]
 
 
 def remembered(marks: FileMarks, latest: FileMark) -> FileMarks:
-    """Return the marks to keep once a file is read up to ``latest``: earlier ones lie apart from each other."""
+    """Return the marks to keep after reading up to ``latest``; earlier ones have ``MARKS_APART_BYTES`` between them."""
     earlier = marks[1:]
     if marks and marks[0].offset - (earlier[0].offset if earlier else 0) >= MARKS_APART_BYTES:
         earlier = (marks[0], *earlier)

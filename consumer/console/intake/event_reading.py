@@ -1,7 +1,7 @@
-"""Reads events from records of flags and other entries: nothing is left out uncounted and unlogged.
+"""Reads events from records of flags and other entries. Every skipped record is counted and logged.
 
-A record that can never be read is skipped. One that a newer version of dupwatch could read is not: whoever skipped it
-would never see that flag.
+Records that can never be read are skipped. Records of a newer version of dupwatch are not, or their flags would be
+lost.
 """
 
 import logging
@@ -32,25 +32,25 @@ Event = TypeVar("Event")
 BITS_MAX: Final = 128
 """Bits of the longest fingerprint."""
 SAMPLED_IN_MAX: Final = 1e12
-"""More pairs than any feed has; sums over larger numbers would be of no use."""
+"""More pairs than any feed has; larger numbers would make sums useless."""
 
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
 SKIPS_LOGGED_MAX: Final = 10
-"""Skipped records of a batch that the log names, before it counts the rest: a wrong file has millions of them."""
+"""The most skipped records of a batch that the log names; it counts the rest, since a wrong file has millions."""
 _VERDICT_BEGINS: Final = f'{{"schema":"{SCHEMA}"'.encode()
 _ENDED_BEFORE: Final = b'"ended_before"'
 
 
 PlaceOf = Callable[[RawRecord], str]
-"""Returns where a record is, for messages."""
+"""Returns the place of a record, for messages."""
 
 
 NEWER_EVENT: Final = "newer event"
-"""Begins the name of what reports an outage while an intake waits for an update of the console."""
+"""The prefix of outage reporters while an intake waits for an update of the console."""
 
 
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
-    """A record is an event of a later version. It is left for a console of that version."""
+    """A record is an event of a newer version, which only a newer console can read."""
 
 
 class _SchemaMember(msgspec.Struct):
@@ -60,67 +60,67 @@ class _SchemaMember(msgspec.Struct):
 
 
 class _Form(NamedTuple, Generic[Event]):
-    """What is read: ``what`` it is in a message, its schema, and what decodes it, or raises ``ValueError``.
+    """A kind of event: its name in messages, its schema, and its decoder, which raises ``ValueError``.
 
-    Events of the schemas ``beside`` it are for others, and are passed over.
+    Events of ``ignored_schemas`` are for other readers and are passed over.
     """
 
-    what: str
+    noun: str
     schema: str
     decoded: Callable[[bytes], Event]
-    beside: tuple[str, ...] = ()
+    ignored_schemas: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
-        """What the schemas of all versions begin with."""
+        """The common beginning of the schemas of all versions."""
         return self.schema.rpartition("/")[0] + "/"
 
 
 def place_in_topic(record: RawRecord) -> str:
-    """Return where a record is in its topic."""
+    """Return the place of a record in its topic."""
     return "{} [{}] offset {}".format(*record.known_partition(), record.start)
 
 
 def read_verdicts(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[Verdict]:
-    """Return the verdicts of records in their order. Raises ``NewerEvent``; what is skipped is reported and logged."""
-    return list(_events(records, _FLAGS, report, place_of))
+    """Return the verdicts in records, in order; report and log skipped ones. Raises ``NewerEvent``."""
+    return list(_read_events(records, _FLAGS, report, place_of))
 
 
 def read_near_misses(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[NearMiss]:
-    """Return the near misses of records in their order, otherwise as ``read_verdicts``."""
-    return list(_events(records, _NEAR_MISSES, report, place_of))
+    """Return the near misses in records, otherwise like ``read_verdicts``."""
+    return list(_read_events(records, _NEAR_MISSES, report, place_of))
 
 
 def read_bank_matches(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[BankMatchEvent]:
-    """Return the bank matches of records in their order, otherwise as ``read_verdicts``."""
-    return list(_events(records, _BANK_MATCHES, report, place_of))
+    """Return the bank matches in records, otherwise like ``read_verdicts``."""
+    return list(_read_events(records, _BANK_MATCHES, report, place_of))
 
 
 def read_repeats_of_ended(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[Verdict]:
-    """Return those verdicts of records that may repeat an ended article, otherwise as ``read_verdicts``.
+    """Return the verdicts in records that may repeat an ended article, otherwise like ``read_verdicts``.
 
-    Most verdicts do not, and are passed over by their bytes: a feed has millions of them.
+    Most verdicts do not, and are passed over without decoding: a feed has millions of them.
     """
-    chosen = [record for record in records if not _says_nothing_of_ended(record)]
-    found = list(_events(chosen, _FLAGS, report, place_of))
+    chosen = [record for record in records if not _repeats_no_ended_article(record)]
+    found = list(_read_events(chosen, _FLAGS, report, place_of))
     report(EventsTaken("other", len(records) - len(chosen)))
     return found
 
 
-def _events(
+def _read_events(
     records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None], place_of: PlaceOf
 ) -> Iterator[Event]:
     skipped: list[tuple[SkippedFor, str, RawRecord]] = []
     for record in records:
-        reason = _why_not_whole(record)
+        reason = _skip_reason(record)
         if reason is not None:
             skipped.append((reason, "", record))
             continue
@@ -132,29 +132,29 @@ def _events(
                 raise NewerEvent(
                     f"{place_of(record)} is a {schema} event, which this version of dupwatch cannot read"
                 ) from error
-            if schema not in form.beside:
-                # What is around it speaks of a store.
+            if schema not in form.ignored_schemas:
+                # The outer error talks about a store.
                 skipped.append(("not_an_event", f": {error.__cause__ or error}", record))
         else:
             yield event
-    # Only once all are read: a batch with a newer event is read again, and its records are not skipped twice.
+    # Report only after reading all: a batch with a newer event is read again, and must not count records twice.
     for number, (reason, detail, record) in enumerate(skipped):
         report(EventSkipped(reason))
         if number < SKIPS_LOGGED_MAX:
             log.warning(
-                "%s is skipped, since it can never be read as a %s: %s%s", place_of(record), form.what, reason, detail
+                "%s is skipped: it can never be read as a %s: %s%s", place_of(record), form.noun, reason, detail
             )
     if len(skipped) > SKIPS_LOGGED_MAX:
         count, last = len(skipped) - SKIPS_LOGGED_MAX, place_of(skipped[-1][2])
-        log.warning("%d more records up to %s are skipped for such reasons.", count, last)
+        log.warning("%d more records up to %s are skipped for similar reasons.", count, last)
 
 
-def _says_nothing_of_ended(record: RawRecord) -> bool:
+def _repeats_no_ended_article(record: RawRecord) -> bool:
     """Return whether a record is a verdict of this version that does not repeat an ended article."""
     return record.data.startswith(_VERDICT_BEGINS) and _ENDED_BEFORE not in record.data
 
 
-def _why_not_whole(record: RawRecord) -> SkippedFor | None:
+def _skip_reason(record: RawRecord) -> SkippedFor | None:
     if record.fault is not None:
         return "unreadable_message" if record.fault.reason == Reason.UNREADABLE_MESSAGE else "too_large"
     if record.is_null:
@@ -181,9 +181,9 @@ def _near_miss(data: bytes) -> NearMiss:
         raise ValueError(f"sampled_in is more than {SAMPLED_IN_MAX:g}")
     copy, original = (near_miss.id, near_miss.version), (near_miss.original, near_miss.original_version)
     if not all(map(is_storable_id, (*copy, *original))):
-        raise ValueError("it names what no store can hold")
+        raise ValueError("it has an id or a version that no store can hold")
     if copy == original:
-        raise ValueError("it names one version twice")
+        raise ValueError("both of its versions are the same")
     _check_sources(near_miss.source, near_miss.original_source)
     return near_miss
 
@@ -192,7 +192,7 @@ def _bank_match(data: bytes) -> BankMatchEvent:
     match = decode_bank_match(data)
     _check_times(match.arrived_at, match.decided_at)
     if not all(map(is_storable_id, (match.id, match.version))) or not denying_items(match.banks):
-        raise ValueError("it names what no store or no bank can hold")
+        raise ValueError("it has an id, a version or an item that no store or bank can hold")
     return match
 
 
@@ -202,26 +202,26 @@ _BANK_MATCHES: Final = _Form("bank match", BANK_MATCH_SCHEMA, _bank_match)
 
 
 def _check_times(*times: str) -> None:
-    """Raise ``ValueError`` for a time that looks like one and is none."""
+    """Raise ``ValueError`` for an impossible time in the right format."""
     for text in times:
         datetime.fromisoformat(text)
 
 
 def _check_distance(distance: int | None) -> None:
-    """Raise ``ValueError`` for a number that no database holds: without this one such record would block all others."""
+    """Raise ``ValueError`` for a number that no database can hold: one such record would block all others."""
     if distance is not None and distance > BITS_MAX:
         raise ValueError(f"a distance of more than {BITS_MAX} bits")
 
 
 def _check_sources(*sources: str | msgspec.UnsetType) -> None:
-    """Raise ``ValueError`` for a source longer than an article's: an index of the database may refuse it."""
+    """Raise ``ValueError`` for a source that is too long: an index of the database may refuse it."""
     for source in sources:
         if isinstance(source, str) and len(source) > SOURCE_CHARS_MAX:
             raise ValueError(f"a source has more than {SOURCE_CHARS_MAX} characters")
 
 
 def _schema_of(record: RawRecord) -> str:
-    """Return the schema that a record names, "" where it names none."""
+    """Return the schema that a record names, "" if it names none."""
     try:
         return msgspec.json.decode(record.data, type=_SchemaMember).schema
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

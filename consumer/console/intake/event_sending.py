@@ -1,7 +1,7 @@
-"""Sends the console's own events to the sink: at least once, and in their order.
+"""Sends the console's own events to the sink, at least once and in order.
 
-One console sends at a time, under a lease. A process that is killed after it sent some, and before it noted that,
-leaves them to be sent again by whoever has the lease next.
+One console sends at a time, under a lease. If it is killed before it notes what it has sent, the next holder of the
+lease sends these events again.
 """
 
 import logging
@@ -30,19 +30,19 @@ log = logging.getLogger("dupwatch")
 EVENTS_THREAD: Final = "events"
 """The name of the thread that sends."""
 LEASE_S: Final = 30.0
-"""How long a process sends alone, unless it says so again."""
+"""How long a process may send alone before it must renew its lease."""
 LEASE_LEFT_S: Final = 22.0
-"""What must be left of it before a batch: the sink may take most of that, and then nothing of it may be under way."""
+"""The time that must be left of the lease before a batch, since the sink may take most of it."""
 BATCH_EVENTS: Final = 1_000
-"""Events that are sent together."""
+"""The most events in a batch."""
 
 
 class EventPort(Protocol):
-    """Where the console's own events go."""
+    """The destination of the console's own events."""
 
     @property
     def streams(self) -> Sequence[frozenset[EventKind]]:
-        """Return the kinds of events, apart where one kind may go on while another waits for its topic."""
+        """The kinds of events, grouped into streams; one stream may continue while another waits for its topic."""
         ...
 
     def send(self, events: Sequence[StoredEvent]) -> None:
@@ -51,7 +51,7 @@ class EventPort(Protocol):
 
 
 class OutboxRoom:
-    """Whether the outbox has room for more events for the sink. Used by several threads."""
+    """The room in the outbox for further events for the sink. Used by several threads."""
 
     def __init__(self, events_max: int) -> None:
         self.events_max = events_max
@@ -60,11 +60,11 @@ class OutboxRoom:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the sink takes nothing: then nobody waits for room."""
+        """Whether the sink accepts nothing; then nobody waits for room."""
         return self._is_stuck
 
     def note_sending(self, *, is_stuck: bool) -> None:
-        """Note whether the sink takes events."""
+        """Note whether the sink accepts events."""
         self._is_stuck = is_stuck
 
     def note_waiting(self, events: int) -> None:
@@ -72,13 +72,13 @@ class OutboxRoom:
         self._waiting = events
 
     def has_room(self) -> bool:
-        """Return whether more may come in; also True where the sink takes nothing, since intake never stops for it."""
+        """Return whether more events may come in. True if the sink accepts nothing: intake never stops for that."""
         return self._is_stuck or self._waiting <= self.events_max
 
 
 @dataclass(frozen=True, slots=True)
 class EventSenderParts:
-    """What a sender of events works with. It sends nothing while ``unwritable`` returns what it may not write."""
+    """The parts of an event sender. It sends nothing while ``unwritable`` returns a path that it cannot write to."""
 
     database: Database
     port: EventPort
@@ -94,15 +94,15 @@ class EventSender:
     def __init__(self, parts: EventSenderParts) -> None:
         self._parts = parts
         self._holder = uuid.uuid4().hex
-        self._held_until_s = 0.0
+        self._lease_until_s = 0.0
         self._turns = Turns(parts.hooks)
         self._seen_ids = dict.fromkeys(parts.port.streams, 0)
-        """For each stream the number up to which the sink has everything."""
+        """For each stream, the id up to which the sink has all events."""
 
     def work(self) -> bool:
-        """Send what waits; return whether there may be more. Raises what ``EventPort`` and the database do."""
+        """Send waiting events, and return whether there may be more. Raises the port's and the database's errors."""
         if self._parts.unwritable() is not None:
-            # Another console may send them, or this one once it may write.
+            # Another console may send them, or this one once it can write.
             self._parts.room.note_sending(is_stuck=True)
             return False
         has_more, failure = False, None
@@ -111,7 +111,7 @@ class EventSender:
                 try:
                     has_more |= self._send(stream)
                 except SinkError as error:
-                    # The topic of another stream may be there.
+                    # The topic of another stream may exist.
                     failure = failure or error
         self._parts.room.note_sending(is_stuck=failure is not None)
         if failure is not None:
@@ -119,16 +119,16 @@ class EventSender:
         return has_more
 
     def close(self) -> None:
-        """Let another console send at once."""
-        if self._held_until_s:
+        """Give the lease back, so that another console can send immediately."""
+        if self._lease_until_s:
             with suppress(DatabaseUnavailable):
                 self._parts.database.written(lambda connection: sink_events.let_go(connection, self._holder))
 
     def _send(self, stream: frozenset[EventKind]) -> bool:
         """Send one batch of a stream; return whether there may be more."""
         events = self._next(stream)
-        if events and time.monotonic() > self._held_until_s - LEASE_LEFT_S:
-            # Whoever had the lease before may have sent some.
+        if events and time.monotonic() > self._lease_until_s - LEASE_LEFT_S:
+            # The former holder of the lease may have sent some.
             events = self._next(stream) if self._claim() else []
         if not events:
             return False
@@ -143,7 +143,7 @@ class EventSender:
 
     def _next(self, stream: frozenset[EventKind]) -> list[StoredEvent]:
         with self._parts.database.reading() as connection:
-            # First: what is committed in between is not passed over.
+            # Read this first, so that events committed in between are not passed over.
             latest_id = sink_events.latest_id(connection)
             events = sink_events.pending_events(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
         if not events:
@@ -151,21 +151,21 @@ class EventSender:
         return events
 
     def _claim(self) -> bool:
-        """Claim the lease, or renew it; return whether this process has it."""
+        """Claim or renew the lease, and return whether this process has it."""
         begun_s, parts = time.monotonic(), self._parts
         lease_ms = round(LEASE_S * MS_PER_S)
-        is_held = parts.database.written(
+        has_lease = parts.database.written(
             lambda connection: sink_events.hold(connection, self._holder, parts.now_ms(), lease_ms)
         )
-        self._held_until_s = begun_s + LEASE_S if is_held else 0.0
-        return is_held
+        self._lease_until_s = begun_s + LEASE_S if has_lease else 0.0
+        return has_lease
 
 
 def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Callable[[object], None]) -> None:
-    """Report how much waits in the outbox, and drop what is beyond its limits. Raises ``DatabaseUnavailable``.
+    """Report the size of the outbox, and drop events beyond its limits. Raises ``DatabaseUnavailable``.
 
-    A webhook that has too much gets no more until some of it is sent. So does a sink that takes nothing; for one that
-    only takes its time the intake waits, and nothing is dropped.
+    A webhook with too many waiting events gets no more until some are sent. The same applies to a sink that accepts
+    nothing. For a slow sink the intake waits, and nothing is dropped.
     """
     with database.reading() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)
@@ -174,11 +174,11 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     for webhook_id in full:
         missed += database.written(partial(limits.drop_latest, webhook_id=webhook_id, events_max=room.events_max))
     if missed:
-        log.warning("%d events are not kept for webhooks that have %d waiting already.", missed, room.events_max)
+        log.warning("%d events were dropped for webhooks that already have %d waiting.", missed, room.events_max)
         report(EventsMissed("webhooks", missed))
     if for_sink.events > room.events_max and room.is_stuck:
         dropped = database.written(lambda connection: sink_events.drop_latest(connection, room.events_max))
-        log.warning("%d events are not kept for the sink, which has %d waiting already.", dropped, room.events_max)
+        log.warning("%d events were dropped for the sink, which already has %d waiting.", dropped, room.events_max)
         report(EventsMissed("sink", dropped))
         for_sink = for_sink._replace(events=for_sink.events - dropped)
     room.note_waiting(for_sink.events)

@@ -1,7 +1,6 @@
-"""Keeps the index of words: reads the texts of flags from the store after they came in, and tidies up the index.
+"""Maintains the index of words: reads the texts of new flags from the store, and tidies the index.
 
-Several consoles may share a database. Each claims what it works on, and what one of them leaves undone another one does
-after a while.
+Several consoles may share a database. Each claims its work; if one leaves it undone, another one does it after a while.
 """
 
 import logging
@@ -30,13 +29,13 @@ log = logging.getLogger("dupwatch")
 _INDEX_S: Final = 2.0
 _CLEAR_S: Final = 60.0
 TEXTS_MAX: Final = 50
-"""Texts that are in memory together."""
+"""The most texts in memory at a time."""
 CHECKED_MAX: Final = 500
-"""Articles that the store is asked for together, without their texts."""
+"""The most articles of one read without texts."""
 
 
 class IndexParts(NamedTuple):
-    """What the index is kept with. ``cutter`` is None where there is to be none.
+    """The parts of an indexer. ``cutter`` is None if texts are not indexed.
 
     ``proceed`` is called between steps, and may raise.
     """
@@ -49,15 +48,15 @@ class IndexParts(NamedTuple):
 
 
 class Indexer:
-    """Indexes the words of flags that wait. Used by one thread."""
+    """Indexes the words of waiting flags. Used by one thread."""
 
     def __init__(self, index_parts: IndexParts) -> None:
         self._parts = index_parts
-        # Of other versions, or of a backup, there may be flags that neither wait nor are indexed.
+        # After an upgrade or a restored backup, some flags may neither wait nor be indexed.
         self._are_all_known = False
 
     def work(self) -> bool:
-        """Index some flags, or tidy up; return whether there may be more to do.
+        """Index some flags or tidy the index, and return whether there may be more to do.
 
         Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
         """
@@ -65,7 +64,7 @@ class Indexer:
             self._find_missing()
             self._are_all_known = True
         has_more = self._index()
-        # Also between: a search reads every part.
+        # Merge between batches too, since a search reads every part.
         return self._merge() or has_more or self._check()
 
     def _find_missing(self) -> None:
@@ -96,13 +95,13 @@ class Indexer:
 
         given_up = self._parts.database.written(store)
         if given_up:
-            log.info("%d flags are found by id and source only: the store does not have their texts", given_up)
+            log.info("%d flags can only be found by id and source: the store does not have their texts", given_up)
         return len(claimed.flag_ids) == waiting.CLAIMED_MAX
 
     def _words_of(self, claimed: IndexClaim) -> tuple[dict[int, set[int]], list[int]]:
         """Return the words of flags, and the flags whose texts the store does not have."""
         cutter = self._parts.cutter
-        assert cutter is not None  # noqa: S101  # or nothing is indexed
+        assert cutter is not None  # noqa: S101  # otherwise nothing is indexed
         texts: dict[int, set[int]] = {}
         missing: list[int] = []
         for flags in portions(claimed.flags, TEXTS_MAX):
@@ -116,7 +115,7 @@ class Indexer:
         return texts, missing
 
     def _merge(self) -> bool:
-        """Merge some parts, and return whether there were any."""
+        """Merge some parts, and return whether there were any to merge."""
         database, now_ms = self._parts.database, self._parts.now_ms()
         with database.reading() as connection:
             has_replaced = parts.has_replaced(connection, now_ms)
@@ -143,7 +142,7 @@ class Indexer:
         )
 
     def _check(self) -> bool:
-        """Let flags leave the part that was checked longest ago; return whether one was due."""
+        """Remove flags without articles from the part checked longest ago; return whether a check was due."""
         now_ms = self._parts.now_ms()
         with self._parts.database.reading() as connection:
             found = parts.parts(connection)
@@ -175,7 +174,7 @@ class Indexer:
 
 
 def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> BackgroundWork:
-    """Return what keeps the index of words, or what deletes it where there is no cutter."""
+    """Return the work that maintains the index of words, or deletes it if there is no cutter."""
     indexer = Indexer(index_parts)
 
     def keep() -> bool:

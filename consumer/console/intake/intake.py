@@ -1,10 +1,10 @@
-"""Takes flags and releases from the sink into the database, and other entries from their topics, batch by batch.
+"""Stores flags and releases from the sink in the database, and other entries from their topics, batch by batch.
 
-A batch is one transaction. How far a source was read is stored in it, or committed after it. So a kill loses nothing,
+A batch is one transaction. The position in the source is stored in it, or committed after it. So a kill loses nothing,
 and an event that is read again changes nothing.
 
-Source and database are waited for. The store is not read: events name the sources of their articles. Where flags
-of earlier versions do not, ``store_reading.fill_in`` adds them later.
+The intake waits for the source and the database. It does not read the store: events name the sources of their
+articles. If events of earlier versions do not, ``store_reading.fill_in`` adds these later.
 """
 
 import logging
@@ -48,42 +48,42 @@ _LOOK_S: Final = 0.1
 
 
 class EventSource(Protocol):
-    """Where events come from. It knows how far they were taken in: a topic by its group, a file by the database."""
+    """A source of events that knows its position: a topic by its group, a file by the database."""
 
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver records until the source is stopped, or has no more for now. Raises ``SourceError``."""
+        """Yield batches until the source is stopped, or has no more for now. Raises ``SourceError``."""
         ...
 
     def place_of(self, record: RawRecord) -> str:
-        """Return where a record is, for messages."""
+        """Return the place of a record, for messages."""
         ...
 
     def begin(self, end: End) -> None:
-        """Begin a batch. Raises ``Abandoned`` where it no longer belongs to this process."""
+        """Begin a batch. Raises ``Abandoned`` if it no longer belongs to this process."""
         ...
 
     def check(self) -> None:
-        """Raise ``Abandoned`` where the begun batch was given up. Does not ask the database."""
+        """Raise ``Abandoned`` if the current batch was given up. Does not use the database."""
         ...
 
     def note(self, connection: Connection, end: End) -> None:
-        """Store that the begun batch is read, in the transaction of its events. Raises ``Abandoned``.
+        """Store the end of the current batch in the transaction of its events. Raises ``Abandoned``.
 
-        Called again where the transaction is repeated.
+        Called again if the transaction is repeated.
         """
         ...
 
     def commit(self, end: End) -> None:
-        """End the begun batch: its events are stored. Raises ``Abandoned``."""
+        """End the current batch after its events were stored. Raises ``Abandoned``."""
         ...
 
     def abandon(self) -> None:
-        """Read the begun batch again."""
+        """Give up the current batch, so that it is read again."""
         ...
 
 
 class ConsoleStopped(Exception):  # noqa: N818  # nothing failed
-    """The console ends."""
+    """The console is stopping."""
 
 
 def store_nothing(_: Connection) -> None:
@@ -91,9 +91,9 @@ def store_nothing(_: Connection) -> None:
 
 
 class BatchIntake(ABC, Generic[Event]):
-    """Takes in what one source delivers; used by one thread. ``stopping`` ends it between and within batches.
+    """Takes in the events of one source. Used by one thread. ``stopping`` ends it between and within batches.
 
-    ``name`` tells its outages from those of others.
+    ``name`` identifies its outages.
     """
 
     def __init__(self, name: str, hooks: Hooks, stopping: threading.Event) -> None:
@@ -103,7 +103,7 @@ class BatchIntake(ABC, Generic[Event]):
         self._turns = Turns(hooks)
 
     def take_all(self, source: EventSource) -> None:
-        """Take in batches until the source ends. Raises ``SourceError``, and ``ConsoleStopped``."""
+        """Take in batches until the source ends. Raises ``SourceError`` and ``ConsoleStopped``."""
         for batch in source.batches():
             with self._turns.at_work():
                 self._take(source, batch)
@@ -116,7 +116,7 @@ class BatchIntake(ABC, Generic[Event]):
 
     @abstractmethod
     def read(self, records: Sequence[RawRecord], place_of: PlaceOf) -> list[Event]:
-        """Return the events of records; what can never be read is reported. Raises ``NewerEvent``."""
+        """Return the events in records, and report those that can never be read. Raises ``NewerEvent``."""
 
     @abstractmethod
     def take_in(
@@ -124,7 +124,7 @@ class BatchIntake(ABC, Generic[Event]):
     ) -> None:
         """Store events in one transaction once the database answers, and report them.
 
-        ``proceed`` is called meanwhile, and may raise. ``note`` is called in the transaction, before anything else.
+        ``proceed`` is called while waiting, and may raise. ``note`` is called first in the transaction.
         """
 
     def _take(self, source: EventSource, batch: RawBatch) -> None:
@@ -143,11 +143,11 @@ class BatchIntake(ABC, Generic[Event]):
             self.take_in(events, proceed, lambda connection: source.note(connection, end))
             source.commit(end)
         except Abandoned:
-            # Another console has it, or it is no longer there.
+            # Another console has the batch, or it no longer exists.
             source.abandon()
 
     def _wait_for_newer(self, error: NewerEvent, proceed: Callable[[], None]) -> NoReturn:
-        """Wait until the console ends, or the batch belongs to another one, which may be newer."""
+        """Wait until the console stops, or the batch belongs to another console, which may be newer."""
         why = f"{error}; update the console"
         reporter = f"{NEWER_EVENT}, {self._name}"
         log.error("%s", why)
@@ -160,22 +160,22 @@ class BatchIntake(ABC, Generic[Event]):
             self._hooks.report(Outage("source", reporter, None))
 
     def report_taken(self, counts: Mapping[TakenKind, int]) -> None:
-        """Report how many events of each kind were taken in."""
+        """Report the number of events taken in, by kind."""
         for kind, events in counts.items():
             if events:
                 self._hooks.report(EventsTaken(kind, events))
 
     def patience(self, proceed: Callable[[], None]) -> RetryUntilReachable:
-        """Return what waits for the database."""
+        """Return the retry policy for the database."""
         database = RetrySubject("database", self._name, DatabaseUnavailable, "The console's database")
         return RetryUntilReachable(proceed, self._hooks, database)
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
-    """What an intake works with. ``noted`` is called when something is to be sent: floods have begun.
+    """The parts of an intake. ``noted`` is called when there are flood events to send.
 
-    While ``has_room`` returns False nothing more is taken in.
+    While ``has_room`` returns False, the intake waits.
     """
 
     database: Database
@@ -193,14 +193,14 @@ class IntakeParts:
         return apply(connection, flag_ids, self.now_ms(), undo_ms, are_stored=are_stored)
 
     def report_decided(self, decided: Mapping[StandingOutcome, int]) -> None:
-        """Report what standing decisions have decided, once it is stored."""
+        """Report the stored decisions of standing decisions."""
         for decision, flags in decided.items():
             if flags:
                 self.hooks.report(FlagsDecided(decision, flags, "standing_decision"))
 
 
 class _IntakeOutcome(NamedTuple):
-    """What became of a batch. ``begun`` counts floods that have begun, and ``told`` are those that events tell of."""
+    """The outcome of a batch. ``begun`` counts floods that have begun; ``told`` are the floods with events."""
 
     added: IntakeCounts
     sides: AddedEntries
@@ -212,7 +212,7 @@ class _IntakeOutcome(NamedTuple):
 class Intake(BatchIntake[Verdict]):
     """Takes in flags and releases.
 
-    ``takes_all``: other entries are made of the verdicts, too, since the source is all that says them.
+    ``takes_all``: also make other entries from the verdicts, since there are no topics for them.
     """
 
     def __init__(self, parts: IntakeParts, stopping: threading.Event, *, takes_all: bool = False) -> None:
@@ -231,7 +231,7 @@ class Intake(BatchIntake[Verdict]):
         self._take_in(events, proceed, note, takes_all=self._takes_all)
 
     def take_in_all(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
-        """Store events as ``take_in`` does, and all entries that are made of verdicts."""
+        """Store events as ``take_in`` does, and all other entries that verdicts contain."""
         self._take_in(events, proceed, store_nothing, takes_all=True)
 
     def _take_in(
@@ -252,7 +252,7 @@ class Intake(BatchIntake[Verdict]):
             added = add_events(connection, events)
             sides = add_side_entries(connection, events) if takes_all else AddedEntries()
             write_flag_events(connection, added.new, now_ms)
-            # Before stories are looked at: what is wrong is no copy, begins none, and makes no flood.
+            # Before stories: a wrong flag is not a copy, begins no story, and adds to no flood.
             decided = self._parts.decide_new(connection, added.flag_ids)
             write_growth_events(connection, added.grown, now_ms)
             refresh_preferred(connection, added.members, now_ms)
@@ -282,7 +282,7 @@ class Intake(BatchIntake[Verdict]):
 
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
-    """Report how many flags are in each state, and what is due. Raises ``DatabaseUnavailable``; returns False."""
+    """Report the flags in each state and the due releases; return False. Raises ``DatabaseUnavailable``."""
     with database.reading() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
         search_waiting, standing = waiting_count(connection), counts_in_force(connection, now_ms)

@@ -1,4 +1,4 @@
-"""Brings stories up to date after ranks of sources have changed, in the configuration or on the page of sources."""
+"""Updates stories after the ranks of sources have changed, in the configuration or on the page of sources."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -11,10 +11,10 @@ log = logging.getLogger("dupwatch")
 
 
 class RankUpdates:
-    """Takes over the configured ranks once, and then updates the stories that lack the latest ranks.
+    """Applies the configured ranks once, then updates the stories that lack the latest ranks.
 
-    Used by one thread. Consoles that share a database share the work. While ``has_room`` returns False no story is
-    updated: each may have an event.
+    Used by one thread. Consoles of one database share the work. While ``has_room`` returns False, no story is updated,
+    since each may cause an event.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Carries out what people decided, once it is final: a release in the store and in the sink.
+"""Carries out final decisions: releases articles in the store and in the sink.
 
-Every step may be repeated: a release that is in the store already gives the same event again. So a process that is
-killed in between leaves nothing undone: when its claim has run out another one does it all again.
+Every step may be repeated, since a release that is already in the store yields the same event. If a process is killed,
+another one repeats its releases when its claim has expired.
 """
 
 import logging
@@ -26,20 +26,20 @@ from storage.clock import MS_PER_S
 log = logging.getLogger("dupwatch")
 
 LEASE_S: Final = 30.0
-"""How long a process has for the releases that it claims, before another one does the same."""
+"""How long a process may work on claimed releases before another one may claim them."""
 CLAIMED_MAX: Final = 50
-"""Releases that are claimed at once, and sent together."""
+"""The most releases that are claimed and sent together."""
 PREPARED_MAX: Final = 1_000
-"""Releases that are prepared at once."""
+"""The most releases that are prepared together."""
 PREPARED_S: Final = 60.0
-"""How long what was prepared is used."""
+"""How long a preparation is used."""
 PATIENT_MAX: Final = 5
-"""After so many attempts a release goes on although its article cannot return to the clean feed."""
+"""After this many attempts, a release is carried out even if its article cannot return to the clean feed."""
 _LEASE_LEFT_S: Final = 10.0
 
 
 class PendingRelease(NamedTuple):
-    """A version to release. A caller that ``is_patient`` would rather try again than do without the clean feed."""
+    """A version to release. ``is_patient``: rather retry than leave the article out of the clean feed."""
 
     article_id: str
     version: str
@@ -48,30 +48,30 @@ class PendingRelease(NamedTuple):
 
 
 class ReleasePort(Protocol):
-    """What releases, and tells the readers of the sink."""
+    """Releases versions in the store and in the sink."""
 
     def release(self, wanted: Sequence[PendingRelease]) -> Sequence[ConfigError | SourceError | None]:
-        """Release versions, and return once the sink has the events, and the clean feed the articles that can return.
+        """Release versions, and return once the sink has the events and the clean feed has the returning articles.
 
-        Carries out at least the first one, and returns what became of each that it has begun: None where it is
-        released. ``ConfigError`` means that the version cannot be released, since the store no longer holds it or it is
-        not flagged; ``SourceError``, for a patient caller, that its article cannot return to the clean feed now.
+        Carries out at least the first release, and returns the outcome of each that it began: None if it was released.
+        ``ConfigError``: it cannot be released, since the store no longer has the version or it is not flagged.
+        ``SourceError``: its article cannot return to the clean feed now, and ``is_patient`` is set.
 
         Raises ``SinkError`` and the store's errors. May be called again after any error.
         """
         ...
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Learn which versions, by id and version, will be released next; they replace those of an earlier call.
+        """Prepare the next releases, given by id and version; they replace those of an earlier call.
 
-        Whatever they need can be looked up at once. Releases of other versions only take longer.
+        Their data can be looked up together. Releases of other versions take longer, but work.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSenderParts:
-    """What a sender works with. Releases wait while ``unwritable`` returns what this process may not write."""
+    """The parts of a release sender. Releases wait while ``unwritable`` returns a path that it cannot write to."""
 
     database: Database
     releases: ReleasePort
@@ -81,7 +81,7 @@ class ReleaseSenderParts:
 
 
 class ReleaseSender:
-    """Sends what is due; used by one thread. Others may do so in other processes."""
+    """Sends due releases. Used by one thread; other processes may do the same."""
 
     def __init__(self, parts: ReleaseSenderParts) -> None:
         self._parts = parts
@@ -89,21 +89,21 @@ class ReleaseSender:
         self._turns = Turns(parts.hooks)
         self._claimed: deque[DueRelease] = deque()
         self._claimed_until_s = 0.0
-        self._alone = 0
+        self._send_singly = 0
         self._is_full = False
         self._prepared: frozenset[tuple[str, str]] = frozenset()
         self._prepared_until_s = 0.0
         self._failures: Counter[int] = Counter()
 
     def work(self) -> bool:
-        """Send what is due now; return whether there may be more. Raises what ``ReleasePort`` and the database do."""
+        """Send due releases, and return whether there may be more. Raises the port's and the database's errors."""
         with self._turns.at_work():
-            # Another console that may write may carry them out, or this one once it may.
+            # Another console may carry them out, or this one once it can write.
             return self._parts.unwritable() is None and self._send_releases()
 
     def _send_releases(self) -> bool:
         if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
-            # Somebody else may claim them soon.
+            # Another process may claim them soon.
             self._claimed.clear()
         if not self._claimed:
             self._is_full = self._prepare() and self._claim()
@@ -115,20 +115,20 @@ class ReleaseSender:
         return self._is_full
 
     def _send_next(self) -> None:
-        """Send what is claimed together. After an error each is sent alone, so that only the one that fails waits."""
-        dues = [self._claimed.popleft() for _ in range(1 if self._alone else len(self._claimed))]
-        self._alone = max(0, self._alone - 1)
+        """Send the claimed releases together; after an error one by one, so that only failing ones wait."""
+        dues = [self._claimed.popleft() for _ in range(1 if self._send_singly else len(self._claimed))]
+        self._send_singly = max(0, self._send_singly - 1)
         try:
             outcomes = self._parts.releases.release([self._pending(due) for due in dues])
             begun = list(zip(dues, outcomes, strict=False))
             self._end([(due, outcome) for due, outcome in begun if not isinstance(outcome, SourceError)])
         except Exception:
-            # They stay claimed, and are tried again after the others.
+            # They remain claimed, and are retried after the others.
             self._claimed.extend(dues)
             if len(dues) == 1:
                 self._failures[dues[0].review_id] += 1
             else:
-                self._alone = len(self._claimed)
+                self._send_singly = len(self._claimed)
             raise
         self._claimed.extendleft(reversed(dues[len(begun) :]))
         put_off = [(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)]
@@ -142,7 +142,7 @@ class ReleaseSender:
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 
     def _prepare(self) -> bool:
-        """Prepare what is due, unless what will be claimed next was prepared lately. Return whether anything is due."""
+        """Prepare due releases, unless the next ones were prepared recently. Return whether any are due."""
         with self._parts.database.reading() as connection:
             coming = sending.claimable_releases(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s
@@ -152,7 +152,7 @@ class ReleaseSender:
         return bool(coming)
 
     def _claim(self) -> bool:
-        """Claim what is due; return whether there may be more."""
+        """Claim due releases, and return whether there may be more."""
         parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)
         self._claimed_until_s = time.monotonic() + LEASE_S
         found = parts.database.written(
@@ -162,7 +162,7 @@ class ReleaseSender:
         return len(found) == CLAIMED_MAX
 
     def _end(self, ended: Sequence[tuple[DueRelease, ConfigError | None]]) -> None:
-        """Note what became of releases: sent, or refused for good, because it would fail again whoever tries."""
+        """Store the outcome of releases: sent, or refused for good, since a retry would fail again."""
         now_ms = self._parts.now_ms()
         self._parts.database.written(lambda connection: _note_ended(connection, ended, now_ms))
         for due, refusal in ended:

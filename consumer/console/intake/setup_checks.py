@@ -1,4 +1,4 @@
-"""Notices a database, a store or a file that is not the one of the consumers, and warns of it."""
+"""Warns if the database, the store or the file is probably not that of the consumers."""
 
 import logging
 import os
@@ -20,18 +20,18 @@ from storage.files import opened_regular
 log = logging.getLogger("dupwatch")
 
 CHECK_S: Final = 30.0
-"""How often it is looked whether the store has articles of the latest flags."""
+"""How often to check that the store has articles of the latest flags."""
 CHECKED_FLAGS: Final = 50
-"""The latest flags whose articles are looked for in the store."""
+"""The number of latest flags whose articles are checked."""
 _HEAD_BYTES: Final = 256
 _EVENT: Final = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dupwatch\.')
-"""How every event begins that dupwatch writes."""
+"""The beginning of every event that dupwatch writes."""
 
 
 class FlagTopic(NamedTuple):
-    """The topic of flags, the group as which the console reads it, and what says whether it has read any before.
+    """The topic of flags, the console's group, and a function that returns whether the group has read any flags.
 
-    ``has_been_read`` raises ``SourceError`` while the brokers do not say it.
+    ``has_been_read`` raises ``SourceError`` while the brokers do not answer.
     """
 
     name: str
@@ -40,10 +40,10 @@ class FlagTopic(NamedTuple):
 
 
 class SetupChecks:
-    """Work for two threads, and what they have found so far.
+    """Checks of the setup, run by two threads, and their latest results.
 
-    ``sink`` is the topic or the file that flags come from. ``store_url`` is for the log.
-    ``clock_s`` never goes back. ``unwritable`` returns what this process may not write, so that releases wait.
+    ``sink`` is the topic or the file of the flags. ``store_url`` is for the log. ``clock_s`` is monotonic.
+    ``unwritable`` returns a path that this process cannot write to, so that releases wait.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SetupChecks:
         self._unsent_why = ""
 
     def note_outage(self, outage: Outage) -> None:
-        """Note that an intake waits for an update of the console, or events for the sink, or that this has ended."""
+        """Note the begin or end of an outage: an intake waits for a newer console, or events wait for the sink."""
         if (outage.part, outage.reporter) == ("sink", EVENTS_THREAD):
             self._unsent_why = outage.why or ""
         if not outage.reporter.startswith(NEWER_EVENT):
@@ -81,7 +81,7 @@ class SetupChecks:
             self._waiting_intakes.add(outage.reporter)
 
     def found(self) -> SetupWarnings:
-        """Return what is probably set up wrong."""
+        """Return the warnings."""
         fault = sink_fault(self._sink) if isinstance(self._sink, Path) else None
         return SetupWarnings(
             self._was_read_before,
@@ -93,28 +93,28 @@ class SetupChecks:
         )
 
     def check_topic(self) -> bool:
-        """Look, once, whether the group has read flags of which the database has none; return False.
+        """Check once whether the group has read flags although the database has none; return False.
 
-        Raises ``DatabaseUnavailable`` and ``SourceError``; then it is not done yet.
+        Raises ``DatabaseUnavailable`` and ``SourceError``; then the next call checks again.
         """
         topic = self._sink
         if isinstance(topic, Path) or self._topic_is_checked:
-            # The database itself has the place up to which a file was read.
+            # For a file, the database itself has the position.
             return False
-        # The database last: what the group reads meanwhile is there before its offsets are committed.
+        # Ask the database last: flags are stored there before their offsets are committed.
         self._was_read_before = not self._has_flags() and topic.has_been_read() and not self._has_flags()
         self._topic_is_checked = True
         if self._was_read_before:
             log.warning(
-                "The group %s has read flags of %s before, and this database has none. To read them again, stop the "
-                "consoles of the group, and start this one once with --rebuild sink.",
+                "The group %s has read flags of %s before, but this database has none. To read them again, stop the "
+                "consoles of the group, then start this one once with --rebuild sink.",
                 topic.group,
                 topic.name,
             )
         return False
 
     def check_store(self) -> None:
-        """Look, at most every ``CHECK_S`` seconds, whether the store has any of the articles of the latest flags.
+        """Check at most every ``CHECK_S`` seconds whether the store has any article of the latest flags.
 
         Raises ``DatabaseUnavailable``, ``StoreError`` and ``StoreMismatch``.
         """
@@ -128,8 +128,8 @@ class SetupChecks:
         before, self._missing_articles_of = self._missing_articles_of, len(flags) if is_missing else 0
         if self._missing_articles_of and not before:
             log.warning(
-                "The store %s has no article of the latest flags (%d). Either all have left the window, or it is "
-                "another store than that of the flags: compare store.url with the setting of whatever judges.",
+                "The store %s has none of the articles of the latest %d flags. Either all have left the window, or "
+                "this is not the store of these flags: compare store.url with the consumers' setting.",
                 self._store_url,
                 self._missing_articles_of,
             )
@@ -142,7 +142,7 @@ class SetupChecks:
 
 
 def sink_fault(path: Path) -> SinkFault | None:
-    """Return why no flags come from a file, None where it begins with an event, or has no line yet."""
+    """Return why a file yields no flags, None if it begins with an event or has no line yet."""
     try:
         with opened_regular(path) as (descriptor, _):
             head = os.pread(descriptor, _HEAD_BYTES, 0)

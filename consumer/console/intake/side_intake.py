@@ -1,4 +1,4 @@
-"""Takes entries of the queue that are no flags from topics of their own into the database."""
+"""Stores queue entries other than flags in the database, from topics of their own."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from storage.clock import Clock, now_ms
 class SideKind(Generic[Event]):
     """A kind of entries with a topic of its own.
 
-    ``name`` is what they are called in messages, ``read`` reads their events, and ``add`` stores these at a time and
+    ``name`` is their name in messages. ``read`` reads their events; ``add`` stores events, given the current time, and
     returns how many are new.
     """
 
@@ -72,6 +72,6 @@ class SideIntake(BatchIntake[Event]):
             note(connection)
             return self._side.add(connection, events, self._clock())
 
-        # Most batches of a topic of verdicts have none, and need no transaction.
+        # Most batches of verdicts have no such entries and need no transaction.
         new = self.patience(proceed).call(lambda: self._database.written(stored)) if events else 0
         self.report_taken({self._side.kind: new, "known": len(events) - new})

@@ -1,4 +1,4 @@
-"""Reads from the store what the console needs of entries: all that it has, or sources that their events do not name."""
+"""Reads entries from the store: all verdicts, or the sources that events do not name."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -17,14 +17,14 @@ from storage.interface import Store
 from storage.records import StoredVersion
 
 BATCH: Final = 500
-"""Flags that are read at once."""
+"""The most flags of one read."""
 
 
 def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
     """Read the sources of flags whose events do not name them; return whether there may be more.
 
-    Flags that fit a standing decision about their sources are decided then. An article that the store no longer holds
-    gets the source "". Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
+    Flags that match a standing decision about their sources are then decided. An article that is no longer in the
+    store gets the source "". Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
     """
     with parts.database.reading() as connection:
         missing = sources_missing(connection, BATCH)
@@ -32,8 +32,8 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
         return False
     copies = [(row.article_id, row.version) for row in missing]
     originals = [(row.original_id, row.original_version) for row in missing]
-    wanted = list(dict.fromkeys([*copies, *originals]))
-    views = zip(wanted, articles.read(wanted, bodies=False), strict=True)
+    versions = list(dict.fromkeys([*copies, *originals]))
+    views = zip(versions, articles.read(versions, bodies=False), strict=True)
     names = {pair: "" if view is None else view.source for pair, view in views}
     rows = [
         FlagSources(row.flag_id, names[copy], names[original])
@@ -42,7 +42,7 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
 
     def filled(connection: Connection) -> Mapping[StandingOutcome, int]:
         stories = set_sources(connection, rows)
-        # First: what is wrong is no copy, and so is not preferred.
+        # Decide first: a wrong flag is not a copy and cannot be preferred.
         decided = parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
         refresh_preferred(connection, MemberChanges(stories=stories), parts.now_ms())
         return decided
@@ -52,7 +52,7 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
 
 
 def flags_in(store: Store) -> Iterator[list[Verdict]]:
-    """Yield the verdicts of a store that entries are made of, batch by batch; may take minutes.
+    """Yield the verdicts in a store that become entries, in batches; may take minutes.
 
     Raises the store's errors.
     """

@@ -1,4 +1,4 @@
-"""The audit log: searched on a page, and exported as CSV."""
+"""The audit log: a page to search it, and its export as CSV."""
 
 import csv
 import io
@@ -23,12 +23,12 @@ ACTIONS: Final[dict[str, str]] = {
     "session.begin": N_("signed in"),
     "session.refused": N_("failed to sign in"),
     "session.end": N_("signed out"),
-    "person.first_seen": N_("came in for the first time"),
+    "person.first_seen": N_("visited for the first time"),
     "person.add": N_("added a person"),
     "person.disable": N_("disabled a person"),
     "person.enable": N_("enabled a person"),
     "person.role": N_("changed a role"),
-    "person.password": N_("gave out a new password"),
+    "person.password": N_("issued a new password"),
     "flag.right": N_("decided right"),
     "flag.wrong": N_("decided wrong"),
     "flag.skip": N_("skipped a flag"),
@@ -71,60 +71,60 @@ ACTIONS: Final[dict[str, str]] = {
     "own.language": N_("changed their language"),
     "own.password": N_("changed their password"),
     "release.sent": N_("a release was sent"),
-    "release.refused": N_("a release cannot be sent"),
+    "release.refused": N_("a release was refused"),
     "audit.export": N_("exported the audit log"),
 }
-"""The name of each action. Other actions are shown by their own names."""
+"""Labels of actions. Other actions are shown by their names."""
 ROWS_MAX: Final = 100
 _EXPORT_ROWS: Final = 1_000
 _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why")
 _FIELDS: Final = ("person", "action", "text", "from", "to")
 _CELL_CHARS_MAX: Final = 4_000
-# Without it spreadsheets take UTF-8 for something else.
+# Without a byte order mark, spreadsheets do not recognise UTF-8.
 _MARK: Final = "\ufeff"
 
 
-def show_audit(asked: SignedInVisit) -> Response:
-    """Show what was done, the latest first."""
-    filters, query = _filters(asked), asked.query
-    with asked.desk.database.reading() as connection:
+def show_audit(visit: SignedInVisit) -> Response:
+    """Show the entries that match, latest first."""
+    filters, query = _filters(visit), visit.query
+    with visit.context.database.reading() as connection:
         page = audit.search(connection, filters, query.text("after") or None, ROWS_MAX)
     given = {name: query.text(name) for name in _FIELDS}
-    language = asked.language
+    language = visit.language
     kept = urlencode(_pairs(given))
-    return asked.page(
+    return visit.page(
         "audit.html",
         entries=page.rows,
         given=given,
         actions=[("", language.gettext(N_("all")))]
-        + [(name, language.gettext(said)) for name, said in ACTIONS.items()],
-        names={name: language.gettext(said) for name, said in ACTIONS.items()},
+        + [(name, language.gettext(label)) for name, label in ACTIONS.items()],
+        names={name: language.gettext(label) for name, label in ACTIONS.items()},
         export=f"/audit.csv?{kept}" if kept else "/audit.csv",
         further=f"/audit?{urlencode([*_pairs(given), ('after', page.after)])}" if page.after else "",
         first=bool(query.text("after")) and (f"/audit?{kept}" if kept else "/audit"),
     )
 
 
-def export(asked: SignedInVisit) -> StreamedResponse:
-    """Send all entries that match, the latest first."""
-    filters = _filters(asked)
-    said = urlencode(_pairs({name: asked.query.text(name) for name in _FIELDS}))
+def export(visit: SignedInVisit) -> StreamedResponse:
+    """Send all entries that match as CSV, latest first."""
+    filters = _filters(visit)
+    filtered_by = urlencode(_pairs({name: visit.query.text(name) for name in _FIELDS}))
 
     def piece(after: str | None) -> tuple[bytes, str | None]:
-        with asked.desk.database.reading() as connection:
+        with visit.context.database.reading() as connection:
             page = audit.search(connection, filters, after, _EXPORT_ROWS)
         if after is None:
-            asked.desk.database.written(lambda c: asked.note(c, "audit.export", subject=said))
+            visit.context.database.written(lambda c: visit.note(c, "audit.export", subject=filtered_by))
         rows = _rows(page.rows)
         return (_csv([_COLUMNS, *rows], _MARK) if after is None else _csv(rows)), page.after
 
-    at = datetime.fromtimestamp(asked.desk.now_ms() / 1_000, UTC)
+    at = datetime.fromtimestamp(visit.context.now_ms() / 1_000, UTC)
     return StreamedResponse("text/csv; charset=utf-8", f"dupwatch-audit-{at:%Y%m%dT%H%M%SZ}.csv", piece)
 
 
-def _filters(asked: SignedInVisit) -> AuditFilters:
-    query = asked.query
-    begin, end = _day(asked, "from"), _day(asked, "to")
+def _filters(visit: SignedInVisit) -> AuditFilters:
+    query = visit.query
+    begin, end = _day(visit, "from"), _day(visit, "to")
     return AuditFilters(
         person=query.text("person") or None,
         action=query.text("action") or None,
@@ -134,15 +134,15 @@ def _filters(asked: SignedInVisit) -> AuditFilters:
     )
 
 
-def _day(asked: SignedInVisit, name: str) -> int | None:
-    """Return when a day begins, in UTC. Raises ``PageError``."""
-    value = asked.query.text(name)
+def _day(visit: SignedInVisit, name: str) -> int | None:
+    """Return the beginning of a day in UTC, in milliseconds. Raises ``PageError``."""
+    value = visit.query.text(name)
     if not value:
         return None
     try:
         day = date.fromisoformat(value)
     except ValueError as error:
-        message = N_("%(value)s is not a date; write it as 2026-11-23.")
+        message = N_("%(value)s is not a date. Write it as 2026-11-23.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, value=one_line(value, 40)) from error
     return day_begins_ms(day)
 
@@ -174,5 +174,5 @@ def _csv(rows: Iterable[tuple[str, ...]], begin: str = "") -> bytes:
 
 
 def _cell(text: str) -> str:
-    """Return a cell that is text to every program: no formula, nothing that controls a terminal."""
+    """Return a cell that every program reads as text: no formula and no terminal control."""
     return text_cell(one_line(text, _CELL_CHARS_MAX))

@@ -1,4 +1,4 @@
-"""The form on the page of a flag that adds a text to a bank, and the line that says what was just added."""
+"""The form on a flag's page that adds a text to a bank, and the notice after that."""
 
 import re
 from collections.abc import Mapping
@@ -14,49 +14,46 @@ from consumer.console.visit import SignedInVisit
 _BANK: Final = "to_bank"
 _ITEM: Final = "item"
 _DONE: Final = "banked"
-"""The fields of a query that say what was just added to which bank."""
+"""Query fields that say what was just added to which bank."""
 _NAME: Final = re.compile(ITEM_ID)
-_SAID: Final[Mapping[str, str]] = {
-    "added": N_("The text is added to the bank %(bank)s. Consumers find it within two seconds."),
-    "known": N_("The bank %(bank)s has this text already, and nothing was changed."),
+_NOTICES: Final[Mapping[str, str]] = {
+    "added": N_("Text added to the bank %(bank)s. Consumers find it within two seconds."),
+    "known": N_("The bank %(bank)s already has this text. Nothing was changed."),
 }
 
 
 class BankChoice(NamedTuple):
-    """The banks that the page of a flag offers.
+    """The banks that a flag's page offers.
 
-    ``banks`` are those that the person may add to, None where the banks were not read yet. ``said`` and ``href`` are
-    about what was just added, "" where nothing was.
+    ``banks`` are those that the person may add to, None if the banks were not read yet. ``notice`` and ``href``
+    describe the text that was just added, "" if none was.
     """
 
     banks: tuple[Bank, ...] | None
     chosen: str
-    said: str
+    notice: str
     href: str
 
 
-def bank_choice(asked: SignedInVisit) -> BankChoice | None:
-    """Return what a flag's page shows of banks, None where the console has none.
-
-    It shows them as they were last read, and does not wait for them.
-    """
-    if asked.desk.banks is None:
+def bank_choice(visit: SignedInVisit) -> BankChoice | None:
+    """Return the banks for a flag's page as last read, without waiting; None if the console has no banks."""
+    if visit.context.banks is None:
         return None
-    latest, banks = asked.desk.banks.latest, None
+    latest, banks = visit.context.banks.latest, None
     if latest is not None:
-        banks = tuple(sorted(filter(partial(may_change_items, asked.person), latest.banks.values()), key=_order))
-    bank, item = asked.query.text(_BANK), asked.query.text(_ITEM)
-    said = _SAID.get(asked.query.text(_DONE))
-    if said is None or not _NAME.fullmatch(bank) or not _NAME.fullmatch(item):
+        banks = tuple(sorted(filter(partial(may_change_items, visit.person), latest.banks.values()), key=_order))
+    bank, item = visit.query.text(_BANK), visit.query.text(_ITEM)
+    notice = _NOTICES.get(visit.query.text(_DONE))
+    if notice is None or not _NAME.fullmatch(bank) or not _NAME.fullmatch(item):
         return BankChoice(banks, "", "", "")
-    return BankChoice(banks, bank, asked.language.gettext(said, bank=bank), item_path(bank, item))
+    return BankChoice(banks, bank, visit.language.gettext(notice, bank=bank), item_path(bank, item))
 
 
 def _order(bank: Bank) -> tuple[bool, str]:
-    """Return where a bank is offered: one that allows is chosen deliberately, and not because it comes first."""
+    """Return the sort key of a bank: allow banks come last, so that nobody chooses one by accident."""
     return items_need_admin(bank), bank.bank
 
 
 def choice_fields(item: BankItem, *, is_new: bool) -> dict[str, str]:
-    """Return the query that makes the page say what was added."""
+    """Return the query fields that make the page say what was added."""
     return {_BANK: item.bank, _ITEM: item.item, _DONE: "added" if is_new else "known"}

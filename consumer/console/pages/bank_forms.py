@@ -1,6 +1,6 @@
-"""Reads forms about banks into members of entries, checks permissions, and makes and records changes.
+"""Reads forms about banks, checks permissions, and makes and records changes.
 
-Where somebody else has changed a bank or an item since the page was made, a form has no effect and says so.
+If somebody else has changed the bank or the item since the page was made, a form is refused.
 """
 
 import logging
@@ -38,7 +38,7 @@ from consumer.text.timestamps import parse_moment, rfc3339, since_1970_ms
 log = logging.getLogger("dupwatch")
 
 ITEM_FORM_BYTES_MAX: Final = 1_536 * 1_024
-"""A form with the longest text, every character of which may take twelve bytes, and all else that an item has."""
+"""The largest form of an item: up to twelve bytes for each character of its text, and the other fields."""
 LABELS_CHARS_MAX: Final = 2_000
 UNTIL_CHARS_MAX: Final = 40
 _LABEL: Final = re.compile(rf"[^\s\x00-\x1f\x7f-\x9f]{{1,{LABEL_CHARS_MAX}}}")
@@ -48,7 +48,7 @@ _Kind = TypeVar("_Kind", Bank, BankItem)
 
 
 class BankAuditEntry(NamedTuple):
-    """An entry of the audit log about a change of banks."""
+    """An audit log entry about a change of banks."""
 
     action: str
     subject: str
@@ -56,57 +56,56 @@ class BankAuditEntry(NamedTuple):
     flag_id: int | None = None
 
 
-def banks_of(asked: SignedInVisit) -> BankAccess:
-    """Return the banks of the console. Raises ``PageError`` where it has none."""
-    if asked.desk.banks is None:
+def banks_of(visit: SignedInVisit) -> BankAccess:
+    """Return the console's banks. Raises ``PageError`` if it has none."""
+    if visit.context.banks is None:
         message = N_(
-            "This console has no banks. Set banks.url in its configuration to the banks of the consumers, and restart "
-            "it."
+            "This console has no banks. Set banks.url in its configuration to the consumers' banks, and restart it."
         )
         raise PageError(HTTPStatus.NOT_FOUND, message)
-    return asked.desk.banks
+    return visit.context.banks
 
 
 def item_path(bank: str, item: str) -> str:
-    """Return the path of an item. Neither name has a character that paths encode."""
+    """Return the path of an item. Names of banks and items need no encoding."""
     return f"/banks/{bank}/items/{item}"
 
 
-def the_bank(asked: SignedInVisit, banks: Banks) -> Bank:
-    """Return the bank that the path names. Raises ``PageError`` where there is none."""
-    bank = banks.banks.get(asked.places["bank"])
+def requested_bank(visit: SignedInVisit, banks: Banks) -> Bank:
+    """Return the bank in the path. Raises ``PageError`` if it does not exist."""
+    bank = banks.banks.get(visit.places["bank"])
     if bank is None:
         raise not_found()
     return bank
 
 
-def the_item(asked: SignedInVisit, banks: Banks) -> BankItem:
-    """Return the item that the path names. Raises ``PageError`` where there is none."""
-    item = banks.items.get((asked.places["bank"], asked.places["item"]))
+def requested_item(visit: SignedInVisit, banks: Banks) -> BankItem:
+    """Return the item in the path. Raises ``PageError`` if it does not exist."""
+    item = banks.items.get((visit.places["bank"], visit.places["item"]))
     if item is None:
         raise not_found()
     return item
 
 
 def may_change_items(person: Person, bank: Bank) -> bool:
-    """Return whether somebody who reviews may change the items of a bank."""
+    """Return whether a person may change the items of a bank."""
     return person.role == "admin" or not items_need_admin(bank)
 
 
-def check_may_change_items(asked: SignedInVisit, bank: Bank) -> None:
-    """Raise ``PageError`` where this person may not change the items of a bank."""
-    if not may_change_items(asked.person, bank):
-        message = N_("Only an admin can change the items of a bank that allows. Ask an admin of this console.")
+def check_may_change_items(visit: SignedInVisit, bank: Bank) -> None:
+    """Raise ``PageError`` if this person may not change the items of a bank."""
+    if not may_change_items(visit.person, bank):
+        message = N_("Only an admin can change the items of an allow bank. Ask an admin of this console.")
         raise PageError(HTTPStatus.FORBIDDEN, message)
 
 
-def stamp(asked: SignedInVisit) -> dict[str, object]:
-    """Return who makes a change, and when, as members of an entry."""
-    return {"by": asked.person.name, "at": rfc3339(asked.desk.now_ms())}
+def stamp(visit: SignedInVisit) -> dict[str, object]:
+    """Return author and time of a change, as fields of an entry."""
+    return {"by": visit.person.name, "at": rfc3339(visit.context.now_ms())}
 
 
 def entry_of(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
-    """Return an entry with these members. Raises ``PageError`` where they are not valid."""
+    """Return an entry with these fields. Raises ``PageError`` if they are invalid."""
     try:
         return new_entry(values, kind)
     except BankError as error:
@@ -115,112 +114,115 @@ def entry_of(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
 
 
 def entry_after(before: _Kind, values: Mapping[str, object]) -> _Kind:
-    """Return an entry with other values of some members. Raises ``PageError`` where they are not valid."""
+    """Return an entry with some fields changed. Raises ``PageError`` if they are invalid."""
     return entry_of(msgspec.structs.asdict(before) | dict(values), type(before))
 
 
-def apply_bank_change(asked: SignedInVisit, change: BankChange[tuple[_Answer, BankAuditEntry | None]]) -> _Answer:
-    """Make a change of banks, record it, and return its answer; without a record nothing was to be changed.
+def apply_bank_change(visit: SignedInVisit, change: BankChange[tuple[_Answer, BankAuditEntry | None]]) -> _Answer:
+    """Make a change of banks, record it in the audit log, and return its answer.
 
-    Raises ``BankError``, and ``PageError`` where the change contradicts the banks or cannot be recorded.
+    A change without an audit entry changes nothing. Raises ``BankError``, and ``PageError`` if the change contradicts
+    the banks or cannot be recorded.
     """
     try:
-        answer, record = banks_of(asked).change(change)
+        answer, audit_entry = banks_of(visit).change(change)
     except ChangeRefused as error:
         raise PageError(HTTPStatus.CONFLICT, N_("Nothing was changed: %(why)s."), why=f"{error}") from error
-    if record is not None:
-        _note(asked, record)
+    if audit_entry is not None:
+        _note_in_audit_log(visit, audit_entry)
     return answer
 
 
-def _note(asked: SignedInVisit, record: BankAuditEntry) -> None:
+def _note_in_audit_log(visit: SignedInVisit, audit_entry: BankAuditEntry) -> None:
     try:
-        asked.desk.database.written(
-            lambda c: asked.note(c, record.action, subject=record.subject, why=record.why, flag_id=record.flag_id)
+        visit.context.database.written(
+            lambda c: visit.note(
+                c, audit_entry.action, subject=audit_entry.subject, why=audit_entry.why, flag_id=audit_entry.flag_id
+            )
         )
     except DatabaseUnavailable as error:
         log.error(  # noqa: TRY400  # no defect
             "A change of banks is not in the audit log: %s of %s by %s: %s",
-            record.action,
-            record.subject,
-            asked.person.name,
+            audit_entry.action,
+            audit_entry.subject,
+            visit.person.name,
             error,
         )
         message = N_(
-            "It was changed, but the database of the console does not answer, so the audit log does not have it. The "
-            "log of the console names the change."
+            "The change was made, but the audit log does not have it: the console's database does not "
+            "answer. The console's log names the change."
         )
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message) from error
 
 
-def changed_meanwhile() -> PageError:
-    """Return the error for a form that was made for a bank or an item as it no longer is."""
-    message = N_("Somebody else has changed this since the page was made. Nothing was changed now: look at it again.")
+def changed_by_others() -> PageError:
+    """Return the error for a form whose bank or item has changed since."""
+    message = N_("Somebody else has changed this since you opened the page. Nothing was changed. Look at it again.")
     return PageError(HTTPStatus.CONFLICT, message)
 
 
 def check_seen(form: Fields, before: Bank | BankItem) -> None:
-    """Raise ``PageError`` where a bank or an item is no longer as the page had it that the form is from."""
+    """Raise ``PageError`` if a bank or an item has changed since the form was shown."""
     if form.text("seen") != (before.at or ""):
-        raise changed_meanwhile()
+        raise changed_by_others()
 
 
 def given_in(form: Fields, names: Sequence[str]) -> dict[str, str]:
-    """Return what a form has, to be shown in it again."""
+    """Return the fields of a form, to show them again."""
     return {name: form.exact(name, ITEM_FORM_BYTES_MAX) for name in names}
 
 
-def said_of(asked: SignedInVisit, refusal: PageError | None) -> str:
-    """Return why a form was refused, in the language of the page; "" where it was not."""
-    return "" if refusal is None else refusal.said(asked.language)
+def refusal_text(visit: SignedInVisit, refusal: PageError | None) -> str:
+    """Return why a form was refused, in the language of the page; "" if it was not."""
+    return "" if refusal is None else refusal.text(visit.language)
 
 
 def checked_text(text: str) -> str:
-    """Return a text that can be an item. Raises ``PageError`` where it is too short or too long."""
+    """Return a text if it can be an item. Raises ``PageError`` if it is too short or too long."""
     if len(text) > ITEM_CHARS_MAX:
-        message = N_("The text has %(num)s characters; an item has at most %(most)s. Nothing was added.")
+        message = N_("The text has %(num)s characters; an item can have at most %(most)s. Nothing was added.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, num=len(text), most=ITEM_CHARS_MAX)
     if letters_in(text) < ITEM_LETTERS_MIN:
         message = N_(
-            "The text has fewer than %(least)s letters and digits, so it would be equal to too many articles. Nothing "
-            "was added."
+            "The text has fewer than %(least)s letters and digits, so it would match too many articles. "
+            "Nothing was added."
         )
         raise PageError(HTTPStatus.BAD_REQUEST, message, least=ITEM_LETTERS_MIN)
     return text
 
 
 def title_in(form: Fields) -> str:
-    """Return the title that a form has. Raises ``PageError``."""
+    """Return the title in a form. Raises ``PageError``."""
     return form.text("title", TITLE_CHARS_MAX)
 
 
 def note_in(form: Fields) -> str:
-    """Return the note that a form has. Raises ``PageError``."""
+    """Return the note in a form. Raises ``PageError``."""
     return form.text("note", REASON_CHARS_MAX)
 
 
 def labels_in(form: Fields) -> tuple[str, ...]:
-    """Return the labels that a form has, each once. Raises ``PageError``."""
+    """Return the labels in a form without duplicates. Raises ``PageError``."""
     labels = tuple(dict.fromkeys(form.text("labels", LABELS_CHARS_MAX).split()))
     if len(labels) > LABELS_MAX or not all(map(_LABEL.fullmatch, labels)):
-        message = N_("At most %(most)s labels are possible, of up to %(num)s characters, with spaces between them.")
+        message = N_("Enter at most %(most)s labels of up to %(num)s characters each, separated by spaces.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, most=LABELS_MAX, num=LABEL_CHARS_MAX)
     return labels
 
 
 def similarity_in(form: Fields, *, allows: bool) -> float | None:
-    """Return the similarity that a form has, None where it has none. Raises ``PageError``."""
+    """Return the similarity in a form, None if it is empty. Raises ``PageError``."""
     similarity, least = form.number("similarity"), ALLOW_SIMILARITY if allows else SIMILARITY_MIN
     if similarity is not None and not least <= similarity <= 1:
-        message = N_("The similarity is from %(least)s to 1 here.")
+        message = N_("The similarity must be from %(least)s to 1.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, least=f"{least:g}")
     return similarity
 
 
 def until_in(form: Fields, before: str | None = None) -> str | None:
-    """Return when an item ends, None for never. Raises ``PageError`` for what is no time; UTC without a zone.
+    """Return the end of an item, None for never; times without a zone are in UTC. Raises ``PageError``.
 
-    What the form had before stays exactly as it is.
+    An unchanged value, ``before``, is returned as it was.
     """
     text = form.text("until", UNTIL_CHARS_MAX)
     if not text or text == before:
@@ -233,7 +235,7 @@ def until_in(form: Fields, before: str | None = None) -> str | None:
 
 
 def moment_ms(text: str | None) -> int | None:
-    """Return the time that an entry has, None where it has none that the calendar knows."""
+    """Return the time of an entry in milliseconds, None if it has none or it is invalid."""
     try:
         return None if text is None else since_1970_ms(parse_moment(text))
     except ValueError:

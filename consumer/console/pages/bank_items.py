@@ -1,4 +1,4 @@
-"""The pages of one bank and of one item, and what people do with items: add, change, switch and remove them."""
+"""The pages of a bank and of an item, and the actions on items: add, change, enable, disable, remove."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -36,11 +36,11 @@ from consumer.console.pages.bank_forms import (
     may_change_items,
     moment_ms,
     note_in,
-    said_of,
+    refusal_text,
+    requested_bank,
+    requested_item,
     similarity_in,
     stamp,
-    the_bank,
-    the_item,
     title_in,
     until_in,
 )
@@ -56,21 +56,21 @@ LIMITS: Final = {
     "similarity_min": SIMILARITY_MIN,
     "allow_similarity_min": ALLOW_SIMILARITY,
 }
-_SAID: Final = {
-    "created": N_("The bank is created. Add its first text below, or on the page of a flag."),
-    "changed": N_("The change is saved."),
-    "enabled": N_("It is enabled. Consumers follow within two seconds."),
-    "disabled": N_("It is disabled. Consumers follow within two seconds."),
-    "added": N_("The text is added. Consumers find it within two seconds."),
-    "confirmed": N_("The item is confirmed: it may match any share of the feed."),
+_NOTICES: Final = {
+    "created": N_("Bank created. Add its first text below, or on the page of a flag."),
+    "changed": N_("Change saved."),
+    "enabled": N_("Enabled. Consumers follow within two seconds."),
+    "disabled": N_("Disabled. Consumers follow within two seconds."),
+    "added": N_("Text added. Consumers find it within two seconds."),
+    "confirmed": N_("Item confirmed: it may match any share of the feed."),
     "unconfirmed": N_("The item is no longer confirmed."),
-    "known": N_("This text is in the bank already, and nothing was changed."),
-    "removed": N_("The item is removed. Verdicts that name it stay as they are."),
+    "known": N_("The bank already has this text. Nothing was changed."),
+    "removed": N_("Item removed. Verdicts that name it do not change."),
 }
 
 
 class ItemRow(NamedTuple):
-    """An item, when it was changed last, and whether it has ended."""
+    """An item, the time of its last change, and whether it has ended."""
 
     item: BankItem
     changed_ms: int | None
@@ -78,26 +78,26 @@ class ItemRow(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """An item that somebody wanted to add; ``is_new`` is false where the bank had this text before."""
+    """An item to add; ``is_new`` is False if the bank already had its text."""
 
     item: BankItem
     is_new: bool
 
 
-def show_bank(asked: SignedInVisit) -> Response:
+def show_bank(visit: SignedInVisit) -> Response:
     """Show a bank and a page of its items."""
-    return _bank_page(asked)
+    return _bank_page(visit)
 
 
-def show_item(asked: SignedInVisit) -> Response:
-    """Show all of an item."""
-    return _item_page(asked)
+def show_item(visit: SignedInVisit) -> Response:
+    """Show an item."""
+    return _item_page(visit)
 
 
-def add_item(asked: SignedInVisit) -> Response:
-    """Add a text that somebody pasted. What is refused stands in the form again."""
+def add_item(visit: SignedInVisit) -> Response:
+    """Add a pasted text. A refused form is shown again."""
     try:
-        form = asked.form
+        form = visit.form
         values = {
             "text": checked_text(form.text("text", ITEM_FORM_BYTES_MAX)),
             "title": title_in(form),
@@ -105,38 +105,38 @@ def add_item(asked: SignedInVisit) -> Response:
             "note": note_in(form),
             "until": until_in(form),
         }
-        addition = add_to_bank(asked, asked.places["bank"], values)
+        addition = add_to_bank(visit, visit.places["bank"], values)
     except PageError as error:
-        return _bank_page(asked, refusal=error, given=given_in(asked.form, _ADDED_FIELDS))
-    return asked.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
+        return _bank_page(visit, refusal=error, given=given_in(visit.form, _ADDED_FIELDS))
+    return visit.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
 
 
 def add_to_bank(
-    asked: SignedInVisit,
+    visit: SignedInVisit,
     name: str,
     values: Mapping[str, object],
     flag_id: int | None = None,
     *,
     must_allow: bool = False,
 ) -> Addition:
-    """Add an item to a bank, unless the bank has its text. The similarity is that of the form.
+    """Add an item to a bank, unless the bank has its text. The similarity comes from the form.
 
-    ``must_allow``: only to a bank that allows. Raises ``PageError`` and ``BankError``.
+    ``must_allow``: refuse deny banks. Raises ``PageError`` and ``BankError``.
     """
-    made = stamp(asked)
+    author = stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[Addition, BankAuditEntry | None]]:
         bank = banks.banks.get(name)
         if bank is None:
-            raise PageError(HTTPStatus.NOT_FOUND, N_("There is no such bank, and nothing was added."))
-        check_may_change_items(asked, bank)
+            raise PageError(HTTPStatus.NOT_FOUND, N_("There is no such bank. Nothing was added."))
+        check_may_change_items(visit, bank)
         if must_allow and bank.action != "allow":
-            raise PageError(HTTPStatus.CONFLICT, N_("This bank denies, and nothing was added. Choose one that allows."))
-        similarity = similarity_in(asked.form, allows=bank.action == "allow")
+            raise PageError(HTTPStatus.CONFLICT, N_("This is a deny bank. Nothing was added. Choose an allow bank."))
+        similarity = similarity_in(visit.form, allows=bank.action == "allow")
         own = {"bank": name, "item": item_id(str(values["text"])), "similarity": similarity}
-        item = entry_of({**values, **own, **made}, BankItem)
+        item = entry_of({**values, **own, **author}, BankItem)
         for before in banks.items.values():
-            # Somebody may have given it another id.
+            # The same text may have another id.
             if before.bank == name and (before.item == item.item or before.text == item.text):
                 return [], (Addition(before, is_new=False), None)
         return [item], (
@@ -144,16 +144,16 @@ def add_to_bank(
             BankAuditEntry("item.add", subject(item), item.article or "", flag_id),
         )
 
-    return apply_bank_change(asked, change)
+    return apply_bank_change(visit, change)
 
 
-def change_item(asked: SignedInVisit) -> Response:
-    """Change title, labels, note, end and similarity of an item. What is refused stands in the form again."""
-    form, made = asked.form, stamp(asked)
+def change_item(visit: SignedInVisit) -> Response:
+    """Change title, labels, note, end and similarity of an item. A refused form is shown again."""
+    form, author = visit.form, stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        bank, before = the_bank(asked, banks), the_item(asked, banks)
-        check_may_change_items(asked, bank)
+        bank, before = requested_bank(visit, banks), requested_item(visit, banks)
+        check_may_change_items(visit, bank)
         check_seen(form, before)
         values: dict[str, object] = {
             "title": title_in(form),
@@ -163,85 +163,87 @@ def change_item(asked: SignedInVisit) -> Response:
             "similarity": similarity_in(form, allows=bank.action == "allow"),
         }
         values["confirmed"] = stays_confirmed(before, entry_after(before, values), bank)
-        return _entries(before, values | made, "item.change")
+        return _changed_entry(before, values | author, "item.change")
 
     try:
-        apply_bank_change(asked, change)
+        apply_bank_change(visit, change)
     except PageError as error:
-        return _item_page(asked, refusal=error, given=given_in(form, _CHANGED_FIELDS))
-    return asked.redirect(item_path(asked.places["bank"], asked.places["item"]), done="changed")
+        return _item_page(visit, refusal=error, given=given_in(form, _CHANGED_FIELDS))
+    return visit.redirect(item_path(visit.places["bank"], visit.places["item"]), done="changed")
 
 
-def enable_item(asked: SignedInVisit) -> Response:
-    """Switch an item on."""
-    return _switched(asked, enabled=True)
+def enable_item(visit: SignedInVisit) -> Response:
+    """Enable an item."""
+    return _switch(visit, enabled=True)
 
 
-def disable_item(asked: SignedInVisit) -> Response:
-    """Switch an item off, so that it is not found."""
-    return _switched(asked, enabled=False)
+def disable_item(visit: SignedInVisit) -> Response:
+    """Disable an item, so that it matches nothing."""
+    return _switch(visit, enabled=False)
 
 
-def confirm_item(asked: SignedInVisit) -> Response:
-    """Say that an item may match any share of the feed."""
-    return _confirmed(asked, confirmed=True)
+def confirm_item(visit: SignedInVisit) -> Response:
+    """Confirm that an item may match any share of the feed."""
+    return _set_confirmed(visit, confirmed=True)
 
 
-def unconfirm_item(asked: SignedInVisit) -> Response:
-    """Withdraw that."""
-    return _confirmed(asked, confirmed=False)
+def unconfirm_item(visit: SignedInVisit) -> Response:
+    """Withdraw the confirmation of an item."""
+    return _set_confirmed(visit, confirmed=False)
 
 
-def remove_item(asked: SignedInVisit) -> Response:
+def remove_item(visit: SignedInVisit) -> Response:
     """Remove an item."""
-    made = stamp(asked)
+    author = stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        check_may_change_items(asked, the_bank(asked, banks))
-        item = the_item(asked, banks)
-        check_seen(asked.form, item)
-        removal = entry_of({"bank": item.bank, "item": item.item, "removed": True} | made, BankItem)
+        check_may_change_items(visit, requested_bank(visit, banks))
+        item = requested_item(visit, banks)
+        check_seen(visit.form, item)
+        removal = entry_of({"bank": item.bank, "item": item.item, "removed": True} | author, BankItem)
         return [removal], (None, BankAuditEntry("item.remove", subject(item), item.title))
 
-    apply_bank_change(asked, change)
-    return asked.redirect(f"/banks/{asked.places['bank']}", done="removed")
+    apply_bank_change(visit, change)
+    return visit.redirect(f"/banks/{visit.places['bank']}", done="removed")
 
 
 def subject(item: BankItem) -> str:
-    """Return how the audit log names an item."""
+    """Return the name of an item in the audit log."""
     return f"{item.bank}/{item.item}"
 
 
-def _switched(asked: SignedInVisit, *, enabled: bool) -> Response:
-    made = stamp(asked)
+def _switch(visit: SignedInVisit, *, enabled: bool) -> Response:
+    author = stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        check_may_change_items(asked, the_bank(asked, banks))
+        check_may_change_items(visit, requested_bank(visit, banks))
         action = "item.enable" if enabled else "item.disable"
-        return _entries(the_item(asked, banks), made | {"enabled": enabled}, action)
+        return _changed_entry(requested_item(visit, banks), author | {"enabled": enabled}, action)
 
-    apply_bank_change(asked, change)
-    path = item_path(asked.places["bank"], asked.places["item"])
-    return asked.redirect(path, done="enabled" if enabled else "disabled")
+    apply_bank_change(visit, change)
+    path = item_path(visit.places["bank"], visit.places["item"])
+    return visit.redirect(path, done="enabled" if enabled else "disabled")
 
 
-def _confirmed(asked: SignedInVisit, *, confirmed: bool) -> Response:
-    made = stamp(asked)
+def _set_confirmed(visit: SignedInVisit, *, confirmed: bool) -> Response:
+    author = stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        item = the_item(asked, banks)
-        check_seen(asked.form, item)
-        return _entries(item, made | {"confirmed": confirmed}, "item.confirm" if confirmed else "item.unconfirm")
+        item = requested_item(visit, banks)
+        check_seen(visit.form, item)
+        return _changed_entry(
+            item, author | {"confirmed": confirmed}, "item.confirm" if confirmed else "item.unconfirm"
+        )
 
-    apply_bank_change(asked, change)
-    path = item_path(asked.places["bank"], asked.places["item"])
-    return asked.redirect(path, done="confirmed" if confirmed else "unconfirmed")
+    apply_bank_change(visit, change)
+    path = item_path(visit.places["bank"], visit.places["item"])
+    return visit.redirect(path, done="confirmed" if confirmed else "unconfirmed")
 
 
-def _entries(
+def _changed_entry(
     before: BankItem, values: Mapping[str, object], action: str
 ) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-    """Return the entry that changes an item, and its record; neither where it says nothing new."""
+    """Return the entry that changes an item, and its audit entry; neither if nothing changes."""
     after = entry_after(before, values)
     if unless_same(before, after) is before:
         return [], (None, None)
@@ -249,15 +251,15 @@ def _entries(
 
 
 def _bank_page(
-    asked: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
+    visit: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
-    banks, now_ms = banks_of(asked).read(), asked.desk.now_ms()
-    bank = the_bank(asked, banks)
-    piece, after = asked.query.text("piece", _PIECE_CHARS_MAX), asked.query.text("after", _PIECE_CHARS_MAX)
-    found = item_page(banks, bank.bank, piece, after, asked.desk.section.page_rows)
+    banks, now_ms = banks_of(visit).read(), visit.context.now_ms()
+    bank = requested_bank(visit, banks)
+    piece, after = visit.query.text("piece", _PIECE_CHARS_MAX), visit.query.text("after", _PIECE_CHARS_MAX)
+    found = item_page(banks, bank.bank, piece, after, visit.context.section.page_rows)
     here, kept = f"/banks/{bank.bank}", {"piece": piece} if piece else {}
     first = f"{here}?{urlencode(kept)}" if kept else here
-    return asked.page(
+    return visit.page(
         "bank.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         bank=bank,
@@ -268,18 +270,18 @@ def _bank_page(
         piece=piece,
         further="" if found.after is None else f"{here}?{urlencode({**kept, 'after': found.after})}",
         first=first if after else "",
-        may_change=may_change_items(asked.person, bank),
+        may_change=may_change_items(visit.person, bank),
         given=given or dict.fromkeys(_ADDED_FIELDS, ""),
         limits=LIMITS,
-        **_messages(asked, refusal),
+        **_messages(visit, refusal),
     )
 
 
 def _item_page(
-    asked: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
+    visit: SignedInVisit, *, refusal: PageError | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
-    banks = banks_of(asked).read()
-    bank, item = the_bank(asked, banks), the_item(asked, banks)
+    banks = banks_of(visit).read()
+    bank, item = requested_bank(visit, banks), requested_item(visit, banks)
     values = {
         "title": item.title,
         "labels": " ".join(item.labels),
@@ -287,24 +289,24 @@ def _item_page(
         "until": item.until or "",
         "similarity": "" if item.similarity is None else f"{item.similarity:g}",
     }
-    return asked.page(
+    return visit.page(
         "item.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         bank=bank,
-        row=_row(item, asked.desk.now_ms()),
+        row=_row(item, visit.context.now_ms()),
         until_ms=item.ends_ms,
-        may_change=may_change_items(asked.person, bank),
+        may_change=may_change_items(visit.person, bank),
         given=given or values,
         limits=LIMITS,
-        naming=flags_naming(asked, item),
-        **_messages(asked, refusal),
+        naming=flags_naming(visit, item),
+        **_messages(visit, refusal),
     )
 
 
-def _messages(asked: SignedInVisit, refusal: PageError | None) -> dict[str, str]:
-    done = _SAID.get(asked.query.text("done"), "")
-    said = asked.language.gettext(done) if done and refusal is None else ""
-    return {"said": said, "conflict": said_of(asked, refusal)}
+def _messages(visit: SignedInVisit, refusal: PageError | None) -> dict[str, str]:
+    done = _NOTICES.get(visit.query.text("done"), "")
+    notice = visit.language.gettext(done) if done and refusal is None else ""
+    return {"notice": notice, "conflict": refusal_text(visit, refusal)}
 
 
 def _row(item: BankItem, now_ms: int) -> ItemRow:

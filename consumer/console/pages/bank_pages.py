@@ -1,4 +1,4 @@
-"""The page of all banks, and what admins do with banks: create, change, switch and remove them."""
+"""The page of all banks, and the admins' actions on banks: create, change, enable, disable, remove."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from consumer.console.pages.bank_forms import (
     BankAuditEntry,
     apply_bank_change,
     banks_of,
-    changed_meanwhile,
+    changed_by_others,
     check_seen,
     entry_after,
     entry_of,
@@ -22,10 +22,10 @@ from consumer.console.pages.bank_forms import (
     labels_in,
     moment_ms,
     note_in,
-    said_of,
+    refusal_text,
+    requested_bank,
     similarity_in,
     stamp,
-    the_bank,
 )
 from consumer.console.visit import SignedInVisit
 from consumer.text.counts import counted
@@ -36,112 +36,114 @@ ACTIONS: Final[Mapping[Action, str]] = {
 }
 _FIELDS: Final = ("bank", "action", "similarity", "labels", "note")
 _NAME: Final = re.compile(BANK_NAME)
-_SAID: Final = {
-    "created": N_("The bank is created."),
-    "removed": N_("The bank is removed with its items."),
+_NOTICES: Final = {
+    "created": N_("Bank created."),
+    "removed": N_("Bank removed, with its items."),
 }
 
 
 class BankRow(NamedTuple):
-    """A bank, how many items it has, and when it was changed last; None where that is not known."""
+    """A bank, its number of items, and the time of its last change; None if unknown."""
 
     bank: Bank
     items: int
     changed_ms: int | None
 
 
-def show_banks(asked: SignedInVisit) -> Response:
+def show_banks(visit: SignedInVisit) -> Response:
     """Show all banks."""
-    return _page(asked, said=_SAID.get(asked.query.text("done"), ""))
+    return _page(visit, notice=_NOTICES.get(visit.query.text("done"), ""))
 
 
-def create(asked: SignedInVisit) -> Response:
-    """Create a bank. What is refused stands in the form again."""
+def create(visit: SignedInVisit) -> Response:
+    """Create a bank. A refused form is shown again."""
     try:
-        entry = _new_bank(asked)
-        apply_bank_change(asked, lambda banks: _created(banks, entry))
+        entry = _new_bank(visit)
+        apply_bank_change(visit, lambda banks: _creation(banks, entry))
     except PageError as error:
-        return _page(asked, refusal=error, given=given_in(asked.form, _FIELDS))
-    return asked.redirect(f"/banks/{entry.bank}", done="created")
+        return _page(visit, refusal=error, given=given_in(visit.form, _FIELDS))
+    return visit.redirect(f"/banks/{entry.bank}", done="created")
 
 
-def change_bank(asked: SignedInVisit) -> Response:
+def change_bank(visit: SignedInVisit) -> Response:
     """Change labels, note and similarity of a bank."""
-    form, made = asked.form, stamp(asked)
+    form, author = visit.form, stamp(visit)
     values = {"labels": labels_in(form), "note": note_in(form)}
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        before = the_bank(asked, banks)
+        before = requested_bank(visit, banks)
         check_seen(form, before)
         similarity = similarity_in(form, allows=before.action == "allow")
-        after = entry_after(before, values | made | {"similarity": similarity})
-        return _entries(before, after, BankAuditEntry("bank.change", before.bank, after.note))
+        after = entry_after(before, values | author | {"similarity": similarity})
+        return _changed_entry(before, after, BankAuditEntry("bank.change", before.bank, after.note))
 
-    apply_bank_change(asked, change)
-    return asked.redirect(f"/banks/{asked.places['bank']}", done="changed")
-
-
-def enable(asked: SignedInVisit) -> Response:
-    """Switch a bank on."""
-    return _switched(asked, enabled=True)
+    apply_bank_change(visit, change)
+    return visit.redirect(f"/banks/{visit.places['bank']}", done="changed")
 
 
-def disable(asked: SignedInVisit) -> Response:
-    """Switch a bank off, so that nothing is found of it."""
-    return _switched(asked, enabled=False)
+def enable(visit: SignedInVisit) -> Response:
+    """Enable a bank."""
+    return _switch(visit, enabled=True)
 
 
-def confirm_removal(asked: SignedInVisit) -> Response:
-    """Say how many items a bank takes along, and ask."""
-    banks = banks_of(asked).read()
-    bank = the_bank(asked, banks)
-    return asked.page("bank_remove.html", bank=bank, items=banks.item_counts()[bank.bank])
+def disable(visit: SignedInVisit) -> Response:
+    """Disable a bank, so that its items match nothing."""
+    return _switch(visit, enabled=False)
 
 
-def remove(asked: SignedInVisit) -> Response:
-    """Remove a bank with as many items as the page before has named."""
-    items, made = asked.form.integer("items"), stamp(asked)
+def confirm_removal(visit: SignedInVisit) -> Response:
+    """Show how many items would be removed with a bank, and ask for confirmation."""
+    banks = banks_of(visit).read()
+    bank = requested_bank(visit, banks)
+    return visit.page("bank_remove.html", bank=bank, items=banks.item_counts()[bank.bank])
+
+
+def remove(visit: SignedInVisit) -> Response:
+    """Remove a bank, if it still has as many items as the confirmation page showed."""
+    items, author = visit.form.integer("items"), stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        bank = the_bank(asked, banks)
+        bank = requested_bank(visit, banks)
         if banks.item_counts()[bank.bank] != items:
-            raise changed_meanwhile()
-        removal = entry_of({"bank": bank.bank, "removed": True} | made, Bank)
+            raise changed_by_others()
+        removal = entry_of({"bank": bank.bank, "removed": True} | author, Bank)
         return [removal], (None, BankAuditEntry("bank.remove", bank.bank, counted(items, "item")))
 
-    apply_bank_change(asked, change)
-    return asked.redirect("/banks", done="removed")
+    apply_bank_change(visit, change)
+    return visit.redirect("/banks", done="removed")
 
 
 def _page(
-    asked: SignedInVisit,
+    visit: SignedInVisit,
     *,
-    said: str = "",
+    notice: str = "",
     refusal: PageError | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Response:
-    banks = banks_of(asked).read()
+    banks = banks_of(visit).read()
     counts = banks.item_counts()
     found = sorted(banks.banks.values(), key=lambda bank: bank.bank)
-    return asked.page(
+    return visit.page(
         "banks.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         rows=[BankRow(bank, counts[bank.bank], moment_ms(bank.at)) for bank in found],
-        actions=[(action, asked.language.gettext(said)) for action, said in ACTIONS.items()],
+        actions=[(action, visit.language.gettext(label)) for action, label in ACTIONS.items()],
         given=given or dict.fromkeys(_FIELDS, ""),
-        said=asked.language.gettext(said) if said else "",
-        conflict=said_of(asked, refusal),
+        notice=visit.language.gettext(notice) if notice else "",
+        conflict=refusal_text(visit, refusal),
     )
 
 
-def _new_bank(asked: SignedInVisit) -> Bank:
-    form = asked.form
+def _new_bank(visit: SignedInVisit) -> Bank:
+    form = visit.form
     name, action = form.text("bank"), form.text("action")
     if not _NAME.fullmatch(name):
-        message = N_("The name of a bank has up to 64 lowercase letters a to z, digits, dots, hyphens and underscores.")
+        message = N_(
+            "The name of a bank can have up to 64 lowercase letters a to z, digits, dots, hyphens and underscores."
+        )
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     if action not in ACTIONS:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("A bank either denies or allows. Choose one."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose whether the bank denies or allows."))
     values = {
         "bank": name,
         "action": action,
@@ -149,30 +151,30 @@ def _new_bank(asked: SignedInVisit) -> Bank:
         "note": note_in(form),
         "similarity": similarity_in(form, allows=action == "allow"),
     }
-    return entry_of(values | stamp(asked), Bank)
+    return entry_of(values | stamp(visit), Bank)
 
 
-def _created(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
+def _creation(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     if entry.bank in banks.banks:
-        message = N_("There is a bank of this name already, and nothing was changed. Choose another name.")
+        message = N_("A bank of this name already exists. Nothing was changed. Choose another name.")
         raise PageError(HTTPStatus.CONFLICT, message)
     return [entry], (None, BankAuditEntry("bank.create", entry.bank, entry.action or ""))
 
 
-def _switched(asked: SignedInVisit, *, enabled: bool) -> Response:
-    made = stamp(asked)
+def _switch(visit: SignedInVisit, *, enabled: bool) -> Response:
+    author = stamp(visit)
 
     def change(banks: Banks) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-        before = the_bank(asked, banks)
-        after = entry_after(before, made | {"enabled": enabled})
-        return _entries(before, after, BankAuditEntry("bank.enable" if enabled else "bank.disable", before.bank))
+        before = requested_bank(visit, banks)
+        after = entry_after(before, author | {"enabled": enabled})
+        return _changed_entry(before, after, BankAuditEntry("bank.enable" if enabled else "bank.disable", before.bank))
 
-    apply_bank_change(asked, change)
-    return asked.redirect(f"/banks/{asked.places['bank']}", done="enabled" if enabled else "disabled")
+    apply_bank_change(visit, change)
+    return visit.redirect(f"/banks/{visit.places['bank']}", done="enabled" if enabled else "disabled")
 
 
-def _entries(
+def _changed_entry(
     before: Bank, after: Bank, record: BankAuditEntry
 ) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
-    """Return the change from one entry to another, None where they say the same."""
+    """Return the new entry and its audit entry; neither if nothing changes."""
     return ([], (None, None)) if unless_same(before, after) is before else ([after], (None, record))

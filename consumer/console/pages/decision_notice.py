@@ -1,4 +1,4 @@
-"""The line that says what was just decided, and offers to undo it while that is possible."""
+"""The notice after a decision, which offers to undo it while that is possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from consumer.reviews.decisions import Decision, OwnReview, own_review, own_revi
 from consumer.reviews.kinds.rules import RULES, Kind
 
 ONE: Final = "decided"
-"""The field of a query that has the number of the review."""
+"""Query field: the number of the review."""
 MANY: Final = "decided_at"
-"""The field of a query that has the time of a decision about many flags."""
+"""Query field: the time of a decision about several flags."""
 REFUSED: Final = "refused"
-"""The field of a query that has how many of them had been decided before."""
+"""Query field: how many of the flags had already been decided."""
 GONE: Final = "gone"
-"""The field of a query that has how many of them are no longer there."""
+"""Query field: how many of the flags no longer exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionNotice:
     """A decision that was just made. ``releases``: the articles count as unique. ``left_ms``: the time left to undo it.
 
-    ``is_superseded``: it is undone because a later decision took its place.
+    ``is_superseded``: a later decision replaced it.
     """
 
     decision: Decision
@@ -47,31 +47,31 @@ class DecisionNotice:
         return self.left_ms > 0 and not self.is_undone
 
 
-def decision_notice(asked: SignedInVisit, connection: Connection) -> DecisionNotice | None:
-    """Return what the query says was decided; None where it says nothing, or it was somebody else."""
-    return review_notice(asked, connection, asked.query.integer(ONE)) if asked.query.text(ONE) else None
+def decision_notice(visit: SignedInVisit, connection: Connection) -> DecisionNotice | None:
+    """Return the notice for the review in the query; None without one, or if somebody else made it."""
+    return review_notice(visit, connection, visit.query.integer(ONE)) if visit.query.text(ONE) else None
 
 
-def review_notice(asked: SignedInVisit, connection: Connection, review_id: int) -> DecisionNotice | None:
-    """Return what was decided in a review of one's own; None where it is somebody else's."""
-    review = own_review(connection, asked.person.person_id, review_id)
-    return None if review is None else _said(asked, [review], f"/reviews/{review.review_id}/undo")
+def review_notice(visit: SignedInVisit, connection: Connection, review_id: int) -> DecisionNotice | None:
+    """Return the notice for a review, None if somebody else made it."""
+    review = own_review(connection, visit.person.person_id, review_id)
+    return None if review is None else _notice_of(visit, [review], f"/reviews/{review.review_id}/undo")
 
 
 def bulk_decision_notice(
-    asked: SignedInVisit, connection: Connection, story_id: int | None, undo_path: str
+    visit: SignedInVisit, connection: Connection, story_id: int | None, undo_path: str
 ) -> DecisionNotice | None:
-    """Return the same of a decision about flags of a story, or of several."""
-    if not asked.query.text(MANY):
+    """Return the notice for a decision about several flags, of one story if ``story_id`` is given."""
+    if not visit.query.text(MANY):
         return None
-    at_ms = asked.query.integer(MANY)
-    reviews = own_reviews_at(connection, asked.person.person_id, story_id, at_ms)
+    at_ms = visit.query.integer(MANY)
+    reviews = own_reviews_at(connection, visit.person.person_id, story_id, at_ms)
     if not reviews:
         return None
-    return _said(asked, reviews, undo_path)
+    return _notice_of(visit, reviews, undo_path)
 
 
-def _said(asked: SignedInVisit, reviews: Sequence[OwnReview], undo_path: str) -> DecisionNotice:
+def _notice_of(visit: SignedInVisit, reviews: Sequence[OwnReview], undo_path: str) -> DecisionNotice:
     first = reviews[0]
     is_undone = all(review.undone_ms is not None for review in reviews)
     is_sent = all(review.is_sent for review in reviews)
@@ -83,11 +83,11 @@ def _said(asked: SignedInVisit, reviews: Sequence[OwnReview], undo_path: str) ->
         count=len(reviews),
         at_ms=first.at_ms,
         final_ms=first.final_ms,
-        left_ms=0 if is_sent else max(first.final_ms - asked.desk.now_ms(), 0),
+        left_ms=0 if is_sent else max(first.final_ms - visit.context.now_ms(), 0),
         releases=first.decision == "wrong" and any(RULES[review.kind].releases for review in reviews) and not is_undone,
         is_undone=is_undone,
         is_superseded=is_undone and any(review.is_superseded for review in reviews),
         undo_path=undo_path,
-        refused_count=asked.query.integer(REFUSED, 0),
-        gone_count=asked.query.integer(GONE, 0),
+        refused_count=visit.query.integer(REFUSED, 0),
+        gone_count=visit.query.integer(GONE, 0),
     )

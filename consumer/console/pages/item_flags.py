@@ -1,4 +1,4 @@
-"""The flags whose articles repeat an item of a bank."""
+"""Finds flags whose articles repeat a bank item."""
 
 from typing import Final, NamedTuple
 
@@ -11,33 +11,32 @@ from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 
 FLAGS_MAX: Final = 200
-"""Flags that are looked at, the latest ones."""
+"""How many of the latest flags are examined."""
 
 
 class ItemFlag(NamedTuple):
-    """A flag, and its article where the store has it."""
+    """A flag, and its article if the store has it."""
 
     flag: FlagRow
     article: ArticleView | None
 
 
 class ItemFlags(NamedTuple):
-    """Flags that name an item, of so many that were looked at. ``store_is_away``: their articles cannot be read."""
+    """Flags that name an item, among the ``examined`` ones. ``store_is_away``: their articles cannot be read."""
 
     flags: tuple[ItemFlag, ...]
     examined: int
     store_is_away: bool
 
 
-def flags_naming(asked: SignedInVisit, item: BankItem) -> ItemFlags:
-    """Return those of the latest flags whose article, or the earlier one, repeats an item, as their verdicts say.
+def flags_naming(visit: SignedInVisit, item: BankItem) -> ItemFlags:
+    """Return those of the latest flags whose verdicts say that one of the two articles repeats an item.
 
-    A verdict names the items that the banks had when the article arrived. Articles that arrived before the item was
-    added do not name it; what a search of the store finds belongs here, too.
+    A verdict only names items that the banks had when the article arrived.
     """
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         latest = queue.page(connection, Filters(state=None), "newest", FLAGS_MAX).rows
-    found = articles_of(asked.desk, latest)
+    found = articles_of(visit.context, latest)
     naming = [
         ItemFlag(flag, found.article(flag))
         for flag in latest

@@ -1,4 +1,4 @@
-"""The pages of an item's earlier matches: kept articles of the store, and open flags of their copies to release."""
+"""The pages of stored articles that repeat an item, and of open flags to release because of it."""
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
@@ -9,8 +9,8 @@ from starlette.responses import Response
 from consumer.banks.bank import Bank, BankItem, Banks, BanksUnreachable
 from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.faults import N_, PageError
-from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, the_bank, the_item
-from consumer.console.pages.deciding import SubmittedDecision, check_number, decide_together, undo_at
+from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, requested_bank, requested_item
+from consumer.console.pages.deciding import SubmittedDecision, check_flag_count, decide_together, undo_at
 from consumer.console.pages.decision_notice import MANY, bulk_decision_notice
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
@@ -34,7 +34,7 @@ FORMS: Final = {
 
 
 class KeptArticle(NamedTuple):
-    """A kept article that repeats the item, how it does, and the story of its copies if it has any."""
+    """A kept article that repeats the item, the form of the match, and the article's story if it has copies."""
 
     record: Record
     match: BankMatch
@@ -42,8 +42,8 @@ class KeptArticle(NamedTuple):
     story: Story | None
 
 
-class _Item(NamedTuple):
-    """An item and its bank, ``banks`` with nothing else in them, and whether articles are compared with it now."""
+class _RequestedItem(NamedTuple):
+    """An item and its bank, ``banks`` with only these in them, and whether articles are compared with it now."""
 
     bank: Bank
     item: BankItem
@@ -52,43 +52,43 @@ class _Item(NamedTuple):
 
 
 class _OpenFlags(NamedTuple):
-    """Open flags that an item allows. ``compared`` is how many were compared; ``limited``: a limit left others out."""
+    """Open flags that an item allows. ``compared``: how many were compared. ``limited``: a limit left others out."""
 
     flags: tuple[FlagRow, ...]
     compared: int
     limited: bool
 
 
-def show_matches(asked: SignedInVisit) -> Response:
+def show_matches(visit: SignedInVisit) -> Response:
     """Show the kept articles of the window that repeat an item."""
-    chosen = _the_item(asked)
-    found = _kept(asked, chosen)
+    chosen = _requested_item(visit)
+    found = _kept_matches(visit, chosen)
     matches = () if found is None else found.matches.found
-    with asked.desk.database.reading() as connection:
-        said = bulk_decision_notice(asked, connection, None, f"{_path(chosen)}/undo")
-        of_roots = _stories_of(connection, matches)
-    return asked.page(
+    with visit.context.database.reading() as connection:
+        notice = bulk_decision_notice(visit, connection, None, f"{_path(chosen)}/undo")
+        of_roots = _stories_by_root(connection, matches)
+    return visit.page(
         "item_matches.html",
         bank=chosen.bank,
         item=chosen.item,
         path=_path(chosen),
-        rows=[_row(asked, chosen, match, of_roots) for match in matches],
+        rows=[_row(visit, chosen, match, of_roots) for match in matches],
         found=None if found is None else found.matches,
         window_s=0 if found is None else found.settings.window_ms / MS_PER_S,
         part_letters_min=PART_LETTERS_MIN,
-        may_release=chosen.bank.action == "allow" and asked.person.role == "admin",
+        may_release=chosen.bank.action == "allow" and visit.person.role == "admin",
         open_flags=sum(story.open_copies for story in of_roots.values()),
-        decision=said,
+        decision=notice,
     )
 
 
-def confirm_release(asked: SignedInVisit) -> Response:
-    """Say which open flags an item allows, and ask."""
-    chosen = _the_item(asked)
+def confirm_release(visit: SignedInVisit) -> Response:
+    """Show the open flags that an item allows, and ask for confirmation."""
+    chosen = _requested_item(visit)
     _check_allows(chosen.bank)
-    found = _open_flags(asked, chosen)
-    articles = articles_of(asked.desk, found.flags)
-    return asked.page(
+    found = _open_flags(visit, chosen)
+    articles = articles_of(visit.context, found.flags)
+    return visit.page(
         "item_release.html",
         bank=chosen.bank,
         item=chosen.item,
@@ -96,80 +96,82 @@ def confirm_release(asked: SignedInVisit) -> Response:
         rows=story_rows(found.flags, articles),
         compared=found.compared,
         limited=found.limited,
-        most=_flags_max(asked),
+        most=_flags_max(visit),
     )
 
 
-def release(asked: SignedInVisit) -> Response:
-    """Release the flags that the page before has named, because of the item that it has shown."""
-    chosen, form = _the_item(asked), asked.form
+def release(visit: SignedInVisit) -> Response:
+    """Release the flags that the confirmation page showed, because of its item."""
+    chosen, form = _requested_item(visit), visit.form
     _check_allows(chosen.bank)
     check_seen(form, chosen.item)
-    wanted = form.integers("flag")
-    check_number(wanted, _flags_max(asked))
-    with asked.desk.database.reading() as connection:
-        flag_ids = [flag.flag_id for flag in queue.flags(connection, wanted) if RULES[flag.kind].releases]
-    fields = decide_together(asked, flag_ids, SubmittedDecision("wrong", allowed_reason(*chosen.item.key)))
-    return asked.redirect(f"{_path(chosen)}/matches", **fields)
+    chosen_ids = form.integers("flag")
+    check_flag_count(chosen_ids, _flags_max(visit))
+    with visit.context.database.reading() as connection:
+        flag_ids = [flag.flag_id for flag in queue.flags(connection, chosen_ids) if RULES[flag.kind].releases]
+    fields = decide_together(visit, flag_ids, SubmittedDecision("wrong", allowed_reason(*chosen.item.key)))
+    return visit.redirect(f"{_path(chosen)}/matches", **fields)
 
 
-def undo(asked: SignedInVisit) -> Response:
-    """Take back what was released because of an item."""
-    at_ms = undo_at(asked, None)
-    return asked.redirect(f"{item_path(asked.places['bank'], asked.places['item'])}/matches", **{MANY: at_ms})
+def undo(visit: SignedInVisit) -> Response:
+    """Undo a release because of an item."""
+    at_ms = undo_at(visit, None)
+    return visit.redirect(f"{item_path(visit.places['bank'], visit.places['item'])}/matches", **{MANY: at_ms})
 
 
-def _the_item(asked: SignedInVisit) -> _Item:
-    """Return the item that the path names, as banks were last read. Raises ``PageError`` where there is none."""
-    latest = banks_of(asked).latest
+def _requested_item(visit: SignedInVisit) -> _RequestedItem:
+    """Return the item in the path, as last read. Raises ``PageError`` and ``BanksUnreachable``."""
+    latest = banks_of(visit).latest
     if latest is None:
         raise BanksUnreachable("they were not read yet")
-    bank, item = the_bank(asked, latest), the_item(asked, latest)
+    bank, item = requested_bank(visit, latest), requested_item(visit, latest)
     banks = latest.only(*item.key)
-    return _Item(bank, item, banks, bool(banks.items_at(asked.desk.now_ms())))
+    return _RequestedItem(bank, item, banks, bool(banks.items_at(visit.context.now_ms())))
 
 
-def _path(chosen: _Item) -> str:
+def _path(chosen: _RequestedItem) -> str:
     return item_path(*chosen.item.key)
 
 
-def _kept(asked: SignedInVisit, chosen: _Item) -> KeptMatches | None:
-    """Return the kept articles that repeat an item, None where nothing is compared with it now."""
-    return asked.desk.matches.kept(chosen.banks) if chosen.counts else None
+def _kept_matches(visit: SignedInVisit, chosen: _RequestedItem) -> KeptMatches | None:
+    """Return the kept articles that repeat an item, None if nothing is compared with it now."""
+    return visit.context.matches.kept(chosen.banks) if chosen.counts else None
 
 
-def _stories_of(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
-    """Return the stories of kept articles that have copies, by the ids of the articles."""
+def _stories_by_root(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
+    """Return the stories of kept articles, by article id."""
     return stories.stories_of_roots(connection, {match.stored.record.id for match in matches})
 
 
-def _row(asked: SignedInVisit, chosen: _Item, match: StoredMatch, of_roots: Mapping[str, Story]) -> KeptArticle:
+def _row(
+    visit: SignedInVisit, chosen: _RequestedItem, match: StoredMatch, of_roots: Mapping[str, Story]
+) -> KeptArticle:
     of_item = next(each for each in match.matches if (each.bank, each.item) == chosen.item.key)
     record = match.stored.record
-    return KeptArticle(record, of_item, asked.language.gettext(FORMS[of_item.form]), of_roots.get(record.id))
+    return KeptArticle(record, of_item, visit.language.gettext(FORMS[of_item.form]), of_roots.get(record.id))
 
 
 def _check_allows(bank: Bank) -> None:
     if bank.action != "allow":
-        message = N_("Flags are released only because of a bank that allows. Decide about the flags themselves.")
+        message = N_("Only an allow bank can release flags. Decide about the flags themselves.")
         raise PageError(HTTPStatus.CONFLICT, message)
 
 
-def _flags_max(asked: SignedInVisit) -> int:
+def _flags_max(visit: SignedInVisit) -> int:
     """Return how many flags are compared and released at once."""
-    return min(COMPARED_MAX, asked.desk.section.reviewed_at_once_max)
+    return min(COMPARED_MAX, visit.context.section.reviewed_at_once_max)
 
 
-def _open_flags(asked: SignedInVisit, chosen: _Item) -> _OpenFlags:
-    """Return the open flags whose articles repeat an item, in the stories of the kept articles that do, too."""
-    found, most = _kept(asked, chosen), _flags_max(asked)
+def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
+    """Return the open flags whose articles repeat an item, in the stories of kept articles that also do."""
+    found, most = _kept_matches(visit, chosen), _flags_max(visit)
     if found is None:
         return _OpenFlags((), 0, limited=False)
-    with asked.desk.database.reading() as connection:
-        ids = [story.story_id for story in _stories_of(connection, found.matches.found).values()]
+    with visit.context.database.reading() as connection:
+        ids = [story.story_id for story in _stories_by_root(connection, found.matches.found).values()]
         flags = stories.open_flags(connection, ids, most + 1)
     versions = {flag.flag_id: storable_reference(flag.article_id, flag.version) for flag in flags[:most]}
     references = [reference for reference in versions.values() if reference is not None]
-    repeating = asked.desk.matches.repeating(chosen.banks, references)
+    repeating = visit.context.matches.repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
     return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)

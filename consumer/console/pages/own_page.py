@@ -1,4 +1,4 @@
-"""A person's own page: language and password."""
+"""The page "Your account": language and password."""
 
 from http import HTTPStatus
 from typing import Final
@@ -13,74 +13,74 @@ from consumer.reviews import people, sessions
 from consumer.reviews.database import Connection
 from consumer.reviews.passwords import PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN
 
-_SAID: Final = {
-    "language": N_("The language is changed."),
-    "password": N_("The password is changed, and your other sessions have ended."),
+_NOTICES: Final = {
+    "language": N_("Language changed."),
+    "password": N_("Password changed. Your other sessions have ended."),
 }
 
 
-def show_own(asked: SignedInVisit) -> Response:
-    """Show what a person can change of their account."""
-    return _page(asked, _SAID.get(asked.query.text("done"), ""))
+def show_own(visit: SignedInVisit) -> Response:
+    """Show the person's account."""
+    return _page(visit, _NOTICES.get(visit.query.text("done"), ""))
 
 
-def change_language(asked: SignedInVisit) -> Response:
+def change_language(visit: SignedInVisit) -> Response:
     """Choose a language, or leave it to the browser."""
-    language = asked.form.text("language")
+    language = visit.form.text("language")
     if language and language not in CODES:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("There is no such language here."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("The console does not have this language."))
 
     def changed(connection: Connection) -> None:
-        people.set_language(connection, asked.person.person_id, language or None)
-        asked.note(connection, "own.language", subject=asked.person.name, why=language)
+        people.set_language(connection, visit.person.person_id, language or None)
+        visit.note(connection, "own.language", subject=visit.person.name, why=language)
 
-    asked.desk.database.written(changed)
-    return asked.redirect("/me", done="language")
+    visit.context.database.written(changed)
+    return visit.redirect("/me", done="language")
 
 
-def change_password(asked: SignedInVisit) -> Response:
+def change_password(visit: SignedInVisit) -> Response:
     """Change the password if the current one is right. All sessions end, and this browser gets a new one."""
-    desk, person, form = asked.desk, asked.person, asked.form
+    context, person, form = visit.context, visit.person, visit.form
     old, new = form.exact("old", PASSWORD_CHARS_MAX), form.exact("new", PASSWORD_CHARS_MAX)
     why_not = _why_not(new, form.exact("again", PASSWORD_CHARS_MAX), person.name)
     if why_not:
-        return _page(asked, why_not, HTTPStatus.BAD_REQUEST)
-    # Whoever finds a browser that is signed in must not be able to guess on and on.
-    attempt = begin_attempt(asked, person.name)
-    with desk.database.reading() as connection:
+        return _page(visit, why_not, HTTPStatus.BAD_REQUEST)
+    # Somebody at an unattended browser must not be able to guess without limit.
+    attempt = begin_attempt(visit, person.name)
+    with context.database.reading() as connection:
         known = people.person_with_password(connection, person.name, old)
     if known is None:
-        desk.database.written(lambda c: note_failure(c, asked, person.name))
-        return _page(asked, N_("The current password is wrong, and nothing was changed."), HTTPStatus.FORBIDDEN)
+        context.database.written(lambda c: note_failure(c, visit, person.name))
+        return _page(visit, N_("The current password is wrong. Nothing was changed."), HTTPStatus.FORBIDDEN)
 
     def changed(connection: Connection) -> str:
-        now_ms = desk.now_ms()
+        now_ms = context.now_ms()
         end_attempt(connection, attempt)
         people.set_password(connection, person.person_id, new)
-        asked.note(connection, "own.password", at_ms=now_ms, subject=person.name)
-        return sessions.begin_session(connection, person.person_id, now_ms, round(desk.section.session_s * 1_000))
+        visit.note(connection, "own.password", at_ms=now_ms, subject=person.name)
+        return sessions.begin_session(connection, person.person_id, now_ms, round(context.section.session_s * 1_000))
 
-    secret = desk.database.written(changed)
-    response = asked.redirect("/me", done="password")
-    asked.session.begin(response, secret, desk.section.session_s)
+    secret = context.database.written(changed)
+    response = visit.redirect("/me", done="password")
+    visit.session.begin(response, secret, context.section.session_s)
     return response
 
 
 def _why_not(new: str, again: str, name: str) -> str:
-    """Return why a new password is none."""
+    """Return why a new password is refused, "" if it is not."""
     if len(new) < PASSWORD_CHARS_MIN:
-        return N_("The new password is too short or too long, and nothing was changed.")
+        return N_("The new password is too short or too long. Nothing was changed.")
     if new != again:
-        return N_("The new passwords are not the same, and nothing was changed.")
+        return N_("The two new passwords differ. Nothing was changed.")
     if new.casefold() == name.casefold():
-        return N_("The new password is the name, and nothing was changed.")
+        return N_("The new password must not be your name. Nothing was changed.")
     return ""
 
 
-def _page(asked: SignedInVisit, said: str, status: int = HTTPStatus.OK) -> Response:
-    return asked.page(
+def _page(visit: SignedInVisit, notice: str, status: int = HTTPStatus.OK) -> Response:
+    return visit.page(
         "me.html",
         status=status,
-        said=asked.language.gettext(said) if said else "",
+        notice=visit.language.gettext(notice) if notice else "",
         password_chars_min=PASSWORD_CHARS_MIN,
     )

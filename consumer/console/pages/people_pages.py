@@ -18,121 +18,118 @@ _Result = TypeVar("_Result")
 ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin")}
 
 
-def show_people(asked: SignedInVisit) -> Response:
+def show_people(visit: SignedInVisit) -> Response:
     """Show all people."""
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         known = people.people(connection)
-    return _page(asked, known, said=_SAID.get(asked.query.text("done"), ""))
+    return _page(visit, known, notice=_NOTICES.get(visit.query.text("done"), ""))
 
 
-def add(asked: SignedInVisit) -> Response:
-    """Add somebody, with a password that is shown once."""
-    name, role = asked.form.text("name", NAME_CHARS_MAX), _role(asked)
+def add(visit: SignedInVisit) -> Response:
+    """Add a person with a password that is shown once."""
+    name, role = visit.form.text("name", NAME_CHARS_MAX), _role(visit)
     if not is_name(name):
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("Give a name, without line ends and invisible characters."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Enter a name without line breaks or invisible characters."))
     password = passwords.generated()
 
     def added(connection: Connection) -> Person:
-        person = people.add_person(connection, name, role, asked.desk.now_ms(), password=password)
-        asked.note(connection, "person.add", subject=name, why=role)
+        person = people.add_person(connection, name, role, visit.context.now_ms(), password=password)
+        visit.note(connection, "person.add", subject=name, why=role)
         return person
 
-    return _with_password(asked, added, password)
+    return _with_password(visit, added, password)
 
 
-def disable(asked: SignedInVisit) -> Response:
+def disable(visit: SignedInVisit) -> Response:
     """Disable an account; its sessions and its standing decisions end."""
-    now_ms = asked.desk.now_ms()
-    _changed(asked, _change(asked, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
-    return asked.redirect("/people", done="disabled")
+    now_ms = visit.context.now_ms()
+    _write(visit, _change(visit, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
+    return visit.redirect("/people", done="disabled")
 
 
-def enable(asked: SignedInVisit) -> Response:
+def enable(visit: SignedInVisit) -> Response:
     """Enable an account again."""
-    _changed(asked, _change(asked, "person.enable", people.enable))
-    return asked.redirect("/people", done="enabled")
+    _write(visit, _change(visit, "person.enable", people.enable))
+    return visit.redirect("/people", done="enabled")
 
 
-def change_role(asked: SignedInVisit) -> Response:
-    """Give somebody another role."""
-    role = _role(asked)
-    _changed(asked, _change(asked, "person.role", lambda c, person_id: people.set_role(c, person_id, role), role))
-    return asked.redirect("/people", done="role")
+def change_role(visit: SignedInVisit) -> Response:
+    """Change a person's role."""
+    role = _role(visit)
+    _write(visit, _change(visit, "person.role", lambda c, person_id: people.set_role(c, person_id, role), role))
+    return visit.redirect("/people", done="role")
 
 
-def give_password(asked: SignedInVisit) -> Response:
-    """Give somebody a new password, which is shown once; their sessions end."""
+def give_password(visit: SignedInVisit) -> Response:
+    """Give a person a new password, shown once, and end their sessions."""
     password = passwords.generated()
-    change = _change(asked, "person.password", lambda c, person_id: people.set_password(c, person_id, password))
-    return _with_password(asked, change, password)
+    change = _change(visit, "person.password", lambda c, person_id: people.set_password(c, person_id, password))
+    return _with_password(visit, change, password)
 
 
-_SAID: Final = {
-    "disabled": N_("The account is disabled, and its sessions and standing decisions have ended."),
-    "enabled": N_("The account is enabled again."),
-    "role": N_("The role is changed."),
+_NOTICES: Final = {
+    "disabled": N_("Account disabled. Its sessions and standing decisions have ended."),
+    "enabled": N_("Account enabled."),
+    "role": N_("Role changed."),
 }
 
 
-def _with_password(asked: SignedInVisit, work: Callable[[Connection], Person], password: str) -> Response:
-    """Change a password, and show it once. All people are read before it counts: afterwards nothing may fail."""
+def _with_password(visit: SignedInVisit, work: Callable[[Connection], Person], password: str) -> Response:
+    """Set a password, and show it once. People are read in the same transaction, so that nothing fails after it."""
 
     def changed(connection: Connection) -> tuple[Person, list[Person]]:
         return work(connection), people.people(connection)
 
-    person, known = _changed(asked, changed)
-    return _page(asked, known, person=person, password=password)
+    person, known = _write(visit, changed)
+    return _page(visit, known, person=person, password=password)
 
 
 def _page(
-    asked: SignedInVisit, known: Sequence[Person], *, said: str = "", person: Person | None = None, password: str = ""
+    visit: SignedInVisit, known: Sequence[Person], *, notice: str = "", person: Person | None = None, password: str = ""
 ) -> Response:
-    return asked.page(
+    return visit.page(
         "people.html",
         people=known,
-        roles=[(role, asked.language.gettext(name)) for role, name in ROLES.items()],
-        said=asked.language.gettext(said) if said else "",
+        roles=[(role, visit.language.gettext(name)) for role, name in ROLES.items()],
+        notice=visit.language.gettext(notice) if notice else "",
         changed=person,
         password=password,
     )
 
 
-def _changed(asked: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
-    """Change something about somebody. Raises ``PageError`` where that cannot be."""
+def _write(visit: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
+    """Run a change of people in a transaction. Raises ``PageError`` if it is refused."""
     try:
-        return asked.desk.database.written(work)
+        return visit.context.database.written(work)
     except NobodyThere as error:
         raise not_found() from error
     except NameTaken as error:
-        message = N_(
-            "There is somebody of this name already, perhaps in another case, and nobody was added. Choose another "
-            "name."
-        )
+        message = N_("This name is taken, perhaps with other capitals. Nobody was added. Choose another name.")
         raise PageError(HTTPStatus.CONFLICT, message) from error
     except LastAdmin as error:
-        message = N_("This is the last admin, and nothing was changed. Make somebody else an admin first.")
+        message = N_("This is the last admin. Nothing was changed. Make somebody else an admin first.")
         raise PageError(HTTPStatus.CONFLICT, message) from error
 
 
 def _change(
-    asked: SignedInVisit, action: str, change: Callable[[Connection, int], None], why: str = ""
+    visit: SignedInVisit, action: str, change: Callable[[Connection, int], None], why: str = ""
 ) -> Callable[[Connection], Person]:
-    """Return what changes the person whom the path names, with an entry in the audit log; it raises ``PageError``."""
+    """Return a function that changes the person in the path and records that. It raises ``PageError``."""
 
     def changed(connection: Connection) -> Person:
-        person = people.person_numbered(connection, asked.places["person_id"])
+        person = people.person_numbered(connection, visit.places["person_id"])
         if person is None:
             raise not_found()
         change(connection, person.person_id)
-        asked.note(connection, action, subject=person.name, why=why)
+        visit.note(connection, action, subject=person.name, why=why)
         return person
 
     return changed
 
 
-def _role(asked: SignedInVisit) -> Role:
-    """Return the role that a form names. Raises ``PageError``."""
-    sent = asked.form.text("role")
+def _role(visit: SignedInVisit) -> Role:
+    """Return the role in a form. Raises ``PageError``."""
+    sent = visit.form.text("role")
     for role in ROLES:
         if role == sent:
             return role

@@ -1,6 +1,6 @@
-"""The filters and the order of the queue, read from the query of a URL and written to it.
+"""Reads and writes the filters and the order of the queue in the query of a URL.
 
-Each page that belongs to the queue carries the same query, so that the next flag is the next one of that part.
+Pages of the queue pass the same query on, so that the next flag is the next one of the same selection.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import day_begins_ms
 
 FIELD: Final = "queue"
-"""The field of forms that carries the query."""
+"""The form field that carries the query."""
 ANY: Final = "any"
 SOURCE_CHARS_MAX: Final = 300
 SEARCH_CHARS_MAX: Final = 200
-"""Characters that somebody may search for."""
+"""The most characters of a search."""
 _QUERY_CHARS_MAX: Final = 20_000
 
 
@@ -33,7 +33,7 @@ _DEFAULTS: Final = {"state": "open", "order": "certainty"}
 
 @dataclass(frozen=True, slots=True)
 class QueueSelection:
-    """A part of the queue. ``fields`` are those of the query that say it, as they were written."""
+    """A selection of the queue: filters and order. ``fields`` are the query fields that describe it."""
 
     filters: Filters
     order: Order
@@ -41,30 +41,30 @@ class QueueSelection:
 
     @property
     def query(self) -> str:
-        """The query of a URL that says it; "" for the open flags, the least certain first."""
+        """The query of a URL that selects it; "" for the default, open flags with the least certain first."""
         return urlencode(self.fields)
 
     @property
     def narrows(self) -> bool:
-        """Whether anything but the state is asked for."""
+        """Whether it selects by more than the state."""
         return bool(self.fields.keys() - _DEFAULTS.keys())
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a field of the filters is set."""
+        """Whether it uses filters, not just a search."""
         return bool(self.fields.keys() - _DEFAULTS.keys() - {"q"})
 
     def field(self, name: str) -> str:
-        """Return one of the fields, as a form shows it."""
+        """Return the value of a field for a form."""
         return self.fields.get(name, _DEFAULTS.get(name, ""))
 
-    def but(self, **changed: str) -> str:
-        """Return the query with other values of some fields."""
-        return urlencode(_said({**self.fields, **changed}))
+    def with_fields(self, **changed: str) -> str:
+        """Return the query with some fields changed."""
+        return urlencode(_non_default({**self.fields, **changed}))
 
 
-def wanted_in(query: Fields, cutter: WordCutter | None) -> QueueSelection:
-    """Return the part of the queue that a query asks for. Raises ``PageError`` where it makes no sense."""
+def selection_in(query: Fields, cutter: WordCutter | None) -> QueueSelection:
+    """Return the selection in a query. Raises ``PageError`` if it is invalid."""
     searched = query.text("q", SEARCH_CHARS_MAX)
     values: dict[str, Any] = {
         "state": one_of(query, "state", (*STATES, ANY)) or "open",
@@ -82,24 +82,24 @@ def wanted_in(query: Fields, cutter: WordCutter | None) -> QueueSelection:
         values["state"] = None
     order: Any = one_of(query, "order", _ORDERS) or "certainty"
     names = {*values, "q", "from", "to", "order"} - {"search"}
-    return QueueSelection(Filters(**values), order, _said({name: query.text(name) for name in names}))
+    return QueueSelection(Filters(**values), order, _non_default({name: query.text(name) for name in names}))
 
 
-def wanted_of(form: Fields, cutter: WordCutter | None) -> QueueSelection:
-    """Return the part of the queue that a form carries. Raises ``PageError``."""
-    return wanted_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()), cutter)
+def selection_of(form: Fields, cutter: WordCutter | None) -> QueueSelection:
+    """Return the selection that a form carries. Raises ``PageError``."""
+    return selection_in(fields_of(form.text(FIELD, _QUERY_CHARS_MAX).encode()), cutter)
 
 
-def _said(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that say anything, in one order."""
+def _non_default(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields with values other than the defaults, sorted."""
     return {name: value for name, value in sorted(fields.items()) if value and _DEFAULTS.get(name) != value}
 
 
 def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
-    """Return the value of a field, None where the query has none. Raises ``PageError`` where it is not possible."""
+    """Return the value of a field, None if it is missing. Raises ``PageError`` unless it is one of ``possible``."""
     value = query.text(name)
     if value and value not in possible:
-        message = N_("“%(field)s” is %(value)s; it can be %(possible)s.")
+        message = N_("“%(field)s” cannot be %(value)s. Possible values: %(possible)s.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, field=name, value=value[:40], possible=", ".join(possible))
     return value or None
 
@@ -107,11 +107,11 @@ def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
 def _share(query: Fields, name: str) -> float | None:
     value = query.number(name)
     if value is not None and not 0 <= value <= 1:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is a similarity, from 0 to 1."), field=name)
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” must be a similarity from 0 to 1."), field=name)
     return value
 
 
 def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
-    """Return when a day in UTC begins, or so many days later."""
+    """Return the beginning of a day in UTC plus ``days``, in milliseconds."""
     day = query.day(name, later_days=days)
     return None if day is None else day_begins_ms(day)

@@ -1,4 +1,4 @@
-"""The queue: flags to look at, and what has changed of a page of it that somebody has open."""
+"""The queue, and updates for a page of it that is open in a browser."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -12,7 +12,7 @@ from consumer.console.faults import N_, PageError
 from consumer.console.kind_words import WORDS
 from consumer.console.mentioned_items import MentionedItem, mentioned_items
 from consumer.console.pages.decision_notice import bulk_decision_notice, decision_notice
-from consumer.console.pages.queue_filters import ANY, QueueSelection, wanted_in
+from consumer.console.pages.queue_filters import ANY, QueueSelection, selection_in
 from consumer.console.pages.stored_articles import articles_of
 from consumer.console.search_report import search_report
 from consumer.console.visit import SignedInVisit
@@ -29,11 +29,11 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.search import COUNTED_MAX, Count, total
 
 SOURCES_MAX: Final = 500
-"""Sources that a browser offers while somebody types; a part of the name of any other one finds it."""
+"""Sources that a browser offers while people type. Others are found by part of their names."""
 SIMILAR_SOURCES_MAX: Final = 20
-"""Sources that are offered for a part of a name."""
+"""The most sources that are offered for part of a name."""
 CHANGES_EVERY_MS: Final = 20_000
-"""How often an open page of the queue asks what has changed, while somebody can see it."""
+"""How often a visible page of the queue asks for updates."""
 
 STATE_NAMES: Final = {
     "open": N_("Open"),
@@ -53,9 +53,9 @@ KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plura
 
 
 class QueueRow(NamedTuple):
-    """A row of the queue. ``others`` have the flag open at this moment, ``items`` are those that it names of banks.
+    """A row of the queue. ``others`` are people who have the flag open; ``items`` are the bank items that it names.
 
-    ``standing_of`` is whose standing decision decided it, "" where none did.
+    ``standing_of`` is the person whose standing decision decided it, "" if none did.
     """
 
     flag: FlagRow
@@ -67,12 +67,12 @@ class QueueRow(NamedTuple):
 
     @property
     def can_be_decided(self) -> bool:
-        """Whether it can be selected, to be decided with others."""
+        """Whether it can be selected to be decided with others."""
         return self.flag.state in UNDECIDED
 
 
 class Tab(NamedTuple):
-    """A link to the same page for something else."""
+    """A link to another view of the same page."""
 
     name: str
     href: str
@@ -80,7 +80,7 @@ class Tab(NamedTuple):
 
 
 class StateTab(NamedTuple):
-    """A link to the queue in another state, and how many flags it lists."""
+    """A link to the queue in another state, with its number of flags."""
 
     state: str
     name: str
@@ -90,14 +90,14 @@ class StateTab(NamedTuple):
 
 
 class SourceSuggestions(NamedTuple):
-    """A source in a filter that no flag has, and links to sources with similar names."""
+    """An unknown source in a filter, and links to sources with similar names."""
 
     name: str
     similar: Sequence[tuple[str, str]]
 
 
 class RowStatus(NamedTuple):
-    """A row that somebody has open. ``decided_by`` is None where no person decided it, or it is in its state still."""
+    """A row on an open page. ``decided_by`` is None if no person decided it, or its state is unchanged."""
 
     flag: FlagRow
     is_decided: bool
@@ -105,29 +105,29 @@ class RowStatus(NamedTuple):
     others: tuple[str, ...]
 
 
-def show_queue(asked: SignedInVisit) -> Response:
+def show_queue(visit: SignedInVisit) -> Response:
     """Show a page of the queue."""
-    desk = asked.desk
-    wanted = wanted_in(asked.query, asked.desk.cutter)
-    place = asked.query.text("after") or None
-    with desk.database.reading() as connection:
-        page = _page(asked, connection, wanted, place)
+    context = visit.context
+    selection = selection_in(visit.query, visit.context.cutter)
+    place = visit.query.text("after") or None
+    with context.database.reading() as connection:
+        page = _page(visit, connection, selection, place)
         counts = queue.counts(connection)
-        tabs = _tabs(asked, connection, wanted, page.hits)
+        tabs = _tabs(visit, connection, selection, page.hits)
         latest_id = queue.latest_flag_id(connection)
         sources = queue.source_names(connection, SOURCES_MAX + 1)
-        guesses = [] if page.rows else _guesses(connection, wanted)
-        similar = [] if page.rows else _similar(connection, wanted, "q", "source", q="")
+        guesses = [] if page.rows else _source_suggestions(connection, selection)
+        similar = [] if page.rows else _similar_sources(connection, selection, "q", "source", q="")
         choices = reasons.choices(connection)
         ids = [flag.flag_id for flag in page.rows]
-        others = open_elsewhere(connection, ids, asked.person.person_id, desk.now_ms())
-        items = mentioned_items(desk, connection, ids)
+        others = open_elsewhere(connection, ids, visit.person.person_id, context.now_ms())
+        items = mentioned_items(context, connection, ids)
         decided_by = deciders(connection, [flag.flag_id for flag in page.rows if flag.state in {"right", "wrong"}])
         standing_of = {flag_id: decider.person for flag_id, decider in decided_by.items() if decider.is_standing}
-        said = decision_notice(asked, connection) or bulk_decision_notice(asked, connection, None, "/flags/undo")
-        report = search_report(desk, connection, wanted.filters, page)
-    found = articles_of(desk, page.rows)
-    return asked.page(
+        notice = decision_notice(visit, connection) or bulk_decision_notice(visit, connection, None, "/flags/undo")
+        report = search_report(context, connection, selection.filters, page)
+    found = articles_of(context, page.rows)
+    return visit.page(
         "queue.html",
         rows=[
             QueueRow(
@@ -142,123 +142,125 @@ def show_queue(asked: SignedInVisit) -> Response:
         ],
         counts=counts,
         tabs=tabs,
-        wanted=wanted,
+        selection=selection,
         page_at=place or "",
         choices=choices,
-        selectable=min(sum(flag.state in UNDECIDED for flag in page.rows), selected_max(desk.section)),
-        before_href=None if page.before is None else f"/?{wanted.but(after=page.before)}",
-        after_href=None if page.after is None else f"/?{wanted.but(after=page.after)}",
-        changes_href=f"/queue/changes?{wanted.but(after_flag=str(latest_id))}",
+        selectable=min(sum(flag.state in UNDECIDED for flag in page.rows), selected_max(context.section)),
+        before_href=None if page.before is None else f"/?{selection.with_fields(after=page.before)}",
+        after_href=None if page.after is None else f"/?{selection.with_fields(after=page.after)}",
+        changes_href=f"/queue/changes?{selection.with_fields(after_flag=str(latest_id))}",
         changes_every_ms=CHANGES_EVERY_MS,
         is_partial=page.is_partial,
         is_first=place is None,
-        # The browser shows them as they are.
+        # Browsers do not mark invisible characters in these.
         sources=[name for name in sources[:SOURCES_MAX] if name.isprintable()],
         sources_max=SOURCES_MAX if len(sources) > SOURCES_MAX else None,
         guesses=guesses,
         similar_sources=similar,
         store_is_away=found.is_away,
-        decision=said,
+        decision=notice,
         report=report,
-        orders=_named(asked, ORDER_NAMES),
-        kinds=_named(asked, KIND_NAMES),
+        orders=_options(visit, ORDER_NAMES),
+        kinds=_options(visit, KIND_NAMES),
     )
 
 
-def find_flag(asked: SignedInVisit) -> Response:
-    """Lead to the flag of a version, which other programs name by the article's id and the version."""
-    article_id, version = (asked.query.exact(name, ID_BYTES_MAX) for name in ("id", "version"))
-    with asked.desk.database.reading() as connection:
+def find_flag(visit: SignedInVisit) -> Response:
+    """Redirect to the flag of a version; other programs link to it by article id and version."""
+    article_id, version = (visit.query.exact(name, ID_BYTES_MAX) for name in ("id", "version"))
+    with visit.context.database.reading() as connection:
         flag_id = queue.flag_of_version(connection, article_id, version)
     if flag_id is None:
-        message = N_("The console has no flag of this version. A new flag takes a few seconds to arrive.")
+        message = N_("The console has no flag for this version. A new flag takes a few seconds to arrive.")
         raise PageError(HTTPStatus.NOT_FOUND, message)
-    return asked.redirect(f"/flags/{flag_id}")
+    return visit.redirect(f"/flags/{flag_id}")
 
 
 def selected_max(section: ConsoleSection) -> int:
-    """Return how many flags can be selected: a page of them, unless fewer may be decided at once."""
+    """Return how many flags can be selected: a page, or fewer if a decision may cover fewer."""
     return min(section.page_rows, section.reviewed_at_once_max)
 
 
-def show_changes(asked: SignedInVisit) -> Response:
-    """Return what an open page of the queue shows in place: counts, what is new, and who decided or opened its rows."""
-    desk, query = asked.desk, asked.query
-    wanted = wanted_in(query, asked.desk.cutter)
+def show_changes(visit: SignedInVisit) -> Response:
+    """Return the updates of an open page of the queue: counts, new flags, and who decided or opened its rows."""
+    context, query = visit.context, visit.query
+    selection = selection_in(query, visit.context.cutter)
     ids = query.integers("flag")
-    if len(ids) > desk.section.page_rows:
+    if len(ids) > context.section.page_rows:
         message = N_("A page of the queue has at most %(most)s flags.")
-        raise PageError(HTTPStatus.BAD_REQUEST, message, most=desk.section.page_rows)
-    with desk.database.reading() as connection:
-        return asked.page(
+        raise PageError(HTTPStatus.BAD_REQUEST, message, most=context.section.page_rows)
+    with context.database.reading() as connection:
+        return visit.page(
             "queue_changes.html",
             counts=queue.counts(connection),
-            tabs=_tabs(asked, connection, wanted) if queue.is_counted_whole(wanted.filters) else [],
-            new=_new(connection, wanted.filters, query.integer("after_flag", 0)),
-            new_href=f"/?{wanted.but(order='newest')}",
-            changes=_changes(asked, connection, wanted.filters.state, ids),
+            tabs=_tabs(visit, connection, selection) if queue.is_counted_whole(selection.filters) else [],
+            new=_new_flags(connection, selection.filters, query.integer("after_flag", 0)),
+            new_href=f"/?{selection.with_fields(order='newest')}",
+            changes=_changes(visit, connection, selection.filters.state, ids),
         )
 
 
-def _new(connection: Connection, filters: Filters, after_flag: int) -> Count:
-    """Return how many flags came since; all of them are open."""
+def _new_flags(connection: Connection, filters: Filters, after_flag: int) -> Count:
+    """Return how many flags arrived since; new flags are always open."""
     return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
 
 
-def _changes(asked: SignedInVisit, connection: Connection, state: State | None, ids: Sequence[int]) -> list[RowStatus]:
-    """Return what became of rows. Where a page lists all states, its rows say theirs already."""
+def _changes(visit: SignedInVisit, connection: Connection, state: State | None, ids: Sequence[int]) -> list[RowStatus]:
+    """Return the status of rows. If a page lists all states, its rows already show theirs."""
     flags = queue.flags(connection, ids)
     left = {flag.flag_id for flag in flags if state not in {None, flag.state}}
     people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])
-    others = open_elsewhere(connection, ids, asked.person.person_id, asked.desk.now_ms())
+    others = open_elsewhere(connection, ids, visit.person.person_id, visit.context.now_ms())
     return [
         RowStatus(flag, flag.flag_id in left, people.get(flag.flag_id), others.get(flag.flag_id, ())) for flag in flags
     ]
 
 
-def _guesses(connection: Connection, wanted: QueueSelection) -> list[SourceSuggestions]:
-    """Return each source of a filter that no flag has, with those that somebody may have meant."""
+def _source_suggestions(connection: Connection, selection: QueueSelection) -> list[SourceSuggestions]:
+    """Return the unknown sources in the filters, each with sources of similar names."""
     guesses = []
     for name in ("source", "original_source"):
-        similar = _similar(connection, wanted, name, name)
+        similar = _similar_sources(connection, selection, name, name)
         if similar:
-            guesses.append(SourceSuggestions(wanted.field(name), similar))
+            guesses.append(SourceSuggestions(selection.field(name), similar))
     return guesses
 
 
-def _similar(
-    connection: Connection, wanted: QueueSelection, given: str, field: str, **changed: str
+def _similar_sources(
+    connection: Connection, selection: QueueSelection, given: str, field: str, **changed: str
 ) -> list[tuple[str, str]]:
-    """Return sources that what is given in a field may mean, with links to the queue that has them in another field."""
-    similar = queue.similar_sources(connection, wanted.field(given), SIMILAR_SOURCES_MAX)
-    return [(each, f"/?{wanted.but(**changed, **{field: each})}") for each in similar]
+    """Return sources similar to the value of the field ``given``, with links that put them into ``field``."""
+    similar = queue.similar_sources(connection, selection.field(given), SIMILAR_SOURCES_MAX)
+    return [(each, f"/?{selection.with_fields(**changed, **{field: each})}") for each in similar]
 
 
-def _page(asked: SignedInVisit, connection: Connection, wanted: QueueSelection, place: str | None) -> queue.QueuePage:
+def _page(
+    visit: SignedInVisit, connection: Connection, selection: QueueSelection, place: str | None
+) -> queue.QueuePage:
     try:
-        return queue.page(connection, wanted.filters, wanted.order, asked.desk.section.page_rows, place)
+        return queue.page(connection, selection.filters, selection.order, visit.context.section.page_rows, place)
     except BadCursor as error:
-        message = N_("This page of the queue cannot be found. Begin at the first page.")
+        message = N_("This page of the queue does not exist. Start at the first page.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
 def _tabs(
-    asked: SignedInVisit, connection: Connection, wanted: QueueSelection, hits: Hits | None = None
+    visit: SignedInVisit, connection: Connection, selection: QueueSelection, hits: Hits | None = None
 ) -> list[StateTab]:
-    counts: dict[str, Count] = dict(queue.state_counts(connection, wanted.filters, hits).items())
+    counts: dict[str, Count] = dict(queue.state_counts(connection, selection.filters, hits).items())
     together = total(counts.values())
-    counts[ANY] = together if queue.is_counted_whole(wanted.filters) else together.cut(COUNTED_MAX)
+    counts[ANY] = together if queue.is_counted_whole(selection.filters) else together.cut(COUNTED_MAX)
     return [
         StateTab(
             state,
-            asked.language.gettext(name),
-            f"/?{wanted.but(state=state)}",
+            visit.language.gettext(name),
+            f"/?{selection.with_fields(state=state)}",
             counts[state],
-            is_here=wanted.field("state") == state,
+            is_here=selection.field("state") == state,
         )
         for state, name in STATE_NAMES.items()
     ]
 
 
-def _named(asked: SignedInVisit, names: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(value, asked.language.gettext(name)) for value, name in names.items()]
+def _options(visit: SignedInVisit, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(value, visit.language.gettext(name)) for value, name in names.items()]

@@ -1,4 +1,4 @@
-"""The page on which admins keep the list of reasons for *wrong*, and the field of forms that has one of them."""
+"""The page on which admins edit the reasons for *wrong*, and the form field for a reason."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ from consumer.reviews.moderation.reasons import REASON_CHARS_MAX, REASONS_MAX, R
 from consumer.text.names import is_name
 
 FIELD: Final = "reason"
-"""The field of a form that has the number of a reason; "" for none."""
-_SAID: Final = {
-    "add": N_("The reason is added."),
-    "rename": N_("The reason is renamed."),
-    "retire": N_("The reason can no longer be chosen. Decisions keep it."),
-    "restore": N_("The reason can be chosen again."),
+"""The form field with the number of a reason, "" for none."""
+_NOTICES: Final = {
+    "add": N_("Reason added."),
+    "rename": N_("Reason renamed."),
+    "retire": N_("Reason retired. Decisions that have it keep it."),
+    "restore": N_("Reason restored. It can be chosen again."),
 }
 _STEPS: Final = {"up": -1, "down": 1}
 _CHANGES: Final = {
@@ -30,58 +30,60 @@ _CHANGES: Final = {
     "up": "reason.move",
     "down": "reason.move",
 }
-"""The action of each button in the audit log."""
+"""The audit log action of each button."""
 
 
 def chosen_reason(form: Fields) -> int | None:
-    """Return the number of the reason that a form has, None where none was chosen. Raises ``PageError``."""
+    """Return the number of the reason in a form, None if none was chosen. Raises ``PageError``."""
     return form.integer(FIELD) if form.text(FIELD) else None
 
 
 @contextmanager
 def refusing_reasons() -> Iterator[None]:
-    """Raise ``PageError`` where a decision gives a reason that cannot be chosen."""
+    """Turn errors about the reason of a decision into ``PageError``."""
     try:
         yield
     except reasons.ReasonMissing as error:
-        message = N_("There is no such reason, and nothing was decided. Reload the page, and choose one of its list.")
+        message = N_(
+            "There is no such reason. Nothing was decided. Reload the page, and choose a reason from its list."
+        )
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
     except reasons.ReasonRetired as error:
-        message = N_("This reason was retired, and nothing was decided. Reload the page, and choose another one.")
+        message = N_("This reason was retired. Nothing was decided. Reload the page, and choose another one.")
         raise PageError(HTTPStatus.CONFLICT, message) from error
 
 
-def show_reasons(asked: SignedInVisit) -> Response:
+def show_reasons(visit: SignedInVisit) -> Response:
     """Show all reasons."""
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         known = reasons.reasons(connection)
-    said = _SAID.get(asked.query.text("done"), "")
-    return asked.page(
+    notice = _NOTICES.get(visit.query.text("done"), "")
+    return visit.page(
         "reasons.html",
         reasons=[reason for reason in known if not reason.is_retired],
         retired=[reason for reason in known if reason.is_retired],
         most=REASONS_MAX,
         chars_max=REASON_CHARS_MAX,
-        said=asked.language.gettext(said) if said else "",
+        notice=visit.language.gettext(notice) if notice else "",
     )
 
 
-def add(asked: SignedInVisit) -> Response:
+def add(visit: SignedInVisit) -> Response:
     """Add a reason."""
-    name = _name_in(asked.form)
+    name = _name_in(visit.form)
 
     def added(connection: Connection) -> None:
         reasons.add_reason(connection, name)
-        asked.note(connection, "reason.add", subject=name)
+        visit.note(connection, "reason.add", subject=name)
 
-    return _changed(asked, "add", added)
+    return _write(visit, "add", added)
 
 
-def change(asked: SignedInVisit) -> Response:
-    """Rename, retire, restore or move a reason, as the button says."""
-    action, now_ms = asked.form.text("action"), asked.desk.now_ms()
-    reason_id: int = asked.places["reason_id"]
-    name = _name_in(asked.form) if action == "rename" else ""
+def change(visit: SignedInVisit) -> Response:
+    """Rename, retire, restore or move a reason, depending on the button."""
+    action, now_ms = visit.form.text("action"), visit.context.now_ms()
+    reason_id: int = visit.places["reason_id"]
+    name = _name_in(visit.form) if action == "rename" else ""
     if action not in _CHANGES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A reason can be renamed, retired, restored, or moved up or down."))
 
@@ -95,34 +97,34 @@ def change(asked: SignedInVisit) -> Response:
             reasons.restore_reason(connection, reason_id)
         else:
             reasons.move_reason(connection, reason_id, _STEPS[action])
-        asked.note(connection, _CHANGES[action], subject=reason.name, why=name)
+        visit.note(connection, _CHANGES[action], subject=reason.name, why=name)
 
-    return _changed(asked, action, changed)
+    return _write(visit, action, changed)
 
 
-def _changed(asked: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
-    """Change the list, and show it. Raises ``PageError`` where that cannot be."""
+def _write(visit: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
+    """Change the list, and show it. Raises ``PageError`` if the change is refused."""
     try:
-        asked.desk.database.written(work)
+        visit.context.database.written(work)
     except reasons.ReasonMissing as error:
         raise not_found() from error
     except reasons.ReasonTaken as error:
         message = N_(
-            "There is a reason of this name already, perhaps a retired one or in another case. Nothing was changed."
+            "A reason of this name already exists, perhaps retired or with other capitals. Nothing was changed."
         )
         raise PageError(HTTPStatus.CONFLICT, message) from error
     except reasons.ReasonsFull as error:
         message = N_(
-            "The list has at most %(most)s reasons and %(retired)s retired ones. Nothing was changed. Retire, restore "
-            "or rename one instead."
+            "The list can have at most %(most)s reasons and %(retired)s retired ones. Nothing was changed. "
+            "Retire, restore or rename one instead."
         )
         raise PageError(HTTPStatus.CONFLICT, message, most=REASONS_MAX, retired=RETIRED_MAX) from error
-    return asked.redirect("/reasons", done=action if action in _SAID else None)
+    return visit.redirect("/reasons", done=action if action in _NOTICES else None)
 
 
 def _name_in(form: Fields) -> str:
-    """Return the name that a form gives a reason. Raises ``PageError``."""
+    """Return the name in a form. Raises ``PageError``."""
     name = form.text("name", REASON_CHARS_MAX)
     if not is_name(name):
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("Give a name, without line ends and invisible characters."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Enter a name without line breaks or invisible characters."))
     return name

@@ -1,4 +1,4 @@
-"""Computes the threshold report from the reviews: for all pairs first, then for each source that has enough."""
+"""Computes the threshold report from the reviews: first for all pairs, then for each source with enough of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -18,14 +18,14 @@ from consumer.reviews.pairs.reviewed_pairs import (
 )
 
 PRECISION: Final = 0.995
-"""The default for the precision asked for, as in ``dupwatch evaluate``."""
+"""The default target precision, as in ``dupwatch evaluate``."""
 
 
 class ReviewSnapshot(NamedTuple):
     """The figures of the reviews at ``at_ms``.
 
-    ``overall`` is None where nobody has decided about any pair that has a similarity, and where pairs differ in too
-    many ways, which ``is_too_much`` says. ``is_whole``: nothing is still to be computed.
+    ``overall`` is None if no pair with a similarity has been decided, or if there are too many kinds of pairs
+    (``is_too_much``). ``is_whole``: the figures of sources are computed, too.
     """
 
     at_ms: int
@@ -42,14 +42,14 @@ class ReviewSnapshot(NamedTuple):
 def kept_evaluation(
     database: Database, judging: JudgeSettings | None, now_ms: Callable[[], int]
 ) -> CachedResult[ReviewSnapshot] | None:
-    """Return what keeps it, None where consumers judge by no similarity (plain SimHash), or nobody says by what."""
+    """Return the cached report, None if the judge settings are unknown or measure no similarity (plain SimHash)."""
     if judging is None or not judging.verify:
         return None
     return CachedResult("evaluation", lambda: evaluation_of(database, judging, now_ms))
 
 
 def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[], int]) -> Iterator[ReviewSnapshot]:
-    """Yield what reviews say, twice: the second time with sources. Raises ``DatabaseUnavailable``."""
+    """Yield the report, first without sources, then with them. Raises ``DatabaseUnavailable``."""
     at_ms = now_ms()
     try:
         with database.reading() as connection:

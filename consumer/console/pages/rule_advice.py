@@ -1,15 +1,15 @@
-"""The rule of the configuration that keeps pairs of two sources from being flagged, as TOML."""
+"""Suggests a rule for the configuration, as TOML, that stops flags between two sources."""
 
 import json
 import re
 from typing import Final, Literal, NamedTuple
 
-# What TOML takes as it is, but is not to be seen, or turns the text around it.
+# TOML allows these characters unescaped, but some are invisible or reverse the text around them.
 _UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
 
 
 class Advice(NamedTuple):
-    """A rule for ``source``: for pairs within it, for its pairs with ``other``, or for all that it publishes."""
+    """A rule for ``source``: for pairs within it, for its pairs with ``other``, or for all its articles."""
 
     concerns: Literal["within", "pair", "source"]
     source: str
@@ -18,9 +18,9 @@ class Advice(NamedTuple):
 
 
 def advice(source: str | None, original_source: str | None) -> Advice | None:
-    """Return the narrowest rule there is; None where the article names no source, or it is not known yet.
+    """Return the narrowest possible rule, None if the article has no source or it is not known yet.
 
-    There is one for a pair where both name a source.
+    A rule for the pair needs both sources.
     """
     if not source:
         return None
@@ -33,7 +33,7 @@ def advice(source: str | None, original_source: str | None) -> Advice | None:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a basic string of TOML, on one line, with escapes for what is not to be seen."""
+    """Return a text as a basic string of TOML, on one line, with invisible characters escaped."""
     return _UNSEEN.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 

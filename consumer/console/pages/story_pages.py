@@ -1,7 +1,4 @@
-"""Stories: which are large, which spread, one with all its copies; and which source copies which.
-
-Two pictures are drawn: copies over time (``story_chart``), and a table of sources (``source_matrix``).
-"""
+"""The pages of stories: the largest and fastest ones, one story with its copies, and which source copies which."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -17,7 +14,7 @@ from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.repairs.repaired import repairs_of
 from consumer.console.pages.sources.preferred_line import LISTED_COPIES_MAX, PreferredLine, read_preferred
-from consumer.console.pages.sources.rank_forms import rank_list, said_of_rank
+from consumer.console.pages.sources.rank_forms import rank_list, rank_notice
 from consumer.console.pages.standing.standing_words import mute_href
 from consumer.console.pages.standing.story_part import story_part
 from consumer.console.pages.stored_articles import articles_named, original_named, story_rows
@@ -33,11 +30,11 @@ from consumer.reviews.stories import Story, root_versions
 from storage.clock import MS_PER_S
 
 BAR_STEPS: Final = 20
-"""Lengths that a bar beside a figure can have; each is a rule in ``base.css``, since the policy allows no styles."""
+"""Possible lengths of a bar next to a figure. Each is a rule in ``base.css``: the policy allows no inline styles."""
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
-"""Pairs of sources that are counted for a page."""
+"""The most pairs of sources that are counted for a page."""
 PAIRS_SHOWN: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
@@ -45,7 +42,7 @@ _DEFAULT_SPAN: Final = "24h"
 
 
 class StoryLine(NamedTuple):
-    """A story in a list; ``since`` is how many copies came within the span, ``step`` the length of its bar."""
+    """A story in a list; ``since`` is its number of copies within the span, ``step`` the length of its bar."""
 
     story: Story
     preferred: PreferredLine
@@ -62,17 +59,17 @@ class FloodLine(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """The span of time that a page looks back on: since when, its name, and the links to others."""
+    """The time span of a page: its start, its name, and links to other spans."""
 
     since_ms: int
     name: str
     tabs: tuple[Tab, ...]
 
 
-def show_stories(asked: SignedInVisit) -> Response:
-    """Show the stories that are large, and those that spread."""
-    span = _span_in(asked)
-    with asked.desk.database.reading() as connection:
+def show_stories(visit: SignedInVisit) -> Response:
+    """Show the largest stories, those that spread fastest, and floods."""
+    span = _requested_span(visit)
+    with visit.context.database.reading() as connection:
         fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
         largest = stories.largest(connection, 0, STORIES_MAX)
         begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
@@ -80,7 +77,7 @@ def show_stories(asked: SignedInVisit) -> Response:
         ids = [*(each.root_id for each in listed), *(each.root_id for each in begun)]
         versions = root_versions(connection, ids)
         preferred = read_preferred(connection, listed, LISTED_COPIES_MAX)
-    found = articles_named(asked.desk, [*versions.items(), *preferred.named])
+    found = articles_named(visit.context, [*versions.items(), *preferred.named])
     most_since = max((each.since for each in fastest), default=1)
     most = max((each.copies for each in largest), default=1)
 
@@ -90,7 +87,7 @@ def show_stories(asked: SignedInVisit) -> Response:
     def line(story: Story, since: int | None, step: int) -> StoryLine:
         return StoryLine(story, preferred.line(story.story_id, found), root(story.root_id), since, step)
 
-    return asked.page(
+    return visit.page(
         "stories.html",
         tabs=span.tabs,
         since_span=span.name,
@@ -101,50 +98,50 @@ def show_stories(asked: SignedInVisit) -> Response:
     )
 
 
-def show_story(asked: SignedInVisit) -> Response:
+def show_story(visit: SignedInVisit) -> Response:
     """Show an original and its copies over time."""
-    desk, place = asked.desk, asked.query.text("after") or None
-    with desk.database.reading() as connection:
-        story = the_story(asked, connection)
-        page = _copies(asked, connection, story.story_id, place)
+    context, place = visit.context, visit.query.text("after") or None
+    with context.database.reading() as connection:
+        story = requested_story(visit, connection)
+        page = _copies(visit, connection, story.story_id, place)
         length_ms = bar_length_ms(story.first_ms, story.last_ms)
         chart = chart_of(stories.timeline(connection, story, length_ms))
         repairs = repairs_of(connection, story)
         versions = root_versions(connection, [story.root_id, *repairs.root_ids])
-        said = bulk_decision_notice(asked, connection, story.story_id, f"/stories/{story.story_id}/undo")
+        notice = bulk_decision_notice(visit, connection, story.story_id, f"/stories/{story.story_id}/undo")
         preferred = read_preferred(connection, [story])
-        still_to_come = story_part(asked, connection, story)
+        still_to_come = story_part(visit, connection, story)
     copies = [(flag.article_id, flag.version) for flag in page.rows]
-    found = articles_named(desk, [*versions.items(), *copies, *preferred.named])
+    found = articles_named(context, [*versions.items(), *copies, *preferred.named])
     path = f"/stories/{story.story_id}"
-    return asked.page(
+    return visit.page(
         "story.html",
         story=story,
         root=original_named(found, versions, story.root_id),
         rows=story_rows(page.rows, found),
         preferred=preferred.line(story.story_id, found),
         chart=chart,
-        chart_said="" if chart is None else _said_of(asked, chart),
+        chart_caption="" if chart is None else _chart_caption(visit, chart),
         before_href=None if page.before is None else f"{path}?{urlencode({'after': page.before})}",
         after_href=None if page.after is None else f"{path}?{urlencode({'after': page.after})}",
         flag_query=urlencode({"order": "oldest", "story_id": story.story_id}),
         store_is_away=found.is_away,
-        decision=said,
-        said=still_to_come.said,
+        decision=notice,
+        notice=still_to_come.notice,
         still_to_come=still_to_come,
         splits=repairs.split_lines(found, versions),
         merges=repairs.merge_lines(found, versions),
     )
 
 
-def show_sources(asked: SignedInVisit) -> Response:
+def show_sources(visit: SignedInVisit) -> Response:
     """Show which source copies which."""
-    span = _span_in(asked)
-    with asked.desk.database.reading() as connection:
+    span = _requested_span(visit)
+    with visit.context.database.reading() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
-        ranks = rank_list(asked, connection)
-        standing = in_force(connection, asked.desk.now_ms())
-    # What was not read from the store yet is not known to be of any source.
+        ranks = rank_list(visit, connection)
+        standing = in_force(connection, visit.context.now_ms())
+    # Sources that were not read from the store yet are None.
     known = [
         (pair.source, pair.original_source, pair.copies)
         for pair in counted
@@ -155,59 +152,59 @@ def show_sources(asked: SignedInVisit) -> Response:
         PairLine(source, original, copies, _step(copies, most), _pair_href(source, original))
         for source, original, copies in known
     ]
-    return asked.page(
+    return visit.page(
         "sources.html",
         tabs=span.tabs,
         since_span=span.name,
         pairs=lines[:PAIRS_SHOWN],
         matrix=source_matrix(lines, _pair_href),
         ranks=ranks,
-        said=said_of_rank(asked),
+        notice=rank_notice(visit),
         muted={(each.source, each.original_source): each for each in standing if each.story_id is None},
         mute_href=mute_href,
     )
 
 
-def the_story(asked: SignedInVisit, connection: Connection) -> Story:
-    """Return the story that the path names. Raises ``PageError`` where there is none."""
-    story = stories.story(connection, asked.places["story_id"])
+def requested_story(visit: SignedInVisit, connection: Connection) -> Story:
+    """Return the story in the path. Raises ``PageError`` if it does not exist."""
+    story = stories.story(connection, visit.places["story_id"])
     if story is None:
         raise not_found()
     return story
 
 
-def _span_in(asked: SignedInVisit) -> _Span:
-    """Return the span that a query asks for. Raises ``PageError``."""
-    wanted = one_of(asked.query, _SPAN_FIELD, tuple(_SPANS_S)) or _DEFAULT_SPAN
-    names = {code: asked.language.span(seconds) for code, seconds in _SPANS_S.items()}
+def _requested_span(visit: SignedInVisit) -> _Span:
+    """Return the span in the query. Raises ``PageError``."""
+    span_code = one_of(visit.query, _SPAN_FIELD, tuple(_SPANS_S)) or _DEFAULT_SPAN
+    names = {code: visit.language.span(seconds) for code, seconds in _SPANS_S.items()}
     tabs = tuple(
         Tab(
             names[code],
-            asked.path if code == _DEFAULT_SPAN else f"{asked.path}?{_SPAN_FIELD}={code}",
-            code == wanted,
+            visit.path if code == _DEFAULT_SPAN else f"{visit.path}?{_SPAN_FIELD}={code}",
+            code == span_code,
         )
         for code in _SPANS_S
     )
-    return _Span(asked.desk.now_ms() - _SPANS_S[wanted] * MS_PER_S, names[wanted], tabs)
+    return _Span(visit.context.now_ms() - _SPANS_S[span_code] * MS_PER_S, names[span_code], tabs)
 
 
-def _copies(asked: SignedInVisit, connection: Connection, story_id: int, place: str | None) -> queue.QueuePage:
+def _copies(visit: SignedInVisit, connection: Connection, story_id: int, place: str | None) -> queue.QueuePage:
     try:
-        return stories.copies(connection, story_id, place, asked.desk.section.page_rows)
+        return stories.copies(connection, story_id, place, visit.context.section.page_rows)
     except BadCursor as error:
-        message = N_("This page of copies cannot be found. Begin at the first page.")
+        message = N_("This page of copies does not exist. Start at the first page.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error
 
 
-def _said_of(asked: SignedInVisit, chart: Chart) -> str:
-    """Return what a chart shows, in words."""
+def _chart_caption(visit: SignedInVisit, chart: Chart) -> str:
+    """Return a description of a chart for screen readers."""
     top = max(chart.bars, key=lambda bar: bar.copies)
-    return asked.language.ngettext(
-        "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
-        "Copies over time. Most came from %(time)s on: %(num)s within %(span)s.",
+    return visit.language.ngettext(
+        "Copies over time. The peak begins at %(time)s: %(num)s within %(span)s.",
+        "Copies over time. The peak begins at %(time)s: %(num)s within %(span)s.",
         top.copies,
-        time=asked.language.moment(top.from_ms),
-        span=asked.language.span(chart.bar_s),
+        time=visit.language.moment(top.from_ms),
+        span=visit.language.span(chart.bar_s),
     )
 
 

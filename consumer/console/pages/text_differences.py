@@ -1,10 +1,10 @@
-"""The difference of two texts, in pieces to be marked side by side, and in parts that a page can hold.
+"""Compares two texts, in pieces to be marked side by side and in parts that fit on a page.
 
-Characters that verdicts take for the same, such as full-width letters and capitals, do not differ. Each text is shown
+Characters that verdicts treat as the same, such as full-width letters and capitals, do not differ. Each text is shown
 as it was written.
 
-However long the texts are: ``COMPARED_CHARS_MAX`` characters of each are compared, so that a page takes well under a
-second, and a part shows ``PART_CHARS_MAX`` characters of each. The text behind what is compared is shown unmarked.
+Only the first ``COMPARED_CHARS_MAX`` characters of each text are compared, so that a page takes well under a second;
+the rest is shown unmarked. A part shows ``PART_CHARS_MAX`` characters of each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
 
 COMPARED_CHARS_MAX: Final = 60_000
-"""Characters of each text that are compared; about a tenth of a second."""
+"""Characters of each text that are compared, in about a tenth of a second."""
 PART_CHARS_MAX: Final = 12_000
 """Characters of each text in one part."""
 _ISLAND_CHARS_MAX: Final = 3
-"""Equal text shorter than this between two changes is shown as changed: single letters in common mean nothing."""
+"""Equal text shorter than this between two changes is shown as changed, since a few common letters mean nothing."""
 
 PieceMark = Literal["same", "changed", "moved", "not compared"]
 
@@ -42,8 +42,8 @@ class PartPieces(NamedTuple):
 class PartComparison(NamedTuple):
     """One part of two texts; ``number`` counts from 1.
 
-    ``compared``: both were compared from end to end. ``equal``: they agree character for character. ``same_folded``:
-    they agree once folded as for a fingerprint.
+    ``compared``: both were compared completely. ``equal``: they are the same, character for character.
+    ``same_folded``: they are the same once folded as for a fingerprint.
     """
 
     part: PartPieces
@@ -57,7 +57,7 @@ class PartComparison(NamedTuple):
 def compare_part(article: str, original: str, number: int = 1) -> PartComparison:
     """Return part ``number`` of two texts, or the last part where there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
-    folded = _joined(with_moves(difference(*map(_folded, heads))))
+    folded = _with_islands_joined(with_moves(difference(*map(_folded, heads))))
     stretches = [_as_written(stretch, *heads) for stretch in folded]
     tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
     if any(tails):
@@ -65,7 +65,7 @@ def compare_part(article: str, original: str, number: int = 1) -> PartComparison
     parts = list(_parts(stretches)) or [()]
     number = min(max(number, 1), len(parts))
     return PartComparison(
-        _shown(parts[number - 1]),
+        _part_pieces(parts[number - 1]),
         number,
         len(parts),
         compared=all(stretch.kind != "not compared" for stretch in stretches),
@@ -75,7 +75,7 @@ def compare_part(article: str, original: str, number: int = 1) -> PartComparison
 
 
 def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
-    """Return part ``number`` of a text that there is nothing to compare with, its number, and how many there are."""
+    """Return part ``number`` of a single text, its actual number, and the number of parts."""
     parts = max(1, -(-len(text) // PART_CHARS_MAX))
     number = min(max(number, 1), parts)
     shown = text[(number - 1) * PART_CHARS_MAX : number * PART_CHARS_MAX]
@@ -83,12 +83,12 @@ def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
 
 
 def _folded(text: str) -> str:
-    """Return a text of the same length with each character folded, except those that become several or none."""
-    forms = {char: _form(char) for char in set(text)}
+    """Return a text of the same length with its characters folded, except those that fold to several or none."""
+    forms = {char: _folded_char(char) for char in set(text)}
     return "".join(map(forms.__getitem__, text))
 
 
-def _form(char: str) -> str:
+def _folded_char(char: str) -> str:
     form = caseless(char)
     return form if len(form) == 1 else char
 
@@ -98,8 +98,8 @@ def _as_written(stretch: Stretch, article: str, original: str) -> Stretch:
     return Stretch(kind, at_a, article[at_a : at_a + len(a)], at_b, original[at_b : at_b + len(b)])
 
 
-def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
-    """Yield the stretches, with changes and the islands of equal text between them as one."""
+def _with_islands_joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Yield the stretches, joining changes with the islands of equal text between them."""
     changed: Stretch | None = None
     for index, stretch in enumerate(stretches):
         if stretch.kind in {"moved", "not compared"} or (stretch.kind == "equal" and not _is_island(stretches, index)):
@@ -116,19 +116,19 @@ def _joined(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
 
 
 def _is_island(stretches: Sequence[Stretch], index: int) -> bool:
-    """Tell whether equal text is too short to mean anything between what was replaced around it."""
+    """Return whether equal text between two replacements is too short to mean anything."""
     around = stretches[max(index - 1, 0) : index + 2]
     if len(around) < len("<=>") or not around[0].kind == around[2].kind == "changed":
         return False
     # Between two insertions, or two deletions, the other text goes on unchanged.
     is_replaced = bool(around[0].a + around[2].a) and bool(around[0].b + around[2].b)
     text = stretches[index].a
-    # A paragraph's end stays where it is, so that texts keep their shape.
+    # Line ends are kept as equal, so that texts keep their shape.
     return is_replaced and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
 
 
 def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
-    """Yield the stretches of each part: no side of it has more than ``PART_CHARS_MAX`` characters."""
+    """Yield the stretches of each part, at most ``PART_CHARS_MAX`` characters of either text."""
     part: list[Stretch] = []
     room_a = room_b = PART_CHARS_MAX
     for whole in stretches:
@@ -150,7 +150,7 @@ def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
         yield tuple(part)
 
 
-def _shown(stretches: Sequence[Stretch]) -> PartPieces:
+def _part_pieces(stretches: Sequence[Stretch]) -> PartPieces:
     return PartPieces(
         tuple(_piece(stretch.a, _mark(stretch)) for stretch in stretches if stretch.a),
         tuple(_piece(stretch.b, _mark(stretch)) for stretch in stretches if stretch.b),

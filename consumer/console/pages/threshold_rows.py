@@ -1,4 +1,4 @@
-"""The figures of thresholds and of sources as the page of thresholds writes them."""
+"""Formats the figures of thresholds and of sources for the page of thresholds."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -10,7 +10,7 @@ from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, great
 from consumer.evaluation.reviewer_line import MISTAKES_MIN
 
 SHOWN_EVERY: Final = 5
-"""Percents between the thresholds that are shown unless all are asked for."""
+"""Percentage points between thresholds in the short table."""
 _PLACES: Final = 3
 
 ThresholdMark = Literal["now", "moved", "f1", "precision"]
@@ -18,7 +18,7 @@ ThresholdMark = Literal["now", "moved", "f1", "precision"]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTableInput:
-    """The input of the rows: all figures, the points that are marked, and whether ``every`` one is shown."""
+    """The input of the table: all figures, the points to mark, and whether to show ``every`` threshold."""
 
     language: Language
     figures: ReviewFigures
@@ -28,7 +28,7 @@ class ThresholdTableInput:
 
 
 class ThresholdRow(NamedTuple):
-    """A threshold in the table; a recall that is unknown is ""."""
+    """A threshold in the table; an unknown recall is ""."""
 
     threshold: str
     value: float
@@ -43,7 +43,7 @@ class ThresholdRow(NamedTuple):
 
 
 class SourceRow(NamedTuple):
-    """A source in the table, at its configured threshold. ``line`` is where reviewers draw it."""
+    """A source in the table, at its configured threshold. ``line``: the lowest similarity that reviewers accept."""
 
     name: str
     reviews: int
@@ -63,7 +63,7 @@ class LineText(NamedTuple):
 
 
 def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
-    """Return the rows of the table: those of every fifth percent, and all that are marked."""
+    """Return the rows of the table: every fifth percent, and all marked ones."""
     marked = [(point, _marks(rows, point)) for point in rows.figures.points]
     return [
         _row(rows.language, point, marks)
@@ -73,7 +73,7 @@ def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
 
 
 def line_text(language: Language, figures: ReviewFigures) -> LineText:
-    """Return where reviewers draw the line; an end of its interval at 0 or 1 is open."""
+    """Return the lowest similarity that reviewers accept; an interval that ends at 0 or 1 is open there."""
     line = figures.line
     if line.low <= 0 and line.high >= 1:
         return LineText("any")
@@ -85,19 +85,19 @@ def line_text(language: Language, figures: ReviewFigures) -> LineText:
 
 
 def mistakes_text(language: Language, figures: ReviewFigures) -> tuple[str, str]:
-    """Return the shares of decisions on the other side of the line: the same below it, different above it."""
+    """Return the shares of decisions against the line: *the same* below it, *different* above it."""
     line = figures.line
     return _mistakes(language, line.right_below), _mistakes(language, line.wrong_above)
 
 
 def _mistakes(language: Language, share: float) -> str:
-    # The fit supposes no fewer, however few there are.
+    # The fit never assumes a smaller share.
     shown = f"{language.number(round(100 * share))}\u00a0%"
     return language.gettext(N_("at most %(share)s"), share=shown) if share <= MISTAKES_MIN else shown
 
 
 def rate_text(language: Language, rate: Rate) -> str:
-    """Return a rate, a dash where there is nothing to count."""
+    """Return a rate, a dash if there is nothing to count."""
     return "–" if rate.value is None else language.decimal(rate.value, _PLACES)
 
 
@@ -122,7 +122,7 @@ def _row(language: Language, point: ReviewPoint, marks: tuple[ThresholdMark, ...
 
 
 def threshold_text(language: Language, threshold: float) -> str:
-    """Return a threshold: a whole percent with two places, others with all that they have."""
+    """Return a threshold with at least two decimal places, and more if it has more."""
     return language.decimal(threshold, max(len(f"{threshold:g}".partition(".")[2]), 2))
 
 

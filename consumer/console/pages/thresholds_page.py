@@ -1,7 +1,7 @@
-"""Threshold report: how good each threshold is by what people decided, and what another one would change.
+"""Threshold report: how good each threshold is by the reviews, and what another one would change.
 
-Figures are shown, and a curve of precision and recall as an SVG picture. A threshold is changed by a person, in the
-configuration, with a migration.
+It shows figures, and precision and recall as an SVG chart. People change a threshold in the configuration, with a
+migration.
 """
 
 from collections.abc import Sequence
@@ -46,13 +46,13 @@ _RIGHT: Final = 350.0
 _TOP: Final = 10.0
 _BOTTOM: Final = 204.0
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_FEW: Final = 0.35
-"""Up to this span of thresholds every twentieth is named, beyond it every tenth."""
+_NARROW_SPAN: Final = 0.35
+"""Up to this span of thresholds, ticks are 0.05 apart; beyond it, 0.1."""
 _LEAST_SPAN: Final = 0.01
 _KNOWN_WITHIN: Final = 0.5
-"""A wider interval, as a share of its scale, is not drawn: a band over most of the picture says nothing."""
+"""The widest interval that is drawn, as a share of the scale: a band over most of the picture says nothing."""
 WAIT_S: Final = 0.25
-"""How long a page waits for figures before it shows those that were found before, or says that there are none yet."""
+"""How long a page waits for new figures before it shows earlier ones, or says that there are none yet."""
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
 _NAME_CHARS_MAX: Final = 512
 _MIXED: Final = "mixed"
@@ -60,31 +60,31 @@ _ANY_SOURCE: Final = "SOURCE"
 
 
 class AxisTick(NamedTuple):
-    """A place on an axis, and its value."""
+    """A position on an axis, and its value."""
 
     at: float
     value: float
 
 
 class RatePlot(NamedTuple):
-    """A rate where it is known well enough: the corners of each band of its intervals, and the points of its lines."""
+    """A rate where it is known well enough: the outlines of its intervals, and the points of its lines."""
 
     bands: tuple[str, ...]
     lines: tuple[str, ...]
 
 
 class ChartStrip(NamedTuple):
-    """A strip from top to bottom."""
+    """A vertical strip."""
 
     left: float
     width: float
 
 
 class ThresholdChart(NamedTuple):
-    """Everything there is to draw. ``now`` is where the configured threshold is, ``reviewers`` where their line is.
+    """The chart. ``now`` is the position of the configured threshold, ``reviewers`` that of the reviewers' line.
 
-    Nothing is drawn that is not known to within half of its scale: ``reviewers`` is None then, ``is_whole`` is False
-    where points of a rate are missing.
+    Values with an interval of more than half their scale are left out: ``reviewers`` is None then, and ``is_whole`` is
+    False if points of a rate are missing.
     """
 
     width: int
@@ -103,7 +103,7 @@ class ThresholdChart(NamedTuple):
 
 
 def curve_of(figures: ReviewFigures) -> ThresholdChart:
-    """Return the picture of all points."""
+    """Return the chart of all points."""
     thresholds = [point.threshold for point in figures.points]
     first, last = thresholds[0], max(thresholds[-1], thresholds[0] + _LEAST_SPAN)
 
@@ -123,17 +123,17 @@ def curve_of(figures: ReviewFigures) -> ThresholdChart:
         right=_RIGHT,
         top=_TOP,
         bottom=_BOTTOM,
-        precision=_drawn(places, precisions),
-        recall=_drawn(places, recalls) if len(recalls) == len(places) else None,
+        precision=_plot(places, precisions),
+        recall=_plot(places, recalls) if len(recalls) == len(places) else None,
         now=x(figures.now),
         reviewers=ChartStrip(left, round(max(right - left, 1.0), 1)) if has_line else None,
         is_whole=all(map(_is_known, [rate for rate in (*precisions, *recalls) if rate.value is not None])),
-        thresholds=tuple(AxisTick(x(value), value) for value in _named(first, last)),
+        thresholds=tuple(AxisTick(x(value), value) for value in _tick_values(first, last)),
         shares=tuple(AxisTick(_y(share), share) for share in _SHARES),
     )
 
 
-def _drawn(places: Sequence[float], rates: Sequence[Rate]) -> RatePlot:
+def _plot(places: Sequence[float], rates: Sequence[Rate]) -> RatePlot:
     bands, lines = [], []
     for is_known, group in groupby(zip(places, rates, strict=True), lambda pair: _is_known(pair[1])):
         if is_known:
@@ -156,23 +156,23 @@ def _y(share: float) -> float:
     return round(_BOTTOM - (_BOTTOM - _TOP) * min(max(share, 0.0), 1.0), 1)
 
 
-def _named(first: float, last: float) -> list[float]:
-    step = 5 if last - first <= _FEW else 10
+def _tick_values(first: float, last: float) -> list[float]:
+    step = 5 if last - first <= _NARROW_SPAN else 10
     low, high = ceil(round(first * 100 / step, 6)), floor(round(last * 100 / step, 6))
     return [number * step / 100 for number in range(low, high + 1)]
 
 
 class FlagCounts(NamedTuple):
-    """Flags that would come or go with another threshold, all and wrong ones."""
+    """Flags gained or lost with another threshold: all, and wrong ones."""
 
     all: int
     wrong: int
 
 
 class ProfileAdvice(NamedTuple):
-    """A profile whose threshold another one reaches: its name and threshold, and the lines that choose it.
+    """A profile whose threshold is reached: its name, its threshold, and the configuration that selects it.
 
-    ``toml`` is for the whole store, "" where a rule is enough; ``rule`` is for one source, "" for a lower threshold.
+    ``toml`` is for the whole store, "" if a rule is enough; ``rule`` is for one source, "" for a lower threshold.
     """
 
     name: str
@@ -182,9 +182,9 @@ class ProfileAdvice(NamedTuple):
 
 
 class ThresholdChange(NamedTuple):
-    """Another threshold: its point, and what the configuration says then, "" where a rule cannot be less strict.
+    """Another threshold: its point, and the configuration for it, "" if a rule cannot be less strict.
 
-    What would come and go is None where nothing would, and ``profile`` where no profile is reached.
+    ``come`` and ``gone`` are the flags gained and lost, None for none; ``profile`` is None if no profile is reached.
     """
 
     point: ReviewPoint
@@ -194,27 +194,27 @@ class ThresholdChange(NamedTuple):
     profile: ProfileAdvice | None
 
 
-def show_thresholds(asked: SignedInVisit) -> Response:
-    """Show what reviews say of the threshold, of all pairs or of one source."""
-    kept = asked.desk.evaluation
+def show_thresholds(visit: SignedInVisit) -> Response:
+    """Show the threshold report, for all pairs or one source."""
+    kept = visit.context.evaluation
     if kept is None:
-        return asked.page("thresholds.html", why="plain")
+        return visit.page("thresholds.html", why="plain")
     found = kept.latest(WAIT_S)
     if found is None:
-        return asked.page("thresholds.html", why="computing")
+        return visit.page("thresholds.html", why="computing")
     if found.overall is None:
-        return asked.page("thresholds.html", why="too much" if found.is_too_much else "nothing", found=found)
+        return visit.page("thresholds.html", why="too much" if found.is_too_much else "nothing", found=found)
     if found.overall.counts.reviews < REVIEWS_MIN:
-        return asked.page("thresholds.html", why="few", found=found, reviews_min=REVIEWS_MIN)
-    with asked.desk.database.reading() as connection:
+        return visit.page("thresholds.html", why="few", found=found, reviews_min=REVIEWS_MIN)
+    with visit.context.database.reading() as connection:
         near_misses_open = queue.counts(connection).others_open["near_miss"]
-    source = asked.query.exact("source", _NAME_CHARS_MAX)
-    figures = _of_source(found, source) if source else found.overall
-    precision = _precision(asked)
+    source = visit.query.exact("source", _NAME_CHARS_MAX)
+    figures = _source_figures(found, source) if source else found.overall
+    precision = _precision(visit)
     reaching = greatest_recall(figures.points, precision)
-    moved = _moved(asked, figures, reaching)
-    rows = ThresholdTableInput(asked.language, figures, reaching, moved and moved.point, every="every" in asked.query)
-    return asked.page(
+    moved = _chosen_change(visit, figures, reaching)
+    rows = ThresholdTableInput(visit.language, figures, reaching, moved and moved.point, every="every" in visit.query)
+    return visit.page(
         "thresholds.html",
         why="",
         found=found,
@@ -222,7 +222,7 @@ def show_thresholds(asked: SignedInVisit) -> Response:
         source=source,
         curve=curve_of(figures),
         rows=threshold_rows(rows),
-        sources=[] if source else [source_row(asked.language, each, precision) for each in found.sources],
+        sources=[] if source else [source_row(visit.language, each, precision) for each in found.sources],
         precision=precision,
         precisions=PRECISIONS,
         reaching=reaching,
@@ -230,18 +230,18 @@ def show_thresholds(asked: SignedInVisit) -> Response:
         shows_every=rows.every,
         near_misses_open=near_misses_open,
         now_point=figures.at_now,
-        line=line_text(asked.language, figures),
-        mistakes=mistakes_text(asked.language, figures),
+        line=line_text(visit.language, figures),
+        mistakes=mistakes_text(visit.language, figures),
         days=None if figures.days is None else round(figures.days),
-        profile=profile_at(_profiles(asked), figures.now),
-        threshold_of=partial(threshold_text, asked.language),
-        rate_of=partial(rate_text, asked.language),
-        interval_of=partial(interval_text, asked.language),
+        profile=profile_at(_profiles(visit), figures.now),
+        threshold_of=partial(threshold_text, visit.language),
+        rate_of=partial(rate_text, visit.language),
+        interval_of=partial(interval_text, visit.language),
         href=_href,
     )
 
 
-def _of_source(found: ReviewSnapshot, source: str) -> ReviewFigures:
+def _source_figures(found: ReviewSnapshot, source: str) -> ReviewFigures:
     for figures in found.sources:
         if figures.source == source:
             return figures
@@ -250,58 +250,60 @@ def _of_source(found: ReviewSnapshot, source: str) -> ReviewFigures:
         raise PageError(HTTPStatus.NOT_FOUND, message)
     raise PageError(
         HTTPStatus.SERVICE_UNAVAILABLE,
-        N_("The figures of sources are still being computed. Try again in some seconds."),
+        N_("The figures of sources are still being computed. Try again in a few seconds."),
         retry_s=2,
     )
 
 
-def _precision(asked: SignedInVisit) -> float:
-    wanted = asked.query.number("precision")
-    if wanted is None:
+def _precision(visit: SignedInVisit) -> float:
+    value = visit.query.number("precision")
+    if value is None:
         return PRECISION
-    if not 0 <= wanted <= 1:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” is a share, from 0 to 1."), field="precision")
-    return wanted
+    if not 0 <= value <= 1:
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("“%(field)s” must be a number from 0 to 1."), field="precision")
+    return value
 
 
-def _moved(asked: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None) -> ThresholdChange | None:
-    """Return the threshold that was asked for; without that, one that is better than the configured one."""
-    wanted = asked.query.number("threshold")
-    if wanted is None:
+def _chosen_change(
+    visit: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None
+) -> ThresholdChange | None:
+    """Return the change to the threshold in the query; without one, to a better threshold, None if there is none."""
+    value = visit.query.number("threshold")
+    if value is None:
         best = figures.best_f1 or reaching
-        return None if best is None or best.threshold == figures.now else _with_setting(asked, figures, best)
+        return None if best is None or best.threshold == figures.now else _change_to(visit, figures, best)
     for point in figures.points:
-        if abs(point.threshold - wanted) < SAME_WITHIN:
-            return _with_setting(asked, figures, point)
+        if abs(point.threshold - value) < SAME_WITHIN:
+            return _change_to(visit, figures, point)
     raise PageError(
         HTTPStatus.BAD_REQUEST,
         N_("There are no figures for this threshold, only for whole percents from %(first)s to %(last)s."),
-        first=asked.language.decimal(figures.points[0].threshold),
-        last=asked.language.decimal(figures.points[-1].threshold),
+        first=visit.language.decimal(figures.points[0].threshold),
+        last=visit.language.decimal(figures.points[-1].threshold),
     )
 
 
-def _with_setting(asked: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> ThresholdChange:
+def _change_to(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> ThresholdChange:
     change = point.change
 
     def changed(all_of: float, wrong: float) -> FlagCounts | None:
         return FlagCounts(whole_count(all_of), whole_count(wrong)) if all_of else None
 
     come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
-    reached = profile_reached(_profiles(asked), figures.now, point.threshold)
-    advice = None if reached is None else _advice(asked, figures, reached)
-    return ThresholdChange(point, come, gone, _setting(asked, figures, point), advice)
+    reached = profile_reached(_profiles(visit), figures.now, point.threshold)
+    advice = None if reached is None else _advice(visit, figures, reached)
+    return ThresholdChange(point, come, gone, _toml(visit, figures, point), advice)
 
 
-def _profiles(asked: SignedInVisit) -> tuple[ProfileThreshold, ...]:
-    judging = asked.desk.judging
+def _profiles(visit: SignedInVisit) -> tuple[ProfileThreshold, ...]:
+    judging = visit.context.judging
     return () if judging is None else profile_thresholds(judging)
 
 
-def _advice(asked: SignedInVisit, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
-    name, threshold = reached.name, threshold_text(asked.language, reached.similarity_min)
+def _advice(visit: SignedInVisit, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
+    name, threshold = reached.name, threshold_text(visit.language, reached.similarity_min)
     if reached.similarity_min < figures.now:
-        # One source of a store is posts, so the store is for both.
+        # If one source has posts, the store must suit both.
         name = name if figures.source is None else _MIXED
         return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
     source = _ANY_SOURCE if figures.source is None else figures.source
@@ -309,8 +311,8 @@ def _advice(asked: SignedInVisit, figures: ReviewFigures, reached: ProfileThresh
     return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
 
 
-def _setting(asked: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> str:
-    judging, setting = asked.desk.judging, f"similarity_min = {point.threshold:g}\n"
+def _toml(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> str:
+    judging, setting = visit.context.judging, f"similarity_min = {point.threshold:g}\n"
     if figures.source is None:
         return f"[judge]\n{setting}"
     if judging is not None and point.threshold < judging.similarity_min:

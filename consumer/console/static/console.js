@@ -1,6 +1,6 @@
-// Pages are whole without this.
+// Pages work without this script.
 
-// A form that is on its way is not sent again by a second click.
+// A second click does not send a form again.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
@@ -8,12 +8,12 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
 });
 
-// Somebody may come back to a page that the browser kept.
+// People may return to a page that the browser kept.
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// On a narrow screen lines of links scroll: show where one is.
+// On narrow screens, lines of links scroll: show the current one.
 for (const here of document.querySelectorAll(".scrolls [aria-current]")) {
   const line = here.closest(".scrolls");
   line.scrollLeft = here.offsetLeft - (line.clientWidth - here.offsetWidth) / 2;

@@ -1,4 +1,4 @@
-// Walk through what differs between two texts, from the top of the page to the bottom and round again.
+// Step through the differences of two texts from top to bottom, then start again.
 {
   const SAME_LINE_PX = 24;
   const link = document.querySelector("[data-next-difference]");
@@ -9,7 +9,7 @@
   link?.addEventListener("click", (event) => {
     event.preventDefault();
     const marks = [...document.querySelectorAll(".pair ins, .pair del, .pair .moved")].sort((a, b) => topOf(a) - topOf(b));
-    // Beside each other in two columns they are seen together.
+    // Differences side by side in two columns count as one.
     const next = marks.find((mark) => topOf(mark) > last + SAME_LINE_PX) ?? marks[0];
     last = topOf(next);
     next.tabIndex = -1;

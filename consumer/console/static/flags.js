@@ -26,11 +26,11 @@
   };
 
   toggle?.addEventListener("change", () => {
-    try { localStorage.setItem(KEPT, toggle.checked ? "no" : "yes"); } catch { /* It holds for this page only. */ }
+    try { localStorage.setItem(KEPT, toggle.checked ? "no" : "yes"); } catch { /* Applies to this page only. */ }
     show();
   });
 
-  // The link of the row that has the focus, whatever in the row has it.
+  // The link of the row in which any element has the focus.
   const itemHere = () => document.activeElement.closest("li")?.querySelector("[data-item]");
 
   const walk = (step) => {
@@ -59,7 +59,7 @@
       return Boolean(pick);
     }
     const element = elementOf(key);
-    // What is not shown does nothing: there is no decision about many while nothing is selected.
+    // Hidden elements do nothing: without a selection there is no decision about several flags.
     if (!element?.getClientRects().length) return false;
     if (element.matches("input")) element.focus();
     else element.click();
@@ -72,8 +72,8 @@
     if (event.key.length === 1 && press(event.key.toLowerCase())) event.preventDefault();
   });
 
-  // A list that keeps the focus would take the next key as the first letter of another choice. While somebody walks
-  // through it with the keyboard it keeps the focus until Enter or Escape.
+  // A list with the focus takes the next key as the first letter of a choice, so it loses the focus after a choice.
+  // If the keyboard is used to choose, it keeps the focus until Enter or Escape.
   for (const list of document.querySelectorAll("select#reason")) {
     let walks = false;
     list.addEventListener("pointerdown", () => { walks = false; });
@@ -87,7 +87,7 @@
 
   show();
 
-  // What can be undone for some seconds says how many are left.
+  // The undo button counts down its seconds.
   for (const button of document.querySelectorAll("button[data-left-ms]")) {
     const end = performance.now() + Number(button.dataset.leftMs);
     const left = document.createElement("span");
@@ -108,7 +108,7 @@
   }
 }
 
-// Flags of the queue are selected one by one, as a range with shift, or all; the bar that decides says how many.
+// Flags of the queue are selected one by one, as a range with shift, or all; the decision bar shows how many.
 {
   const picks = () => [...document.querySelectorAll(".pick")];
   const all = document.getElementById("select-all");
@@ -145,13 +145,13 @@
   if (all) all.closest("p").hidden = false;
 }
 
-// A flag is given back when its page goes away; otherwise its time would have to run out.
+// A flag is given back when its page is closed, instead of when its claim expires.
 {
   const leave = document.querySelector("[data-leave]");
   const token = document.querySelector("input[name=token]")?.value ?? "";
   let stays = false;
 
-  // Parts of the flag, and its whole texts, do not leave it.
+  // Links to parts of the flag and to its texts do not leave it.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
     if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
@@ -159,14 +159,14 @@
     stays = isElsewhere && link.origin === location.origin && `${link.pathname}/`.startsWith(`${location.pathname}/`);
   });
 
-  // It also fires after the page has been asked for again; that opening is later, and stays.
+  // This also fires when the page is reloaded; the new opening is later and is kept.
   addEventListener("pagehide", () => {
     if (!leave || stays) return;
     const form = new URLSearchParams({ token, opened_ms: leave.dataset.leave });
     navigator.sendBeacon(new URL(leave.href).pathname, form);
   });
 
-  // Somebody came back to a page that the browser kept: asking for it opens the flag again.
+  // If the browser shows a kept page again, requesting it opens the flag again.
   addEventListener("pageshow", async (event) => {
     stays = false;
     if (!leave || !event.persisted) return;
@@ -174,6 +174,6 @@
       const answer = await fetch(location.href, { redirect: "manual" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       leave.dataset.leave = page.querySelector("[data-leave]")?.dataset.leave ?? leave.dataset.leave;
-    } catch { /* The flag stays open on this page, and free for others. */ }
+    } catch { /* The page remains open, but the flag is free for others. */ }
   });
 }

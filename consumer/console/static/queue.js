@@ -1,4 +1,4 @@
-// An open page of the queue learns what has changed, and says so in place: nothing that is read is moved.
+// An open page of the queue shows changes in place, without moving its rows.
 {
   const news = document.querySelector("[data-changes]");
   const everyMs = Number(news?.dataset.everyMs);
@@ -9,7 +9,7 @@
     document.title = changes.title;
     for (const fresh of changes.querySelectorAll("[data-live]")) {
       const shown = document.querySelector(`[data-live="${CSS.escape(fresh.dataset.live)}"]`);
-      // What has the focus keeps it.
+      // Do not replace an element that has the focus.
       if (!shown || shown.innerHTML === fresh.innerHTML || shown.contains(document.activeElement)) continue;
       shown.innerHTML = fresh.innerHTML;
     }
@@ -21,11 +21,11 @@
     isAsking = true;
     const ids = [...document.querySelectorAll('[data-live^="flag-"]')].map((row) => row.dataset.live.slice(5));
     const address = [news.dataset.changes, ...ids.map((id) => `flag=${id}`)].join("&");
-    // A server that is away now may answer the next time.
+    // A server that does not answer now may answer next time.
     const answer = await fetch(address, { redirect: "manual" }).catch(() => null);
     if (answer?.type === "opaqueredirect" || answer?.status === 403) {
       news.textContent = news.dataset.ended;
-      // For good: the page has to be loaded again.
+      // Stop asking until the page is reloaded.
       return;
     }
     const text = answer?.ok ? await answer.text().catch(() => null) : null;
@@ -36,7 +36,7 @@
 
   if (news) {
     timer = setTimeout(ask, everyMs);
-    // Nobody sees a hidden page; it asks once it is seen again.
+    // A hidden page asks only when it becomes visible again.
     document.addEventListener("visibilitychange", () => { if (!document.hidden && timer === null && !isAsking) ask(); });
   }
 }

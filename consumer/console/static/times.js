@@ -1,4 +1,4 @@
-// Show times in the reader's zone, and keep their ages true by the server's clock. Without this they are UTC.
+// Show times in the reader's zone, and keep ages current by the server's clock. Without this script, times are in UTC.
 const showTimes = (() => {
   const { lang, dataset } = document.documentElement;
   // British English writes the day before the month, as the server does.
@@ -29,7 +29,7 @@ const showTimes = (() => {
   setInterval(() => { if (!document.hidden) showAges(); }, AGES_EVERY_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) showAges(); });
 
-  // UTC becomes the tooltip, which also marks what is done.
+  // The UTC time becomes the tooltip, which also marks the element as done.
   return () => {
     for (const time of document.querySelectorAll("time[datetime]:not([title])")) {
       const at = new Date(time.dateTime);

@@ -73,7 +73,7 @@ def whole_figures(desk: Office, left_out: int = 0) -> Page:
     until_s = time.monotonic() + WAIT_S
     while True:
         opened = page(desk.ann, "/thresholds")
-        if "Look again" not in opened.answer.shown and "重新查看" not in opened.answer.shown:
+        if "Check again" not in opened.answer.shown and "重新查看" not in opened.answer.shown:
             counted = [int("".join(re.findall("[0-9]", text))) for text in opened.texts("#counts dd b")]
             if sum(counted) == decided - left_out:
                 return opened

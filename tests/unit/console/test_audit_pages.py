@@ -79,7 +79,7 @@ def test_a_day_that_is_none_is_refused(wei: Browser) -> None:
     for day in ("yesterday", "2025-02-30", "9" * 40):
         answer = wei.get(f"/audit?from={day}")
         assert answer.status == 400
-        assert "write it as 2026-11-23" in answer.shown
+        assert "Write it as 2026-11-23" in answer.shown
     assert wei.get("/audit?after=nowhere").status == 400
 
 

@@ -95,7 +95,7 @@ def test_a_bank_is_created_changed_and_switched(desk: Office, path: Path) -> Non
     check_leads_to(wei.send("/banks", "/banks", **form), "/banks/exams?done=created")
     exams = bank("exams", similarity=0.8, labels=("leaks", "2026"), note="Leaked.\nAll.", by="Wei", at=AT)
     assert banks_in(path).banks["exams"] == exams
-    assert "The bank is created." in wei.get("/banks/exams?done=created").shown
+    assert "Bank created." in wei.get("/banks/exams?done=created").shown
     desk.served.clock.pass_s(1)
     seen = page(wei, "/banks/exams").form("/banks/exams")["seen"]
     change = {"seen": seen, "labels": "", "note": "Leaked", "similarity": ""}
@@ -125,14 +125,14 @@ def test_a_bank_that_cannot_be_is_refused(desk: Office, path: Path) -> None:
         ({"bank": ""}, "lowercase letters"),
         ({"bank": "a" * 65}, "lowercase letters"),
         ({"bank": "a/b"}, "lowercase letters"),
-        ({"action": "burn"}, "either denies or allows"),
+        ({"action": "burn"}, "whether the bank denies or allows"),
         ({"similarity": "0.4"}, "from 0.5 to 1"),
         ({"action": "allow", "similarity": "0.8"}, "from 0.9 to 1"),
         ({"similarity": "nan"}, "“Similarity (optional)” is not a number"),
-        ({"labels": "a" * 65}, "labels are possible"),
-        ({"labels": " ".join(map(str, range(21)))}, "labels are possible"),
-        ({"note": "n" * 2_001}, "“Note (optional)” has 2,001 characters; at most 2,000"),
-        ({"bank": "spam"}, "a bank of this name already"),
+        ({"labels": "a" * 65}, "labels of up to"),
+        ({"labels": " ".join(map(str, range(21)))}, "labels of up to"),
+        ({"note": "n" * 2_001}, "“Note (optional)” has 2,001 characters; the limit is 2,000"),
+        ({"bank": "spam"}, "A bank of this name already exists"),
     ]
     for form, said in refused:
         sent = {"token": token, "bank": "exams", "action": "deny", "note": "kept"} | form
@@ -149,7 +149,7 @@ def test_a_bank_is_removed_with_as_many_items_as_the_page_said(desk: Office, pat
     assert "Its 1 item is removed with it." in asked.answer.shown
     form = asked.form("/banks/spam/remove")
     bank_file(path, item("spam", "more"))
-    check_refused(wei.post("/banks/spam/remove", form), 409, "since the page was made")
+    check_refused(wei.post("/banks/spam/remove", form), 409, "since you opened the page")
     assert "Its 2 items are removed" in wei.get("/banks/spam/remove").shown
     form = page(wei, "/banks/spam/remove").form("/banks/spam/remove")
     check_leads_to(wei.post("/banks/spam/remove", form), "/banks?done=removed")
@@ -178,10 +178,10 @@ def test_a_text_is_added(desk: Office, path: Path) -> None:
         "0.75",
         "tea",
     } <= set(opened.texts("dd"))
-    assert "The text is added." in opened.answer.shown
+    assert "Text added." in opened.answer.shown
     again = desk.ann.send("/banks/spam/items", "/banks/spam", text=text, title="Other")
     check_leads_to(again, f"/banks/spam/items/{name}?done=known")
-    assert "in the bank already" in desk.ann.get(again.header("location")).shown
+    assert "The bank already has this text" in desk.ann.get(again.header("location")).shown
     assert banks_in(path).items["spam", name].title == "Tee"
     named = desk.ann.send("/banks/spam/items", "/banks/spam", text=OFFER.text)
     check_leads_to(named, "/banks/spam/items/offer?done=known")
@@ -199,8 +199,8 @@ def test_a_text_that_cannot_be_an_item_is_refused(desk: Office, path: Path) -> N
         ({"until": "2026-02-30"}, "is not a time"),
         ({"until": "9999-12-31T23:59-23:00"}, "is not a time"),
         ({"similarity": "2"}, "from 0.5 to 1"),
-        ({"title": "t" * 4_097}, "at most 4,096"),
-        ({"labels": "a\x1bb"}, "labels are possible"),
+        ({"title": "t" * 4_097}, "the limit is 4,096"),
+        ({"labels": "a\x1bb"}, "labels of up to"),
     ]
     for form, said in refused:
         sent = {"token": token, "text": TEXT * 2, "title": "kept"} | form
@@ -217,8 +217,8 @@ def test_the_longest_text_is_taken_from_those_who_are_signed_in(desk: Office, pa
     check_leads_to(desk.ann.post("/banks/spam/items", form), f"/banks/spam/items/{item_id(text)}?done=added")
     assert banks_in(path).items["spam", item_id(text)].text == text
     assert text in desk.ann.get(f"/banks/spam/items/{item_id(text)}").text
-    check_refused(desk.served.browser().post("/banks/spam/items", form), 413, "more than 65,536 bytes")
-    check_refused(desk.ann.post("/banks/spam", form), 413, "more than 65,536 bytes")
+    check_refused(desk.served.browser().post("/banks/spam/items", form), 413, "larger than 65,536 bytes")
+    check_refused(desk.ann.post("/banks/spam", form), 413, "larger than 65,536 bytes")
 
 
 def test_an_item_is_changed_switched_and_removed(desk: Office, path: Path) -> None:
@@ -233,7 +233,7 @@ def test_an_item_is_changed_switched_and_removed(desk: Office, path: Path) -> No
     changed = item("spam", "offer", title="Offer", labels=("x", "y"), note="n", until=exact.until, similarity=0.7,
                    by="Ann", at=AT)  # fmt: skip
     assert banks_in(path).items[OFFER.key] == changed
-    check_refused(desk.ann.post(here, form), 409, "since the page was made")
+    check_refused(desk.ann.post(here, form), 409, "since you opened the page")
     check_leads_to(desk.ann.post(here, {**form, "seen": AT}), f"{here}?done=changed")
     form |= {"seen": AT, "until": "", "similarity": ""}
     check_leads_to(desk.ann.post(here, form), f"{here}?done=changed")
@@ -241,7 +241,7 @@ def test_an_item_is_changed_switched_and_removed(desk: Office, path: Path) -> No
     for state in ("disable", "disable", "enable"):
         check_leads_to(desk.ann.send(f"{here}/{state}"), f"{here}?done={state}d")
         assert banks_in(path).items[OFFER.key].enabled is (state == "enable")
-    check_refused(desk.ann.send(f"{here}/remove", seen="2025"), 409, "since the page was made")
+    check_refused(desk.ann.send(f"{here}/remove", seen="2025"), 409, "since you opened the page")
     gone = page(desk.ann, here).form(f"{here}/remove")
     check_leads_to(desk.ann.post(f"{here}/remove", gone), "/banks/spam?done=removed")
     assert OFFER.key not in banks_in(path).items
@@ -264,7 +264,7 @@ def test_only_an_admin_changes_what_a_bank_allows(desk: Office, path: Path) -> N
     before, here = path.read_bytes(), "/banks/notices/items/bridge"
     for at in ("/banks/notices", here):
         opened = page(desk.ann, at)
-        assert "Only an admin can change the items of a bank that allows." in opened.answer.shown
+        assert "Only an admin can change the items of an allow bank." in opened.answer.shown
         assert opened.all("main form[method=post]") == []
     for at in ("/banks/notices/items", here, f"{here}/disable", f"{here}/enable", f"{here}/remove"):
         check_refused(desk.ann.send(at, text=TEXT, seen=""), 403, "Only an admin")
@@ -292,14 +292,14 @@ def test_items_are_found_by_a_piece_and_shown_in_pages(desk: Office, path: Path)
         *(f"i{n:03}" for n in range(9, -1, -1)), "offer", "off",
     ]  # fmt: skip
     assert second.texts("li:last-child .tag") == ["disabled", "ended"]
-    assert second.link("To the latest") == "/banks/spam"
+    assert second.link("Back to the latest") == "/banks/spam"
     for piece in ("FERRY+TICKETS", "icke", "only+today", "Offer"):
         found = page(desk.ann, f"/banks/spam?piece={piece}")
         assert found.hrefs("[data-item]") == ["/banks/spam/items/offer"], piece
     lines = page(desk.ann, "/banks/spam?piece=line+number")
     assert "piece=line+number&after=" in lines.link("Earlier items")
-    assert "No item fits." in desk.ann.get("/banks/spam?piece=nowhere").shown
-    assert "No item fits." in desk.ann.get("/banks/spam?after=~").shown
+    assert "No item matches." in desk.ann.get("/banks/spam?piece=nowhere").shown
+    assert "No item matches." in desk.ann.get("/banks/spam?after=~").shown
     assert desk.ann.get("/banks/nobody").status == desk.ann.get("/banks/spam/items/nobody").status == 404
 
 
@@ -319,11 +319,11 @@ def test_the_text_of_a_flag_is_added_by_one_click(desk: Office, path: Path) -> N
         "spam", name, copy.body or "", title="Kopie", lang="de", article="copy", by="Ann", at=AT
     )
     shown = page(desk.ann, answer.header("location"))
-    assert "The text is added to the bank spam." in shown.answer.shown
-    assert shown.link("Look at the item") == f"/banks/spam/items/{name}"
+    assert "Text added to the bank spam." in shown.answer.shown
+    assert shown.link("View the item") == f"/banks/spam/items/{name}"
     assert shown.hrefs(".crumbs a")[0] == "/flags/1/leave?source=post"
     again = desk.ann.post("/flags/1/bank", {**sent, "side": "article"})
-    assert "The bank spam has this text already" in desk.ann.get(again.header("location")).shown
+    assert "The bank spam already has this text" in desk.ann.get(again.header("location")).shown
     assert desk.ann.post("/flags/1/bank", {**sent, "side": "original"}).status == 303
     assert banks_in(path).items["spam", item_id(TEXT)].article == "original"
     assert noted(desk) == [
@@ -341,7 +341,7 @@ def test_what_of_a_flag_cannot_be_added(desk: Office, path: Path) -> None:
     before = path.read_bytes()
     desk.ann.get("/banks")
     assert page(desk.ann, "/flags/1").texts("form[action='/flags/1/bank'] button") == ["Add the article"]
-    assert "The store has the text of neither article." in desk.ann.get("/flags/2").shown
+    assert "The store does not have the text of either article." in desk.ann.get("/flags/2").shown
     for flag_id, side, of_bank, status, said in (
         (1, "article", "spam", 400, "fewer than 6 letters"),
         (1, "original", "spam", 409, "no longer has the text"),
@@ -402,7 +402,7 @@ def test_banks_that_are_away_hold_up_nothing_else(tmp_path: Path, path: Path) ->
         desk.ann.get("/banks")
         for error, said in (
             (BanksUnreachable("no brokers at 10.0.0.1"), "cannot be read or changed at the moment"),
-            (ChangeUnknown("in part"), "may have been changed in part"),
+            (ChangeUnknown("in part"), "may have been made only in part"),
         ):
             banks.error = error
             for answer in (desk.ann.get("/banks"), desk.ann.send("/banks/spam/items", text=TEXT)):
@@ -431,7 +431,7 @@ def test_a_change_that_cannot_be_recorded_is_said_to_be_made(
     token = desk.ann.get("/me").token
     monkeypatch.setattr(audit, "note", away)
     answer = desk.ann.post("/banks/spam/items/offer/disable", {"token": token})
-    check_refused(answer, 503, "It was changed, but")
+    check_refused(answer, 503, "The change was made, but")
     assert not banks_in(path).items[OFFER.key].enabled
     assert "item.disable of spam/offer by Ann: gone" in caplog.text
 

@@ -70,7 +70,7 @@ def test_after_the_last_flag_comes_the_queue(desk: Office) -> None:
     assert answer.header("location") == "/?decided=2"
     shown = following(desk.ann, answer)
     assert "two · Decided: right." in shown
-    assert "Nothing to look at." in shown
+    assert "Nothing to review." in shown
 
 
 def test_undo_makes_the_flag_open_again(desk: Office) -> None:
@@ -118,7 +118,7 @@ def test_without_time_to_undo_it_is_final_at_once(tmp_path: Path) -> None:
     """And the page says so before."""
     with office(tmp_path, undo_s=0) as desk:
         desk.room.flag(article("one", "One", "x"), article("original", "O", "x"), 0.8)
-        assert "This is final at once." in page(desk.ann, "/flags/1").answer.shown
+        assert "This is final immediately." in page(desk.ann, "/flags/1").answer.shown
         shown = following(desk.ann, decide(desk.ann, 1, "wrong"))
         assert "This is final." in shown
         assert undone(desk, desk.ann).status == 409
@@ -142,7 +142,7 @@ def test_two_people_at_once(desk: Office) -> None:
     assert decide(bob, 1, "wrong").status == 303
     late = desk.ann.post("/flags/1/decide", {**form, "decision": "right", "note": ""})
     assert late.status == 409
-    assert "Somebody else decided this first," in late.shown
+    assert "Somebody else decided this first." in late.shown
     assert "Wrong · Bob" in late.shown
     assert desk.room.state("one") == "wrong"
     assert desk.audited() == [("Bob", "flag.wrong", "one")]
@@ -182,10 +182,10 @@ def test_a_near_miss_is_decided_and_nothing_is_released(desk: Office) -> None:
 @pytest.mark.parametrize(
     ("form", "status", "said"),
     [
-        ({"decision": "maybe"}, 400, "A decision is right, wrong or skip."),
-        ({}, 400, "A decision is right, wrong or skip."),
+        ({"decision": "maybe"}, 400, "A decision must be right, wrong or skip."),
+        ({}, 400, "A decision must be right, wrong or skip."),
         ({"decision": "right", "note": "x" * 2001}, 400, "“Note (optional)” has 2,001 characters"),
-        ({"decision": "right", "queue": "state=nowhere"}, 400, "“state” is nowhere"),
+        ({"decision": "right", "queue": "state=nowhere"}, 400, "“state” cannot be nowhere"),
     ],
 )
 def test_a_form_that_makes_no_sense_changes_nothing(desk: Office, form: dict[str, str], status: int, said: str) -> None:
@@ -273,7 +273,7 @@ def test_what_was_decided_again_is_not_open_again(desk: Office) -> None:
     form = {**page(desk.ann, "/").form("/sign-out"), "queue": "", "decision": "wrong"}
     second = desk.ann.post(SELECTED, [*form.items(), ("flag", "1"), ("flag", "2")])
     assert "2 flags decided: wrong." in following(desk.ann, second)
-    assert "They were decided again since then: the later decision counts." in following(desk.ann, first)
+    assert "They were decided again later, and those decisions count." in following(desk.ann, first)
     desk.ann.post("/flags/undo", page(desk.ann, second.header("location")).form("/flags/undo"))
     assert "Undone: they are open again." in following(desk.ann, first)
 
@@ -285,7 +285,7 @@ def test_what_could_not_be_decided_is_counted(desk: Office) -> None:
     decide(desk.colleague(), 1, "right")
     flags = [("flag", str(number)) for number in (1, 2, missed.flag_id, 4711, 4712)]
     answer = desk.ann.post(SELECTED, [*form.items(), *flags, ("decision", "wrong")])
-    said = "2 flags decided: wrong; 1 had been decided before; 2 are no longer there."
+    said = "2 flags decided: wrong; 1 had already been decided; 2 no longer exist."
     assert said in following(desk.ann, answer)
     assert [desk.room.state(name) for name in ("one", "two", "near")] == ["right", "wrong", "wrong"]
     nothing = desk.ann.post(SELECTED, [*form.items(), ("flag", "1"), ("flag", "4711"), ("decision", "wrong")])
@@ -303,7 +303,7 @@ def test_no_more_than_a_page_is_selected(tmp_path: Path) -> None:
         assert opened.all("#selection")[0].attributes["data-most"] == "2"
         assert page(desk.ann, "/?state=right").all(".pick, .many, .select-all") == []
         many = selected(desk, desk.ann, "wrong", 2, 3, 4)
-        assert (many.status, "At most 2 flags are decided at once" in many.shown) == (400, True)
+        assert (many.status, "At most 2 flags can be decided together" in many.shown) == (400, True)
         none = selected(desk, desk.ann, "wrong")
         assert (none.status, "No flag is selected." in none.shown) == (400, True)
         assert desk.ann.send(SELECTED, decision="wrong", flag="one").status == 400

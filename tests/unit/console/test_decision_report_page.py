@@ -99,12 +99,12 @@ def test_the_files_have_the_same(desk: Office) -> None:
     ("query", "said"),
     [
         ("first=2025-11-24&last=2025-11-23", "The last day is before the first one."),
-        ("first=2024-11-23", "A report has at most 366 days."),
-        ("first=0001-01-01&last=9999-12-31", "A report has at most 366 days."),
-        ("last=9999-12-31", "A report has at most 366 days."),
-        ("first=today", "“First day (UTC)” is not a day."),
-        ("last=2025-02-30", "“Last day (UTC)” is not a day."),
-        ("by=person", "“by” is person; it can be day, source, reason."),
+        ("first=2024-11-23", "A report can have at most 366 days."),
+        ("first=0001-01-01&last=9999-12-31", "A report can have at most 366 days."),
+        ("last=9999-12-31", "A report can have at most 366 days."),
+        ("first=today", "“First day (UTC)” is not a date."),
+        ("last=2025-02-30", "“Last day (UTC)” is not a date."),
+        ("by=person", "“by” cannot be person. Possible values: day, source, reason."),
     ],
 )
 def test_days_that_cannot_be_are_said(desk: Office, query: str, said: str) -> None:
@@ -127,7 +127,7 @@ def test_a_long_table_is_cut(desk: Office, monkeypatch: pytest.MonkeyPatch) -> N
     """The largest groups are left, and the total is that of all."""
     monkeypatch.setattr(report_page, "ROWS_MAX", 1)
     assert [row[:2] for row in rows(desk, "?by=source")] == [["=1+1", "1"], ["All", "3"]]
-    assert "2 smaller groups are left out." in page(desk.ann, "/decisions?by=source").answer.shown
+    assert "2 smaller groups are not shown." in page(desk.ann, "/decisions?by=source").answer.shown
 
 
 def test_it_is_read_in_chinese(desk: Office) -> None:

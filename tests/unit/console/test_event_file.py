@@ -148,15 +148,15 @@ def test_a_file_that_was_cut_back_is_read_from_a_place_before(
     os.truncate(path, len(lines(*range(1, 7))))
     append(path, lines(17, 18, 19, 20))
     assert reading.take() == {"flag": 4}
-    assert f"{path} no longer has what was read of it" in caplog.text
-    assert "It is read from line 7." in caplog.text
+    assert f"{path} no longer has the lines that were read from it" in caplog.text
+    assert "Reading from line 7." in caplog.text
     caplog.clear()
     assert reading.take() == {}
     assert reading.ids() == {f"a{number}" for number in (*range(1, 9), *range(17, 21))}
     # Before all places that are known.
     os.truncate(path, len(lines(1, 2)))
     assert reading.take() == {"known": 2}
-    assert "It is read from line 1." in caplog.text
+    assert "Reading from line 1." in caplog.text
 
 
 @pytest.mark.parametrize("more", [0, 5])
@@ -297,10 +297,7 @@ def test_what_is_no_flag_is_passed_over(reading: Reading, path: Path, caplog: py
     append(path, lines(1) + encode(release(2)) + b"\r\n")
     assert reading.take() == {"other": 1, "flag": 1, "release": 1}
     assert reading.skipped == {"not_an_event": 1, "too_large": 1}
-    assert (
-        f"{path} line 3 is skipped, since it can never be read as a flag: not_an_event: JSON is malformed"
-        in caplog.text
-    )
+    assert f"{path} line 3 is skipped: it can never be read as a flag: not_an_event: JSON is malformed" in caplog.text
     assert "the store" not in caplog.text
     assert f"{path} line 5 is skipped" in caplog.text
 

@@ -99,7 +99,7 @@ def test_a_wrong_file_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) ->
     assert reported == [EventSkipped("not_an_event")] * len(records)
     *named, rest = caplog.messages
     assert len(named) == SKIPS_LOGGED_MAX
-    assert rest == f"5 more records up to p.duplicates [0] offset {len(records) - 1} are skipped for such reasons."
+    assert rest == f"5 more records up to p.duplicates [0] offset {len(records) - 1} are skipped for similar reasons."
 
 
 def test_what_never_was_whole_is_skipped() -> None:
@@ -142,7 +142,7 @@ def test_what_is_no_near_miss_is_counted_and_logged(value: bytes, caplog: pytest
         assert read_near_misses(records, reported.append) == [missed(1), missed(2)]
     assert reported == [EventSkipped("not_an_event")]
     (line,) = caplog.messages
-    assert "p.near-misses [0] offset 7 is skipped, since it can never be read as a near miss" in line
+    assert "p.near-misses [0] offset 7 is skipped: it can never be read as a near miss" in line
     assert len(line) < 1_000
 
 

@@ -97,13 +97,13 @@ def test_why_it_was_flagged(desk: Office) -> None:
         ),
     )  # fmt: skip
     assert reasons(shown(desk, flag.flag_id)) == [
-        "About 93 % of the text is in both articles; from 90 % on a pair is flagged.",
+        "About 93 % of the text is in both articles. Pairs are flagged from 90 %.",
         "A limit cut the search short, so a nearer article may exist.",
         (
-            "The same text came at least 14 times before, first on 2 Nov 2025, 08:00:00 UTC and last on "
+            "The same text arrived at least 14 times before, first on 2 Nov 2025, 08:00:00 UTC and last on "
             "19 Nov 2025, 21:10:00 UTC."
         ),
-        "25 % of this article also stands in part\ufffd.",
+        "25 % of this article also appears in part\ufffd.",
         "Also near: why-other.",
     ]
 
@@ -114,7 +114,7 @@ def test_what_was_not_measured_is_said(desk: Office) -> None:
         article("short-b", "B", "Hi"), article("short-a", "A", "Hi"), None, stored=False, truncated=True
     )
     assert reasons(shown(desk, flag.flag_id)) == [
-        "The similarity was not measured: both texts are short, or only fingerprints decide.",
+        "The similarity was not measured: both texts are short, or only fingerprints are compared.",
         "A limit cut the search short, so a nearer article may exist.",
     ]
 
@@ -210,7 +210,7 @@ def test_a_near_miss_asks_another_question(desk: Office) -> None:
     assert opened.texts(".decide button") == ["Same article", "Different articles", "Skip"]
     assert "resembles this earlier article" in opened.texts(".side .role")
     assert "Why it was not flagged" in opened.answer.shown
-    assert "changes nothing for the two articles" in opened.answer.shown
+    assert "does not affect the two articles" in opened.answer.shown
     assert "counts as unique" not in opened.answer.shown
 
 
@@ -218,7 +218,7 @@ def test_notes_and_history_are_kept(desk: Office) -> None:
     """With who and when; an empty note is refused, and what was undone is struck out."""
     flag = desk.room.flag(article("note-b", "B", "x"), article("note-a", "A", "x"), 0.8)
     path = f"/flags/{flag.flag_id}"
-    assert "Nobody has decided or noted anything yet." in shown(desk, flag.flag_id).answer.shown
+    assert "No decisions or notes yet." in shown(desk, flag.flag_id).answer.shown
     sent = desk.ann.send(f"{path}/note", path, text=f"Ask Wei.\nToday. {HOSTILE}{UNSEEN}", queue="source=wire")
     assert (sent.status, sent.header("location")) == (303, f"{path}?source=wire")
     refused = desk.ann.send(f"{path}/note", path, text="  ", queue="")
@@ -244,11 +244,11 @@ def test_the_rule_for_the_configuration(desk: Office) -> None:
     )
     opened = shown(desk, within.flag_id)
     assert opened.texts("pre") == [r'[rules."of \"all\"\U0000202E"] within_source = false']
-    assert "are then not compared with each other" in opened.answer.shown
+    assert "will no longer be compared with each other" in opened.answer.shown
     across = desk.room.flag(article("rule-c", "C", "x", source="p"), article("rule-a", "A", "x", source="q"), 0.8)
     opened = shown(desk, across.flag_id)
     assert opened.texts("pre") == ['[rules."p"] never_with = ["q"]']
-    assert "Articles of p and of q are then never flagged as copies of each other" in opened.answer.shown
+    assert "Articles of p and of q will never be flagged as copies of each other" in opened.answer.shown
     assert "dupwatch migrate" in opened.answer.shown
     unknown = desk.room.flag(article("rule-e", "E", "x", source="p"), article("rule-a", "A", "x", source=""), 0.8)
     opened = shown(desk, unknown.flag_id)
@@ -303,7 +303,7 @@ def test_a_flag_is_found_by_the_version_of_its_article(desk: Office) -> None:
         dict[str, str](),
     ):
         lost = desk.ann.get(f"/flags?{urlencode(query)}")
-        assert (lost.status, "has no flag of this version" in lost.shown) == (404, True), query
+        assert (lost.status, "has no flag for this version" in lost.shown) == (404, True), query
 
 
 def test_the_plain_text_controls_no_terminal(desk: Office) -> None:

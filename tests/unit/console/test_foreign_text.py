@@ -101,7 +101,7 @@ def test_values_of_messages_are_text_as_well() -> None:
     for code in ("en", "zh"):
         language = rendering.language(code)
         environment = rendering._environments[language.code]
-        shown = environment.from_string('{{ _("The password of %(name)s", name=name) }}').render(name="<b>\u202e%(x)s")
+        shown = environment.from_string('{{ _("Password for %(name)s", name=name) }}').render(name="<b>\u202e%(x)s")
         assert "&lt;b&gt;\ufffd%(x)s" in shown
         assert "<b>" not in shown
 

@@ -12,7 +12,7 @@ from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer
 from tests.unit.reviews.made import database_in
 
-SAID = "has a NUL character"
+SAID = "contains a NUL character"
 # As a form of the console carries the part of the queue that somebody looks at.
 QUEUES = ["source=%00", "source=wire%00", "original_source=a%00b", "%00=a", "state=open%00", "from=%00", "source=%ff",
           "source=%ed%a0%80"]  # fmt: skip

@@ -154,10 +154,10 @@ def test_nothing_is_released_because_of_another_item_than_the_page_has_shown(des
     wei.get("/banks")
     assert "Somebody else has changed this" in wei.post(RELEASE, form).shown
     denied = wei.post(f"{OF_OFFER}/release", form)
-    assert (denied.status, "only because of a bank that allows" in denied.shown) == (409, True)
+    assert (denied.status, "Only an allow bank can release flags" in denied.shown) == (409, True)
     assert wei.get(f"{OF_OFFER}/release").status == 409
     many = [("token", form["token"]), ("seen", changed.at or ""), *(("flag", str(number)) for number in range(501))]
-    assert "At most 500 flags are decided at once" in wei.post(RELEASE, many).shown
+    assert "At most 500 flags can be decided together" in wei.post(RELEASE, many).shown
     assert desk.office.room.state("copy 1") == "open"
 
 
@@ -167,7 +167,7 @@ def test_more_flags_than_are_compared_are_named(desk: Desk, monkeypatch: pytest.
     monkeypatch.setattr("consumer.console.pages.item_matches.COMPARED_MAX", 1)
     opened = page(desk.admin(), RELEASE)
     assert opened.texts("ol.queue h2") == ["Title of copy 1"]
-    assert "There may be more: at most 1 flags are compared at once." in opened.answer.shown
+    assert "There may be more: at most 1 flags are compared at a time." in opened.answer.shown
 
 
 def test_articles_that_the_store_lost_are_not_released(desk: Desk) -> None:
@@ -185,7 +185,7 @@ def test_a_store_that_is_away_is_said(desk: Desk) -> None:
     """The pages of banks do without it."""
     desk.archive.error = StoreUnavailable("no region server")
     answer = desk.office.ann.get(f"{OF_OFFER}/matches")
-    assert (answer.status, "The store with the texts does not answer." in answer.shown) == (503, True)
+    assert (answer.status, "The store does not answer." in answer.shown) == (503, True)
     desk.archive.error = StoreMismatch("the store is empty: nothing was ever judged into it")
     answer = desk.office.ann.get(f"{OF_OFFER}/matches")
     assert (answer.status, "The store cannot be searched" in answer.shown) == (409, True)
@@ -197,7 +197,7 @@ def test_a_slow_store_is_not_waited_for(desk: Desk) -> None:
     ticks = iter([0.0, LOOK_UP_S + 1, 0.0, 0.0, *([0.0] * 100)])
     search = MatchSearch(desk.archive, desk.office.served.clock, lambda: next(ticks))
     banks = Banks.of([bank("spam"), item("spam", "offer", NOTICE)])
-    with pytest.raises(PageError, match="the search was ended"):
+    with pytest.raises(PageError, match="The search was stopped after"):
         search.kept(banks)
     assert [match.stored.record.id for match in search.kept(banks).matches.found] == ["notice", "longer"]
 

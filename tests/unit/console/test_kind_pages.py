@@ -44,7 +44,7 @@ def test_a_repeat_of_a_retracted_article_asks_whether_it_is_the_same(desk: Offic
     second = desk.room.repeat_of_ended(article("more", "A prize again", "Win a ferry, win."), gone, 0.95)
     queue = page(desk.ann, "/?kind=ended_before")
     assert queue.flags() == [first.flag_id, second.flag_id]
-    assert "repeats, although retracted or replaced: The prize" in queue.texts("ol.queue li")[0]
+    assert "repeats this retracted or replaced article: The prize" in queue.texts("ol.queue li")[0]
     assert queue.texts("ol.queue .tag") == ["repeats a retracted article"] * 2
     opened = page(desk.ann, f"/flags/{first.flag_id}?kind=ended_before")
     assert opened.texts(".side .role")[1] == "repeats this article, which had been retracted or replaced"
@@ -52,7 +52,7 @@ def test_a_repeat_of_a_retracted_article_asks_whether_it_is_the_same(desk: Offic
     assert opened.texts(".reasons li") == [
         "That article was retracted or replaced 24 Nov 2025, 11:00:00 UTC; about 91 % of the text is in both."
     ]
-    assert "it says whether somebody posts the same text again" in opened.answer.shown
+    assert "it says whether somebody posted the same text again" in opened.answer.shown
     assert "Never flag such pairs again" not in opened.answer.shown
     said = decide(desk.ann, first.flag_id, "wrong", "?kind=ended_before")
     assert said.header("location").startswith(f"/flags/{second.flag_id}?")
@@ -98,7 +98,7 @@ def test_wrong_releases_nothing_and_leads_to_the_item(desk: Office) -> None:
     said = desk.ann.get(decide(desk.ann, flag.flag_id, "wrong").header("location"))
     assert "Decided: wrong." in said.shown
     assert "This can be undone until" in said.shown
-    assert Page(said).link("Look at the item") == f"/flags/{flag.flag_id}#item"
+    assert Page(said).link("View the item") == f"/flags/{flag.flag_id}#item"
     with desk.served.database.reading() as connection:
         assert backlog(connection, BEGAN_MS * 2).due == 0
     history = page(desk.ann, f"/flags/{flag.flag_id}").texts(".history li")
@@ -118,7 +118,7 @@ def test_an_item_that_is_no_longer_there_keeps_nothing_from_being_decided(desk: 
         flag = without.room.bank_match(article("spam", "Won", "Text."), denied("prize"))
         opened = page(without.ann, f"/flags/{flag.flag_id}")
         assert opened.texts("#item .none") == [
-            "This console does not read the banks; set banks.url as for the consumers."
+            "This console does not read the banks. Set banks.url as for the consumers."
         ]
 
 

@@ -22,7 +22,7 @@ def values(text: object) -> list[set[str]]:
 def test_messages_are_found() -> None:
     """In the code, in templates, and with forms for one and many."""
     found = {message.id for message in extracted()}
-    assert {"Sign out", "The role is changed.", ("%(num)s account", "%(num)s accounts")} <= found
+    assert {"Sign out", "Role changed.", ("%(num)s account", "%(num)s accounts")} <= found
 
 
 def test_every_message_is_translated() -> None:
@@ -100,13 +100,13 @@ def test_numbers_and_times_are_written_as_in_the_language() -> None:
 
 def test_an_error_names_a_field_as_its_page_does() -> None:
     """By its label in either language, and a parameter that has none by its name; numbers have separators."""
-    message = "“%(field)s” has %(num)s characters; at most %(most)s are possible."
+    message = "“%(field)s” has %(num)s characters; the limit is %(most)s."
     languages = read_languages()
 
     def said(code: Code, field: str) -> str:
-        return PageError(HTTPStatus.BAD_REQUEST, message, field=field, num=12_000, most=300).said(languages[code])
+        return PageError(HTTPStatus.BAD_REQUEST, message, field=field, num=12_000, most=300).text(languages[code])
 
-    assert said("en", "original_source").startswith("“Source of the original” has 12,000 characters; at most 300 ")
+    assert said("en", "original_source").startswith("“Source of the original” has 12,000 characters; the limit is 300")
     assert said("zh", "original_source").startswith("“原文的来源”有 12,000 个字符")
     assert said("en", "at_ms").startswith("“at_ms” has")
 

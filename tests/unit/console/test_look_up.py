@@ -152,7 +152,7 @@ def test_what_else_a_verdict_says(desk: Desk) -> None:
     assert "It repeats known texts: spam/offer (the same text, deny)" in spam.answer.shown
     assert "/banks/spam/items/offer" in spam.hrefs("a")
     longer = desk.look_up("longer")
-    assert "of this article also stands in first." in longer.answer.shown
+    assert "of this article also appears in first." in longer.answer.shown
     (quote,) = longer.texts("blockquote")
     assert quote.startswith(TEXT[:200].strip()[:100])
     washing = desk.look_up("washing")
@@ -161,7 +161,7 @@ def test_what_else_a_verdict_says(desk: Desk) -> None:
     assert "about 100 % of the text is in both." in washing.answer.shown
     freed = desk.look_up("freed")
     assert freed.texts("#verdict") == ["Unique: somebody has released it."]
-    assert "It was flagged as a copy of first before. Released by Bob. another\ufffd fare" in freed.answer.shown
+    assert "It was previously flagged as a copy of first . Released by Bob. another\ufffd fare" in freed.answer.shown
     assert desk.look_up("empty").texts(".text.none") == ["The text is empty."]
 
 
@@ -201,12 +201,12 @@ def test_a_long_chain_is_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Non
         assert store.settle([(records[name].reference, event.encoded)]) == [True]
     opened = desk.look_up("link 1")
     assert [text.split(" no")[0] for text in opened.texts("#chain li")] == ["repeats link 2", "which repeats link 3"]
-    assert "The chain goes on" not in opened.answer.shown
+    assert "The chain continues" not in opened.answer.shown
     assert "It repeats link 4 , which is no longer in the store." in desk.look_up("link 3").answer.shown
     monkeypatch.setattr(article_page, "CHAIN_MAX", 1)
     cut = desk.look_up("link 1")
     assert len(cut.texts("#chain li")) == 1
-    assert "The chain goes on. Listed: its first 1." in cut.answer.shown
+    assert "The chain continues. Only its first 1 articles are listed." in cut.answer.shown
 
 
 def test_a_long_text_has_parts(desk: Desk) -> None:
@@ -224,7 +224,7 @@ def test_what_the_store_does_not_have(desk: Desk) -> None:
     assert "the window, 1 week, and a little longer" in said
     assert "became a dead letter" in said
     assert "This article was retracted, and no version of it is left" not in said
-    assert "does not have this version with a text" in desk.missing("copy", version="ab" * 16)
+    assert "does not have the text of this version" in desk.missing("copy", version="ab" * 16)
     retraction = desk.look_up("washed")
     assert "no: replaced or retracted" in retraction.answer.shown
     assert retraction.texts("#history tbody tr")[0].endswith("retraction")
@@ -263,9 +263,9 @@ def test_a_pasted_id_may_have_spaces_around_it(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        (urlencode({"id": "x" * 10_000}), 400, "An id has at most 512 bytes in UTF-8, and this one has 10,000."),
-        (urlencode({"id": "Ж" * 300}), 400, "this one has 600"),
-        ("id=a%00b", 400, "has a NUL character"),
+        (urlencode({"id": "x" * 10_000}), 400, "An id can have at most 512 bytes in UTF-8. This one has 10,000,"),
+        (urlencode({"id": "Ж" * 300}), 400, "This one has 600"),
+        ("id=a%00b", 400, "contains a NUL character"),
         ("id=%ff", 400, "not UTF-8 text"),
         (urlencode({"id": "copy", "version": "v" * 100}), 400, "“version” has 100 characters"),
         (urlencode({"id": "copy", "part": "-1"}), 400, "“part” is not a number"),
@@ -285,7 +285,7 @@ def test_a_store_that_is_away_is_said(desk: Desk) -> None:
     desk.archive.error = StoreUnavailable("no region server")
     try:
         answer = desk.office.ann.get(path_of("copy"))
-        assert (answer.status, "The store with the texts does not answer." in answer.shown) == (503, True)
+        assert (answer.status, "The store does not answer." in answer.shown) == (503, True)
         assert "Sign out" in answer.shown
         assert desk.office.ann.get("/look-up").status == 200
     finally:

@@ -284,10 +284,10 @@ def test_host_names(tmp_path: Path, host: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
-        (DatabaseUnavailable("gone"), 503, "The database of the console does not answer."),
-        (StoreUnavailable("gone"), 503, "The store with the texts does not answer."),
-        (StoreMismatch("gone"), 503, "The store with the texts does not answer."),
-        (BadCursor("gone"), 400, "This address leads to no page of a list."),
+        (DatabaseUnavailable("gone"), 503, "The console's database does not answer."),
+        (StoreUnavailable("gone"), 503, "The store does not answer."),
+        (StoreMismatch("gone"), 503, "The store does not answer."),
+        (BadCursor("gone"), 400, "This page of the list does not exist."),
         (KeyError("inside"), 500, "The console failed."),
         (AssertionError("inside"), 500, "The console failed."),
     ],
@@ -333,7 +333,7 @@ def test_the_database_may_be_away_before_anybody_is_known(console: Served, monke
         patch.setattr(Database, "reading", lambda self: away(self, None))
         answer = browser.get("/me")
         assert (answer.status, answer.header("retry-after")) == (503, "5")
-        assert "The database of the console does not answer." in answer.shown
+        assert "The console's database does not answer." in answer.shown
         check_protected(answer)
     assert browser.get("/me").status == 200
 
@@ -357,7 +357,7 @@ def test_a_request_that_finds_no_thread_may_come_again(
             assert begun.wait(60)
             answer = console.browser().get("/sign-in")
             assert (answer.status, answer.header("retry-after")) == (503, "1")
-            assert "Too many pages" in answer.shown
+            assert "The console is too busy" in answer.shown
             assert limits_met(console, "requests_max") == 1
             assert console.browser().get("/healthz").status == 200
         finally:

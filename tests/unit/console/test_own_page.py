@@ -18,7 +18,7 @@ def test_the_language_is_kept_with_the_person(console: Served) -> None:
     assert '<html lang="zh-Hans" ' in page.text
     assert "语言已更改。" in page.shown
     assert browser.send("/me/language", language="").status == 303
-    assert "Language of the pages" in browser.get("/me", accept_language="en").shown
+    assert "Page language" in browser.get("/me", accept_language="en").shown
     assert "页面语言" in browser.get("/me", accept_language="zh-CN").shown
     assert browser.send("/me/language", language="fr").status == 400
 
@@ -30,7 +30,7 @@ def test_a_new_password_ends_all_other_sessions(console: Served) -> None:
     before = dict(browser.cookies)
     answer = browser.send("/me/password", old=PASSWORD, new=NEW, again=NEW)
     assert (answer.status, answer.header("location")) == (303, "/me?done=password")
-    assert "The password is changed" in browser.get("/me?done=password").shown
+    assert "Password changed" in browser.get("/me?done=password").shown
     assert browser.cookies[console.cookie] != before[console.cookie]
     assert other.get("/me").status == 303
     browser.cookies = before
@@ -43,10 +43,10 @@ def test_a_new_password_ends_all_other_sessions(console: Served) -> None:
     ("form", "status", "said"),
     [
         ({"old": "wrong", "new": NEW, "again": NEW}, 403, "current password is wrong"),
-        ({"old": PASSWORD, "new": NEW, "again": NEW + "x"}, 400, "not the same"),
+        ({"old": PASSWORD, "new": NEW, "again": NEW + "x"}, 400, "The two new passwords differ"),
         ({"old": PASSWORD, "new": "short", "again": "short"}, 400, "too short or too long"),
         ({"old": PASSWORD, "new": "x" * 1_001, "again": "x" * 1_001}, 400, "too short or too long"),
-        ({"old": PASSWORD, "new": "ANN OF THE NORTH", "again": "ANN OF THE NORTH"}, 400, "is the name"),
+        ({"old": PASSWORD, "new": "ANN OF THE NORTH", "again": "ANN OF THE NORTH"}, 400, "must not be your name"),
         ({}, 400, "too short or too long"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_name_is_there_once(console: Served) -> None:
     console.add("Ann")
     answer = wei.send("/people/add", name="Ann", role="admin")
     assert answer.status == 409
-    assert "somebody of this name already" in answer.shown
+    assert "This name is taken" in answer.shown
     assert known(console)["Ann"].role == "reviewer"
     assert console.browser().sign_in("Ann").status == 303
     assert noted(console, "person.add") == []
@@ -76,7 +76,7 @@ def test_names_that_differ_in_case_only_are_one_name(console: Served) -> None:
     wei = console.signed_in("Wei", "admin")
     assert wei.send("/people/add", name="Ann", role="reviewer").status == 200
     answer = wei.send("/people/add", name="ann", role="admin")
-    assert (answer.status, "perhaps in another case" in answer.shown) == (409, True)
+    assert (answer.status, "perhaps with other capitals" in answer.shown) == (409, True)
     assert set(known(console)) == {"Wei", "Ann"}
 
 
@@ -86,7 +86,7 @@ def test_disabling_an_account_ends_its_sessions_at_once(console: Served) -> None
     one = known(console)["Ann"].person_id
     answer = wei.send(f"/people/{one}/disable")
     assert (answer.status, answer.header("location")) == (303, "/people?done=disabled")
-    assert "its sessions and standing decisions have ended" in wei.get("/people?done=disabled").shown
+    assert "Its sessions and standing decisions have ended" in wei.get("/people?done=disabled").shown
     assert ann.get("/me").status == 303
     assert console.browser().sign_in("Ann").status == 403
     assert wei.send(f"/people/{one}/enable").status == 303

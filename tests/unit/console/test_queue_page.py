@@ -173,9 +173,9 @@ def test_who_has_a_flag_open_is_seen(desk: Office) -> None:
 
 def test_an_empty_queue_says_what_to_expect(quiet: Office) -> None:
     """Not a blank page: whether nothing is to do, or nothing fits."""
-    assert "Nothing to look at." in page(quiet.ann, "/").answer.shown
+    assert "Nothing to review." in page(quiet.ann, "/").answer.shown
     assert "There are no flags in this state." in page(quiet.ann, "/?state=wrong").answer.shown
-    assert "No flag fits this filter." in page(quiet.ann, "/?source=nobody").answer.shown
+    assert "No flag matches this filter." in page(quiet.ann, "/?source=nobody").answer.shown
     assert "Show everything" in page(quiet.ann, "/?source=nobody").answer.shown
 
 
@@ -293,16 +293,16 @@ def test_only_the_rows_of_a_page_can_be_asked_for(desk: Office) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("state=closed", "“state” is closed; it can be open, skipped"),
-        ("order=random", "“Order” is random"),
-        ("kind=x", "“Kind” is x"),
-        ("similarity_min=2", "“Similarity from” is a similarity, from 0 to 1."),
-        ("similarity_max=high", "“Similarity to” is not a number."),
-        ("from=yesterday", "“Arrived from (UTC)” is not a day. Write it as 2026-11-21."),
-        ("to=9999-12-31", "“Arrived to (UTC)” is not a day."),
-        ("story_id=one", "“Number of the story” is not a number."),
+        ("state=closed", "“state” cannot be closed. Possible values: open, skipped"),
+        ("order=random", "“Order” cannot be random"),
+        ("kind=x", "“Kind” cannot be x"),
+        ("similarity_min=2", "“Minimum similarity” must be a similarity from 0 to 1."),
+        ("similarity_max=high", "“Maximum similarity” is not a number."),
+        ("from=yesterday", "“Arrived on or after (UTC)” is not a date. Write it as 2026-11-21."),
+        ("to=9999-12-31", "“Arrived on or before (UTC)” is not a date."),
+        ("story_id=one", "“Story number” is not a number."),
         (f"source={'x' * 301}", "“Source” has 301 characters"),
-        ("after=nonsense", "This page of the queue cannot be found."),
+        ("after=nonsense", "This page of the queue does not exist."),
         ("decided=x", "“decided” is not a number."),
     ],
 )

@@ -75,7 +75,7 @@ def test_an_admin_sets_and_removes_ranks(desk: Office, wei: Browser) -> None:
     assert ranked(desk.ann) == ["10 xinhua from the configuration", "2 wire from the configuration"]
     assert preferred(desk.ann) == "Preferred: the original · wire · also in 2 other sources"
     answer = wei.send("/sources/ranks", source="post", rank="20")
-    assert "The rank is set." in page(wei, answer.header("location")).answer.shown
+    assert "Rank set." in page(wei, answer.header("location")).answer.shown
     assert preferred(desk.ann) == "Preferred: By post · post · also in 2 other sources"
     wei.send("/sources/ranks", source="nobody so far", rank="-5")
     (xinhua,) = [each for each in read(desk.served.database, listed_ranks) if each.source == "xinhua"]
@@ -88,7 +88,7 @@ def test_an_admin_sets_and_removes_ranks(desk: Office, wei: Browser) -> None:
         f"-5 nobody so far set by Wei, {at}",
     ]
     answer = wei.send(f"/sources/{xinhua.source_id}/rank", action="remove")
-    assert "The rank is removed." in page(wei, answer.header("location")).answer.shown
+    assert "Rank removed." in page(wei, answer.header("location")).answer.shown
     assert ranked(desk.ann)[1] == "10 xinhua from the configuration"
     assert noted(desk) == [
         ("Wei", "post", "20"),
@@ -104,12 +104,12 @@ def test_what_cannot_be_is_said(desk: Office, wei: Browser) -> None:
     (xinhua, _) = read(desk.served.database, listed_ranks)
     path = f"/sources/{xinhua.source_id}/rank"
     for where, form, status, said in (
-        ("/sources/ranks", {"source": " ", "rank": "1"}, 400, "Give the name of a source"),
+        ("/sources/ranks", {"source": " ", "rank": "1"}, 400, "Enter the name of a source"),
         ("/sources/ranks", {"source": "x" * 301, "rank": "1"}, 400, "has 301 characters"),
-        ("/sources/ranks", {"source": "x"}, 400, "A rank is a whole number from -1,000 to 1,000."),
-        ("/sources/ranks", {"source": "x", "rank": "1001"}, 400, "A rank is a whole number"),
-        ("/sources/ranks", {"source": "x", "rank": "1.5"}, 400, "A rank is a whole number"),
-        ("/sources/ranks", {"source": "x", "rank": "٣"}, 400, "A rank is a whole number"),
+        ("/sources/ranks", {"source": "x"}, 400, "A rank must be a whole number from -1,000 to 1,000."),
+        ("/sources/ranks", {"source": "x", "rank": "1001"}, 400, "A rank must be a whole number"),
+        ("/sources/ranks", {"source": "x", "rank": "1.5"}, 400, "A rank must be a whole number"),
+        ("/sources/ranks", {"source": "x", "rank": "٣"}, 400, "A rank must be a whole number"),
         (path, {"action": "raise", "rank": "1"}, 400, "A rank can be set or removed."),
         (path, {"action": "remove"}, 409, "This rank comes from the configuration"),
         ("/sources/999/rank", {"action": "set", "rank": "1"}, 404, "There is no such page."),

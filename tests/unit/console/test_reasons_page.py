@@ -44,11 +44,11 @@ def names(wei: Browser) -> list[str | None]:
 
 def test_a_list_is_kept(desk: Office, wei: Browser) -> None:
     """Added, renamed, moved, retired and restored; each change is in the audit log, and forms offer what is left."""
-    assert "There are no reasons yet." in page(wei, "/reasons").answer.shown
+    assert "There are no reasons yet, so forms ask for a note only." in page(wei, "/reasons").answer.shown
     assert page(desk.ann, "/flags/1").all("#reason") == []
     for name in ("Timetable", "Obituary"):
         answer = wei.send("/reasons", name=f" {name} ")
-        assert "The reason is added." in page(wei, answer.header("location")).answer.shown
+        assert "Reason added." in page(wei, answer.header("location")).answer.shown
     wei.send("/reasons/1", action="rename", name="Time table")
     wei.send("/reasons/2", action="up")
     assert names(wei) == ["Obituary", "Time table"]
@@ -71,13 +71,13 @@ def test_what_cannot_be_is_said(desk: Office, wei: Browser) -> None:
     """Nothing is changed, and nothing is in the log."""
     wei.send("/reasons", name="Timetable")
     for path, form, status, said in (
-        ("/reasons", {"name": "Timetable"}, 409, "There is a reason of this name already"),
-        ("/reasons", {"name": "TIMETABLE"}, 409, "There is a reason of this name already"),
-        ("/reasons", {"name": " "}, 400, "Give a name"),
-        ("/reasons", {"name": "a\u202eb"}, 400, "Give a name"),
+        ("/reasons", {"name": "Timetable"}, 409, "A reason of this name already exists"),
+        ("/reasons", {"name": "TIMETABLE"}, 409, "A reason of this name already exists"),
+        ("/reasons", {"name": " "}, 400, "Enter a name"),
+        ("/reasons", {"name": "a\u202eb"}, 400, "Enter a name"),
         ("/reasons", {"name": "x" * 81}, 400, "“Name” has 81 characters"),
         ("/reasons/1", {"action": "delete"}, 400, "can be renamed, retired"),
-        ("/reasons/1", {"action": "rename"}, 400, "Give a name"),
+        ("/reasons/1", {"action": "rename"}, 400, "Enter a name"),
         ("/reasons/9", {"action": "retire"}, 404, "There is no such page."),
     ):
         answer = wei.send(path, **form)
@@ -85,8 +85,8 @@ def test_what_cannot_be_is_said(desk: Office, wei: Browser) -> None:
     for number in range(19):
         wei.send("/reasons", name=f"Reason {number}")
     full = wei.send("/reasons", name="One more")
-    assert (full.status, "The list has at most 20 reasons" in full.shown) == (409, True)
-    assert "no room for more" in page(wei, "/reasons").answer.shown
+    assert (full.status, "The list can have at most 20 reasons" in full.shown) == (409, True)
+    assert "which is the limit" in page(wei, "/reasons").answer.shown
     assert len(noted(desk)) == 20
 
 
@@ -116,13 +116,13 @@ def test_only_wrong_has_a_reason(desk: Office, wei: Browser) -> None:
     wei.send("/reasons", name="Timetable")
     desk.ann.send("/flags/1/decide", decision="right", reason="1")
     assert page(desk.ann, "/flags/1").texts(".history .reason") == []
-    for wrong, said in (("9", "There is no such reason, and nothing was decided."), ("x", "“reason” is not a number")):
+    for wrong, said in (("9", "There is no such reason. Nothing was decided."), ("x", "“reason” is not a number")):
         answer = desk.ann.send("/flags/2/decide", decision="wrong", reason=wrong)
         assert (answer.status, said in answer.shown) == (400, True)
     assert desk.room.state("two") == "open"
     wei.send("/reasons/1", action="retire")
     answer = desk.ann.send("/flags/2/decide", decision="wrong", reason="1")
-    assert (answer.status, "This reason was retired, and nothing was decided." in answer.shown) == (409, True)
+    assert (answer.status, "This reason was retired. Nothing was decided." in answer.shown) == (409, True)
     assert desk.room.state("two") == "open"
 
 

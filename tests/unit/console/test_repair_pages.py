@@ -66,7 +66,7 @@ def test_an_article_is_split_off_and_brought_back(desk: Office) -> None:
     assert path in opened.hrefs("ol.queue a")
     asking = page(desk.ann, path)
     assert "It repeats: The port port · wire" in asking.answer.shown
-    assert "1 copy of it goes with it, and so do later ones." in asking.answer.shown
+    assert "Its 1 copy moves with it, and so do later ones." in asking.answer.shown
     own = done(send(desk.ann, path))
     assert own != before
     opened = page(desk.ann, own)
@@ -91,7 +91,7 @@ def test_a_flag_is_split_off_on_its_page(desk: Office) -> None:
     flag = f"/flags/{flag_id}"
     opened = page(desk.ann, flag)
     assert opened.link("Split this article off the story …") == f"{flag}/split"
-    assert "Later copies of it go with it." in page(desk.ann, f"{flag}/split").answer.shown
+    assert "Its later copies move with it." in page(desk.ann, f"{flag}/split").answer.shown
     send(desk.ann, f"{flag}/split")
     opened = page(desk.ann, flag)
     assert [text.startswith("Split off from the story of port Ann · ") for text in repairs(opened)] == [True]
@@ -108,14 +108,14 @@ def test_what_cannot_be_split_off_is_said(desk: Office) -> None:
     assert desk.ann.post(path, fields).status == 303
     again = desk.colleague().send(path)
     assert again.status == 409
-    assert "This article was split off before." in again.shown
+    assert "This article was already split off." in again.shown
     assert desk.ann.get(path).status == 409
     assert desk.ann.get("/flags/999/split").status == 404
     undone = f"/flags/{flag_id}/unsplit"
     assert desk.ann.send(undone).status == 303
     answer = desk.ann.send(undone)
     assert answer.status == 409
-    assert "Nothing was changed: it was undone before, or is no longer there." in answer.shown
+    assert "Nothing was changed: it was already undone, or no longer exists." in answer.shown
     root = desk.room.flag(replace(article("port", "The port, again"), version="00" * 16), article("port-1"))
     links = page(desk.ann, story_path(desk, "port-0")).hrefs("a[href$='/split']")
     assert len(links) == 4
@@ -175,7 +175,7 @@ def test_a_merge_that_is_refused_is_said(desk: Office) -> None:
     assert desk.ann.send(f"{small}/merge", into=number).status == 303
     answer = desk.colleague().send(f"{small}/merge", into=number)
     assert answer.status == 409
-    assert "The two are one story already." in answer.shown
+    assert "The two are already one story." in answer.shown
     assert desk.ann.send(f"{large}/unmerge").status == 409
 
 

@@ -154,13 +154,13 @@ def test_a_pasted_text_is_reported_and_kept_nowhere(desk: Desk) -> None:
         rows = [row for table in METADATA.sorted_tables for row in connection.execute(table.select())]
     assert not [row for row in rows if text[:40] in str(row)]
     again = page(desk.office.ann, "/reports/1")
-    assert "Of a pasted text, only its digest and the figures are kept" in again.answer.shown
+    assert "Only a digest of a pasted text and the figures are stored" in again.answer.shown
     assert again.hrefs(".side .about a")[0].startswith("/look-up?id=first")
     known = desk.compared(one="first", text=f" {text}\n")
     assert known.link("Open it") == "/reports/1"
     added = desk.office.ann.post("/reports/1/bank", {**done.form("/reports/1/bank"), "bank": "spam", "side": "article"})
     assert added.status == 303
-    assert "The text is added to the bank spam." in page(desk.office.ann, added.header("location")).answer.shown
+    assert "Text added to the bank spam." in page(desk.office.ann, added.header("location")).answer.shown
     assert [each.text for each in banks_in(desk.banks).items.values()][-1] == text
 
 
@@ -170,7 +170,7 @@ def test_either_text_is_added_to_a_bank(desk: Desk, side: str, text: str) -> Non
     desk.report(one="first", other="missed")
     form = page(desk.office.ann, "/reports/1").form("/reports/1/bank")
     added = desk.office.ann.post("/reports/1/bank", {**form, "bank": "spam", "side": side})
-    assert "The text is added to the bank spam." in page(desk.office.ann, added.header("location")).answer.shown
+    assert "Text added to the bank spam." in page(desk.office.ann, added.header("location")).answer.shown
     assert [each.text for each in banks_in(desk.banks).items.values()][-1] == text
     refused = desk.office.ann.post("/reports/1/bank", {**form, "bank": "notices", "side": side})
     assert (refused.status, "Only an admin" in refused.shown) == (403, True)
@@ -198,21 +198,21 @@ def test_a_pair_of_the_queue_is_decided_there(desk: Desk) -> None:
     missed, other, first = desk.archive.views("missed", "other", "first")
     flag = desk.office.room.near_miss(missed, first, 0.7)
     opened = desk.compared(one="first", other="missed")
-    assert "This pair is a near miss that was drawn at random." in opened.answer.shown
+    assert "This pair is in the queue as a near miss that was drawn at random." in opened.answer.shown
     assert opened.link("Open it") == f"/flags/{flag.flag_id}"
     desk.office.room.flag(other, first)
-    assert "This pair was flagged." in desk.compared(one="first", other="other").answer.shown
+    assert "This pair is already flagged." in desk.compared(one="first", other="other").answer.shown
     assert desk.reports() == 0
 
 
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [
-        ({}, 400, "Name an article by its id."),
-        ({"one": "first"}, 400, "Name the other article by its id, or paste its text"),
-        ({"one": "first", "other": "missed", "text": "x"}, 400, "one of the two"),
+        ({}, 400, "Enter the id of an article."),
+        ({"one": "first"}, 400, "Enter the id of the other article or paste its text"),
+        ({"one": "first", "other": "missed", "text": "x"}, 400, "but not both"),
         ({"one": "nowhere", "other": "first"}, 404, "The store has no article nowhere."),
-        ({"one": "first", "other": "x" * 10_000}, 400, "this one has 10,000"),
+        ({"one": "first", "other": "x" * 10_000}, 400, "This one has 10,000"),
         ({"one": "first", "other": "missed", "other_version": "ab"}, 404, "no longer has this version"),
         ({"one": "first", "text": "x" * 100_001}, 400, "The text has 100,001 characters"),
         ({"one": "first", "text": "\ufdfa" * 5_000}, 400, "that stand for several letters"),
@@ -285,7 +285,7 @@ def test_reports_change_no_figure_of_thresholds(desk: Desk) -> None:
     opened = whole_figures(desk.office)
     assert "1 copy , 0 of them at least as similar as the threshold" in opened.answer.shown
     moved = page(desk.office.ann, "/thresholds?threshold=0.62")
-    assert "Reported copies that it would reach 1 of 1" in moved.answer.shown
+    assert "Reported copies that it would catch 1 of 1" in moved.answer.shown
     database.written(lambda c: undo(c, 1, 1, clock()))
     *_, undone = evaluation_of(database, SETTINGS, clock)
     assert undone == before

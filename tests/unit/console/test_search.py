@@ -86,11 +86,11 @@ def test_ids_and_sources_are_found_before_texts_are(desk: Office) -> None:
         assert titles(searched(desk, text)) == ["Late"]
     found = searched(desk, "harbour")
     assert "Late" not in titles(found)
-    assert "1 flag is not indexed yet: until it is, it is found by id and source only." in found.answer.shown
+    assert "1 flag is not indexed yet. Until then it can only be found by id or source." in found.answer.shown
     decide(desk.ann, late.flag_id, "right")
     decided = searched(desk, "late-9", "&state=right")
     assert titles(decided) == ["Late"]
-    assert "Words of texts are found in open and skipped flags only." in decided.answer.shown
+    assert "Only open and skipped flags can be found by words." in decided.answer.shown
     assert titles(searched(desk, "la")) == []
 
 
@@ -98,7 +98,7 @@ def test_many_ids_that_begin_alike(quiet: Office, monkeypatch: pytest.MonkeyPatc
     """They are not all shown: somebody who writes a word would drown in them. A whole id is always found."""
     monkeypatch.setattr(results, "IDS_MAX", 2)
     opened = searched(quiet, "origina")
-    assert "flags begin like this, and not all of these flags are shown. Write more of the id." in opened.answer.shown
+    assert "flags begin like this. Not all of these flags are shown. Enter more of the id." in opened.answer.shown
     assert titles(opened) == []
     assert titles(searched(quiet, "copy-2")) == ["Copy 2"]
 
@@ -107,8 +107,8 @@ def test_nothing_found_says_what_was_searched(quiet: Office) -> None:
     """In the words of the reader."""
     opened = searched(quiet, "zeppelin")
     assert (
-        "Nothing was found for zeppelin . Searched: titles and the first 2,000 characters of the texts of 4 open or "
-        "skipped flags, ids, and sources. Flags that are decided are found by id and source only."
+        "Nothing was found for zeppelin . Searched: titles and the first 2,000 characters of the texts "
+        "of 4 open or skipped flags, ids, and sources. Decided flags can only be found by id or source."
     ) in opened.answer.shown
     assert "没有找到与" in quiet.ann.get("/?q=zeppelin", accept_language="zh").shown
 
@@ -126,7 +126,7 @@ def test_characters_that_stand_apart_are_found_where_no_text_has_the_word(quiet:
     """And the page says that they stand apart."""
     opened = searched(quiet, "口新")
     assert titles(opened) == ["Copy 3", "Copy 1"]
-    assert "No flag has these words. These have all of their characters." in opened.answer.shown
+    assert "No flag has these words. These flags have all of their characters." in opened.answer.shown
     assert titles(searched(quiet, "开")) == ["Copy 3", "Copy 1"]
     assert titles(searched(quiet, "开 harbour trains")) == []
 
@@ -157,7 +157,10 @@ def test_no_search_has_a_special_meaning(quiet: Office, text: str, count: int) -
 
 def test_long_searches(quiet: Office) -> None:
     """One that is too long is refused; of one with many words the page says how many are looked up."""
-    for text, said in (("x" * 10_000, "“Search” has 10,000 characters; at most 200"), ("a\0b", "has a NUL character")):
+    for text, said in (
+        ("x" * 10_000, "“Search” has 10,000 characters; the limit is 200"),
+        ("a\0b", "contains a NUL character"),
+    ):
         answer = quiet.ann.get(f"/?q={quote(text)}")
         assert answer.status == 400
         assert said in answer.shown
@@ -171,4 +174,4 @@ def test_without_an_index(tmp_path: Path) -> None:
         desk.room.flag(article("copy", "Copy", "The harbour"), ORIGINAL)
         assert titles(searched(desk, "copy")) == ["Copy"]
         opened = searched(desk, "harbour")
-        assert "Texts are not searched, since console.search is off." in opened.answer.shown
+        assert "Only ids and sources are searched, because console.search is off." in opened.answer.shown

@@ -98,7 +98,7 @@ def test_a_store_with_no_article_of_the_flags_is_another_one(
     checked.checks.check_store()
     assert checked.checks.found().missing_articles_of == 3
     assert [checked.look_later().missing_articles_of for _ in range(3)] == [3, 3, 3]
-    assert caplog.text.count("The store lmdb:other has no article of the latest flags (3).") == 1
+    assert caplog.text.count("The store lmdb:other has none of the articles of the latest 3 flags.") == 1
     checked.articles.error = StoreUnavailable("away")
     with pytest.raises(StoreUnavailable):
         checked.look_later()
@@ -136,8 +136,8 @@ def test_events_that_wait_are_told(checked: Checked) -> None:
 def test_pages_say_why_events_wait(tmp_path: Path) -> None:
     """To those who are signed in."""
     with office(tmp_path, warnings=lambda: SetupWarnings(unsent_why="there is no topic <p.stories>")) as opened:
-        assert "wait to be sent: there is no topic <p.stories>" in opened.ann.get("/").shown
-        assert "wait to be sent" not in opened.served.browser().get("/sign-in").shown
+        assert "are waiting to be sent: there is no topic <p.stories>" in opened.ann.get("/").shown
+        assert "are waiting to be sent" not in opened.served.browser().get("/sign-in").shown
 
 
 def test_a_filled_queue_says_that_no_flags_come_in(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def warned(tmp_path: Path) -> Iterator[Office]:
 
 def test_pages_say_what_is_wrong(warned: Office) -> None:
     """The empty queue offers to read the topic again, until there are flags; no page says that articles left."""
-    offer, missing = "start one once with --rebuild sink", "The store has no article of the latest 2 flags."
+    offer, missing = "start one once with --rebuild sink", "The store has none of the articles of the latest 2 flags."
     assert offer in warned.ann.get("/").shown
     flag = warned.room.flag(article("b"), article("a"), stored=False)
     for path in ("/", f"/flags/{flag.flag_id}", f"/stories/{flag.story_id}", "/stories"):
@@ -175,7 +175,7 @@ def test_pages_say_what_is_wrong(warned: Office) -> None:
         assert missing in opened, path
         assert offer not in opened, path
         assert "left the window." not in opened.replace("Either all have left the window", ""), path
-    assert opened.count("no article of the latest") == 1
+    assert opened.count("none of the articles of the latest") == 1
     assert missing not in warned.served.browser().get("/sign-in").shown
     assert missing not in warned.served.browser().get("/nowhere").shown
 
@@ -184,11 +184,11 @@ def test_a_console_that_may_not_write_says_so(tmp_path: Path) -> None:
     """On each page to those who are signed in, and beside a decision; it is kept, and can be undone."""
     with office(tmp_path, warnings=lambda: SetupWarnings(unwritable=Path("/data/feed.store"))) as desk:
         flag = desk.room.flag(article("b"), article("a"))
-        said = "This console is read-only: it may not write /data/feed.store."
+        said = "This console is read-only: it cannot write to /data/feed.store."
         assert decide(desk.ann, flag.flag_id, "wrong").status == 303
         for path in ("/", f"/flags/{flag.flag_id}", "/me"):
             assert said in desk.ann.get(path).shown, path
-        waits = "the release waits, since this console may not write /data/feed.store"
+        waits = "the release is waiting: this console cannot write to /data/feed.store"
         assert waits in desk.ann.get(f"/flags/{flag.flag_id}").shown
         assert "will be released" not in desk.ann.get(f"/flags/{flag.flag_id}").shown
         assert said not in desk.served.browser().get("/sign-in").shown, "strangers learn where the store is"
@@ -239,7 +239,7 @@ def test_a_file_that_is_no_sink_is_noticed(
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (SinkFault("missing", Path("/data/<v>.jsonl")), "There is no file /data/<v>.jsonl yet."),
+        (SinkFault("missing", Path("/data/<v>.jsonl")), "The file /data/<v>.jsonl does not exist yet."),
         (SinkFault("unreadable", Path("/data/v.jsonl")), "cannot read the file /data/v.jsonl"),
         (SinkFault("foreign", Path("/data/v.jsonl")), "/data/v.jsonl does not begin with a verdict"),
     ],

@@ -250,7 +250,7 @@ def test_guessing_is_slowed_by_name(tmp_path: Path) -> None:
             assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
         answer = guessed(console, "Ann", "10.0.0.99", PASSWORD)
         assert answer.status == 429
-        assert "too many failed attempts" in answer.shown
+        assert "Too many failed attempts" in answer.shown
         assert 0 < int(answer.header("retry-after")) <= 900
         assert len(entries(console, "session.refused")) == 2 * NAME_TIMES
         assert guessed(console, "Wei", "10.0.0.99", PASSWORD).status == 303

@@ -54,7 +54,7 @@ def test_nothing_was_reviewed_yet(desk: Office) -> None:
     """The page says so, and how many pairs wait."""
     desk.room.flag(article("b", "B", "x"), article("a", "A", "x"))
     opened = page(desk.ann, "/thresholds")
-    assert "Nobody has decided about any pair yet." in opened.answer.shown
+    assert "No pair has been decided yet." in opened.answer.shown
     assert "1 pair in the queue" in opened.texts(".empty a")
     assert opened.all("svg") == []
 
@@ -67,7 +67,7 @@ def test_too_few_reviews_say_nothing_else(desk: Office, flags: int, said: str) -
     review(desk, flags=flags)
     wait_for(lambda: said in page(desk.ann, "/thresholds").answer.shown)
     opened = page(desk.ann, "/thresholds?threshold=0.8")
-    assert "they take at least 50." in opened.answer.shown
+    assert "Figures need at least 50." in opened.answer.shown
     assert opened.all("svg, table, dl, form:not([action='/sign-out']), h2") == []
 
 
@@ -77,11 +77,11 @@ def test_flags_alone_say_nothing_of_recall(desk: Office) -> None:
     opened = whole_figures(desk)
     shown = opened.answer.shown
     assert "Recall is unknown: only flags were reviewed" in shown
-    assert "Thresholds below 0.75 cannot be judged." in shown
+    assert "Thresholds below 0.75 cannot be assessed." in shown
     assert "kafka.near_miss_share = 0.01" in shown
     assert "80 right, 20 wrong" in shown
     assert opened.all("polyline.recall") == []
-    assert row_of(opened, "0.75") == ["0.75", "0.800", "0.713–0.869", "unknown", "–", "–", "0", "0", "now"]
+    assert row_of(opened, "0.75") == ["0.75", "0.800", "0.713–0.869", "unknown", "–", "–", "0", "0", "current"]
     assert opened.texts("select[name=threshold] option")[0] == "0.75"
     desk.room.near_miss(article("n", "N", "x"), article("m", "M", "y"), 0.7)
     assert "Decide about the 1 near miss in the queue." in page(desk.ann, "/thresholds").texts(".notice a")
@@ -96,7 +96,7 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
         "The lowest similarity at which reviewers call two articles the same is 0.699 (0.695–0.702) . "
         "The threshold is 0.75." in shown
     )
-    assert "Decisions to the contrary: at most 2 % below that, at most 2 % above." in shown
+    assert "Exceptions: at most 2 % of the decisions below that, at most 2 % above." in shown
     assert "20 the same, 40 different" in shown
     assert len(opened.all(".curve polyline.recall")) == 1
     # A near miss stands for a hundred: 20 of them are copies that were missed.
@@ -106,10 +106,10 @@ def test_with_near_misses_everything_is_known(desk: Office) -> None:
         "1.000",
         ["1.000", "0", "2,000", "shown above best F1 precision 0.995"],
     )
-    assert "Flags that would come 2,000 in 10 days; wrong: 0" in shown
+    assert "Flags gained 2,000 in 10 days; wrong: 0" in shown
     assert tomllib.loads(opened.all("pre")[0].text()) == {"judge": {"similarity_min": 0.7}}
     label = " ".join(opened.texts("svg title, svg desc"))
-    assert "At 0.75, the threshold now, precision is 1.000. Recall is 0.048." in label
+    assert "At the current threshold, 0.75, precision is 1.000. Recall is 0.048." in label
 
 
 def test_any_threshold_can_be_asked_for(desk: Office) -> None:
@@ -118,18 +118,18 @@ def test_any_threshold_can_be_asked_for(desk: Office) -> None:
     whole_figures(desk)
     opened = page(desk.ann, "/thresholds?threshold=0.9&precision=0.8")
     assert "With 0.90 instead of 0.75" in opened.texts("h3")
-    assert "Flags that would go 60 in 10 days; wrong: 20" in opened.answer.shown
+    assert "Flags lost 60 in 10 days; wrong: 20" in opened.answer.shown
     assert toml(desk, threshold=0.9) == {"judge": {"similarity_min": 0.9}}
     assert opened.texts("select[name=precision] option[selected]") == ["0.8"]
-    assert "That is the threshold as it is." in page(desk.ann, "/thresholds?threshold=0.75").answer.shown
+    assert "This is the current threshold." in page(desk.ann, "/thresholds?threshold=0.75").answer.shown
     for query, said in (
         ("threshold=0.2", "only for whole percents from 0.60 to 0.99"),
         ("threshold=nan", "“Threshold” is not a number."),
-        ("precision=2", "“Wanted precision” is a share, from 0 to 1."),
+        ("precision=2", "“Target precision” must be a number from 0 to 1."),
     ):
         answer = desk.ann.get(f"/thresholds?{query}")
         assert (answer.status, said in answer.shown) == (400, True)
-    every = page(desk.ann, opened.link("Every threshold"))
+    every = page(desk.ann, opened.link("Show every threshold"))
     assert len(every.texts("tbody")[0].split("0.")) > len(opened.texts("tbody")[0].split("0."))
     assert "With 0.90 instead of 0.75" in every.texts("h3")
 
@@ -170,7 +170,7 @@ def test_a_store_of_news_is_told_of_posts(tmp_path: Path) -> None:
         review(desk, 0.32, near_misses=120, least=0.3, source=HOSTILE)
         opened = whole_figures(desk)
         shown = opened.answer.shown
-        assert "The threshold is 0.73. That is the threshold of the profile news ." in shown
+        assert "The threshold is 0.73. This is the threshold of the profile news ." in shown
         assert "This reaches the threshold of the profile posts , 0.34." in shown
         assert "Its keys differ, so it needs a migration." in shown
         settings = [tomllib.loads(node.text()) for node in opened.all("pre")]
@@ -188,9 +188,9 @@ def test_a_store_of_posts_is_told_of_news(tmp_path: Path) -> None:
             review(desk, 0.8, near_misses=60, source=source)
         opened = whole_figures(desk)
         shown = opened.answer.shown
-        assert "The threshold is 0.34. That is the threshold of the profiles posts and mixed ." in shown
+        assert "The threshold is 0.34. This is the threshold of the profiles posts and mixed ." in shown
         assert (
-            "This reaches the threshold of the profile news , 0.73. If all sources are news, take the profile" in shown
+            "This reaches the threshold of the profile news , 0.73. If all sources are news, use the profile" in shown
         )
         settings = [tomllib.loads(node.text()) for node in opened.all("pre")]
         assert settings[1:] == [{"judge": {"profile": "news"}}, {"rules": {"SOURCE": {"profile": "news"}}}]
@@ -204,7 +204,7 @@ def test_a_store_of_posts_is_told_of_news(tmp_path: Path) -> None:
         assert one.all("pre b") == []
         assert "This reaches" not in page(desk.ann, "/thresholds?threshold=0.72").answer.shown
         agency = page(desk.ann, "/thresholds?source=agency")
-        assert "The threshold is 0.73. That is the threshold of the profile news ." in agency.answer.shown
+        assert "The threshold is 0.73. This is the threshold of the profile news ." in agency.answer.shown
         assert "This reaches" not in agency.answer.shown
 
 
@@ -214,7 +214,7 @@ def test_what_takes_long_is_not_waited_for(desk: Office, monkeypatch: pytest.Mon
     monkeypatch.setattr(thresholds_page, "WAIT_S", 0.0)
     opened = page(desk.ann, "/thresholds")
     assert "The figures are being computed" in opened.answer.shown
-    assert opened.link("Look again") == "/thresholds"
+    assert opened.link("Check again") == "/thresholds"
     assert "As of 24 Nov 2025, 16:00:00 UTC" in whole_figures(desk).answer.shown
 
 
@@ -223,7 +223,10 @@ def test_pairs_that_differ_in_too_many_ways_are_for_the_command(desk: Office, mo
     review(desk)
     monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 20)
     opened = page(desk.ann, "/thresholds")
-    assert "Export them with dupwatch reviews , and read them with dupwatch evaluate --reviews ." in opened.answer.shown
+    assert (
+        "Export them with dupwatch reviews , and evaluate them with dupwatch evaluate --reviews ."
+        in opened.answer.shown
+    )
 
 
 def test_plain_simhash_has_no_threshold_to_learn_about(tmp_path: Path) -> None:
@@ -242,7 +245,7 @@ def test_pairs_without_similarity_are_left_out(desk: Office) -> None:
     row = desk.room.flag(article("b", "B", "x"), article("a", "A", "x"), None)
     desk.ann.send(f"/flags/{row.flag_id}/decide", f"/flags/{row.flag_id}", decision="wrong")
     shown = whole_figures(desk, left_out=1).answer.shown
-    assert "Left out, without a similarity 1" in shown
+    assert "Not counted: no similarity 1" in shown
     assert "80 right, 20 wrong" in shown
 
 
@@ -255,7 +258,7 @@ def test_the_page_of_a_database_that_is_away(desk: Office, monkeypatch: pytest.M
     monkeypatch.setattr(review_evaluation, "pair_counts", away)
     answer = desk.ann.get("/thresholds")
     assert answer.status == 503
-    assert "The database of the console does not answer." in answer.shown
+    assert "The console's database does not answer." in answer.shown
 
 
 def test_the_curve_stays_within_its_picture() -> None:

@@ -100,14 +100,14 @@ def test_a_text_that_would_not(desk: Desk) -> None:
     """The page says below which similarity, and where a copy that somebody knows is reported."""
     opened = desk.tried(written(9, 100))
     assert opened.texts("#outcome") == ["Unique: this text would not be flagged"]
-    assert "a similarity of at least 0.73 that a look-up finds" in opened.answer.shown
+    assert "A look-up finds no kept article in the window with a similarity of at least 0.73." in opened.answer.shown
     assert opened.link("report it") == "/look-up/report"
 
 
 def test_a_source_has_its_rules(desk: Desk) -> None:
     """As if an article of it arrived."""
     opened = desk.tried(edited(TEXT, 2), source="strict")
-    assert "a similarity of at least 0.99 that a look-up finds" in opened.answer.shown
+    assert "A look-up finds no kept article in the window with a similarity of at least 0.99." in opened.answer.shown
 
 
 def test_a_text_that_is_never_flagged(desk: Desk) -> None:

@@ -86,7 +86,7 @@ def test_a_webhook_is_kept(tmp_path: Path, receiver: Receiver) -> None:
         answer = fill_in(
             wei, "/webhooks/1", ("kind", "flag"), name="Ops", url=receiver.url("/x"), sources=" a \n\nb\na"
         )
-        assert "The webhook is changed." in page(wei, answer.header("location")).answer.shown
+        assert "Webhook changed." in page(wei, answer.header("location")).answer.shown
         wanted = found(desk.served.database, 1).settings
         assert (wanted.name, wanted.kinds, wanted.sources) == ("Ops", ("flag",), ("a", "b"))
         renewed = _SECRET.search(wei.send("/webhooks/1/secret").text)
@@ -102,9 +102,9 @@ def test_a_webhook_is_kept(tmp_path: Path, receiver: Receiver) -> None:
             answer = wei.send(f"/webhooks/1/{action}")
             assert said_then in page(wei, answer.header("location")).answer.shown
         tell(desk.served.database, happened("a", kind="flag", sources=["a"]))
-        assert "1 event that waits for it is removed too." in page(wei, "/webhooks/1/remove").answer.shown
+        assert "1 waiting event is removed with it." in page(wei, "/webhooks/1/remove").answer.shown
         answer = wei.send("/webhooks/1/remove")
-        assert "The webhook is removed." in page(wei, answer.header("location")).answer.shown
+        assert "Webhook removed." in page(wei, answer.header("location")).answer.shown
         assert outbox(desk.served.database) == [1]
         assert noted(desk) == [
             ("Wei", "webhook.add", "ops", ""),
@@ -143,9 +143,9 @@ def test_reviewers_see_the_status(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("https://127.0.0.1/", "The host leads to 127.0.0.1, which is this machine itself. Nothing is sent there."),
-        ("https://0x7f.1/", "The host leads to 127.0.0.1"),
-        ("https://localhost/", "The host leads to 127.0.0.1"),
+        ("https://127.0.0.1/", "The host resolves to 127.0.0.1, which is this machine itself. Nothing is sent there."),
+        ("https://0x7f.1/", "The host resolves to 127.0.0.1"),
+        ("https://localhost/", "The host resolves to 127.0.0.1"),
         ("https://169.254.169.254/latest", "169.254.169.254, which is in the local network segment"),
         ("https://10.1.2.3/", "10.1.2.3, which is in a private network"),
         ("https://192.168.1.1/", "192.168.1.1, which is in a private network"),
@@ -159,11 +159,11 @@ def test_reviewers_see_the_status(tmp_path: Path) -> None:
         ("https://[fd00::1]/", "fd00::1, which is in a private network"),
         ("https://[::ffff:127.0.0.1]/", "::ffff:127.0.0.1, which is an address that stands for another one"),
         ("https://[64:ff9b::7f00:1]/", "64:ff9b::7f00:1, which is an address that stands for another one"),
-        ("http://hooks.example/", "The URL has to begin with https://."),
+        ("http://hooks.example/", "The URL must begin with https://."),
         ("https://ann:x@hooks.example/", "The URL has a name or a password before the host."),
         ("https://a..b/", "The host of the URL is not a name"),
-        ("https://hooks.example:0/", "The port of the URL has to be a number"),
-        ("hooks", "The URL has to begin with https://."),
+        ("https://hooks.example:0/", "The port of the URL must be a number"),
+        ("hooks", "The URL must begin with https://."),
         ("https://a b/", "This is not a URL"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_url_that_cannot_be_used_gets_a_sentence(tmp_path: Path, url: str, sai
         assert (answer.status, said in answer.shown) == (400, True), answer.shown
         assert "Nothing was changed" in answer.shown
         assert noted(desk) == []
-        if "leads to" in answer.shown:
+        if "resolves to" in answer.shown:
             assert "add the network to console.webhooks.networks" in answer.shown
         assert wei.get("/me").status == 200
 
@@ -184,14 +184,14 @@ def test_all_addresses_of_a_name_are_looked_at(tmp_path: Path) -> None:
     addresses = ["8.8.8.8", "10.0.0.9"]
     sends = Courier(resolve=lambda host, port: addresses)
     with newsroom(tmp_path, courier=sends) as (_, wei):
-        assert "The host leads to 10.0.0.9" in fill_in(wei, "/webhooks").shown
+        assert "The host resolves to 10.0.0.9" in fill_in(wei, "/webhooks").shown
         addresses[:] = ["8.8.8.8"]
         created(wei)
         addresses[:] = ["::1"]
         answer = fill_in(wei, "/webhooks/1", name="renamed")
-        assert (answer.status, "The host leads to ::1" in answer.shown) == (400, True)
+        assert (answer.status, "The host resolves to ::1" in answer.shown) == (400, True)
         assert page(wei, "/webhooks/1").texts("h1") == ["ops"]
-        assert "The host leads to ::1, which is this machine itself." in wei.send("/webhooks/1/test").shown
+        assert "The host resolves to ::1, which is this machine itself." in wei.send("/webhooks/1/test").shown
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
@@ -200,17 +200,17 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         created(wei)
         created(wei, name="site")
         for path, fields, status, said in (
-            ("/webhooks", {"name": "OPS"}, 409, "There is a webhook of this name already"),
-            ("/webhooks", {"name": " "}, 400, "Give a name"),
+            ("/webhooks", {"name": "OPS"}, 409, "A webhook of this name already exists"),
+            ("/webhooks", {"name": " "}, 400, "Enter a name"),
             ("/webhooks", {"name": "x" * 81}, 400, "“Name” has 81 characters"),
-            ("/webhooks", {"sources": "\n".join(map(str, range(101)))}, 400, "At most 100 sources are possible."),
-            ("/webhooks/2", {"name": "ops"}, 409, "There is a webhook of this name already"),
+            ("/webhooks", {"sources": "\n".join(map(str, range(101)))}, 400, "Enter at most 100 sources."),
+            ("/webhooks/2", {"name": "ops"}, 409, "A webhook of this name already exists"),
             ("/webhooks/9", {"name": "new"}, 404, "There is no such page."),
         ):
             answer = fill_in(wei, path, **fields)
             assert (answer.status, said in answer.shown) == (status, True), answer.shown
         answer = fill_in(wei, "/webhooks", ("kind", "weather"), name="new")
-        assert (answer.status, "Choose at least one kind of events." in answer.shown) == (400, True)
+        assert (answer.status, "Choose at least one kind of event." in answer.shown) == (400, True)
         assert page_fields(answer) == ("new", "https://hooks.example/")
         for action in ("test", "send", "off", "secret", "former", "remove"):
             assert wei.send(f"/webhooks/9/{action}").status == 404
@@ -218,8 +218,8 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         for number in range(18):
             created(wei, name=f"hook {number}")
         full = fill_in(wei, "/webhooks", name="one more")
-        assert (full.status, "There are 20 webhooks, and no room for more." in full.shown) == (409, True)
-        assert "no room for more" in page(wei, "/webhooks").answer.shown
+        assert (full.status, "There are already 20 webhooks, which is the limit." in full.shown) == (409, True)
+        assert "which is the limit" in page(wei, "/webhooks").answer.shown
 
 
 def page_fields(answer: Answer) -> tuple[str, str]:
@@ -234,7 +234,7 @@ def test_a_test_says_what_came_of_it(tmp_path: Path, receiver: Receiver) -> None
         created(wei, url=receiver.url())
         for reaction, said in (
             (Reaction(500, body=b"<b>broken</b>"), "The receiver answered 500. <b>broken</b>"),
-            (Reaction(302, [("location", "http://10.0.0.1/")]), "The receiver answered 302 and leads elsewhere"),
+            (Reaction(302, [("location", "http://10.0.0.1/")]), "The receiver answered 302 and redirects to"),
             (Reaction(410), "The receiver answered 410."),
         ):
             receiver.react = lambda _, reaction=reaction: reaction  # type: ignore[misc]
@@ -244,7 +244,7 @@ def test_a_test_says_what_came_of_it(tmp_path: Path, receiver: Receiver) -> None
         created(wei, name="tls", url=receiver.url(scheme="https"))
         assert "TLS failed: " in wei.send("/webhooks/2/test").shown
         created(wei, name="away", url="http://127.0.0.1:9/")
-        assert "There is no connection: Connection refused." in wei.send("/webhooks/3/test").shown
+        assert "The connection failed: Connection refused." in wei.send("/webhooks/3/test").shown
 
 
 def test_why_a_webhook_is_off_is_said(tmp_path: Path) -> None:

@@ -48,13 +48,13 @@ class Post:
     def settle(self) -> None:
         """Send all that is due now, and note what came of it."""
         self.sender.work()
-        while self.sender._flying.total():
+        while self.sender._in_flight.total():
             self.wait()
             self.sender.work()
 
     def wait(self) -> None:
         """Wait until every attempt has ended."""
-        while self.sender._flying.total() > len(self.sender._ended):
+        while self.sender._in_flight.total() > len(self.sender._ended):
             assert self.ended.acquire(timeout=WAIT_S)
 
     def work_until(self, holds: Callable[[], bool]) -> None:

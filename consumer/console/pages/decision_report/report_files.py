@@ -1,4 +1,4 @@
-"""The report of decisions as CSV and as JSON lines, made day by day."""
+"""Exports the report of decisions as CSV and as JSON lines, day by day."""
 
 import csv
 import io
@@ -18,33 +18,33 @@ from consumer.text.visible import one_line
 
 COLUMNS: Final = ("day", "event", "source", "by", "reason", "outcome", "why", "flags")
 _CELL_CHARS_MAX: Final = 4_000
-# Without it spreadsheets take UTF-8 for something else.
+# Without a byte order mark, spreadsheets do not recognise UTF-8.
 _MARK: Final = "\ufeff"
 
 
-def export_csv(asked: SignedInVisit) -> StreamedResponse:
+def export_csv(visit: SignedInVisit) -> StreamedResponse:
     """Send the counts as CSV."""
-    return _streamed(asked, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _MARK))
+    return _streamed(visit, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _MARK))
 
 
-def export_json_lines(asked: SignedInVisit) -> StreamedResponse:
+def export_json_lines(visit: SignedInVisit) -> StreamedResponse:
     """Send the counts as JSON lines."""
-    return _streamed(asked, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
+    return _streamed(visit, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
 
 
 def _streamed(
-    asked: SignedInVisit,
+    visit: SignedInVisit,
     ending: str,
     content_type: str,
     written: Callable[[date, Sequence[ReportLine]], bytes],
     begin: bytes,
 ) -> StreamedResponse:
-    days = days_in(asked.query, asked.desk.now_ms())
+    days = days_in(visit.query, visit.context.now_ms())
 
     def piece(last: str | None) -> tuple[bytes, str | None]:
-        """Return the lines of the day after ``last``, and that day unless it is the last of all."""
+        """Return the lines of the day after ``last``, and that day, None if it is the last one."""
         day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
-        with asked.desk.database.reading() as connection:
+        with visit.context.database.reading() as connection:
             lines = lines_of_day(connection, day_begins_ms(day))
         data = written(day, lines)
         return (begin + data if last is None else data), None if day == days.last else day.isoformat()

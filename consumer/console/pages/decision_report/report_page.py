@@ -14,7 +14,7 @@ from consumer.console.visit import SignedInVisit
 from consumer.reviews.moderation.decision_report import DecisionReport, DecisionTally, Grouping, RefusalCause, report
 
 ROWS_MAX: Final = 500
-"""Groups that the page lists; the files have all."""
+"""The most groups that the page lists; the files have all."""
 BY: Final = "by"
 _GROUPINGS: Final[Mapping[Grouping, str]] = {
     "day": N_("By day"),
@@ -29,40 +29,40 @@ _CAUSES: Final[Mapping[RefusalCause, str]] = {
 
 
 class ReportRow(NamedTuple):
-    """A group of the table. ``name`` is a day, or what a source or a reason is called; None for none."""
+    """A group of the table. ``name`` is a day, a source or a reason; None for decisions without one."""
 
     name: str | None
     tally: DecisionTally
 
 
-def show_report(asked: SignedInVisit) -> Response:
-    """Show the counts of some days."""
-    days = days_in(asked.query, asked.desk.now_ms())
-    chosen = one_of(asked.query, BY, get_args(Grouping)) or "day"
+def show_report(visit: SignedInVisit) -> Response:
+    """Show the counts of the chosen days."""
+    days = days_in(visit.query, visit.context.now_ms())
+    chosen = one_of(visit.query, BY, get_args(Grouping)) or "day"
     grouping: Grouping = next(each for each in _GROUPINGS if each == chosen)
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         found = report(connection, days.span, grouping)
     rows = _rows(found, grouping)
     query = urlencode(days.fields)
-    return asked.page(
+    return visit.page(
         "decisions.html",
         days=days,
         grouping=grouping,
         tabs=[
-            Tab(asked.language.gettext(name), f"/decisions?{urlencode({**days.fields, BY: each})}", each == grouping)
+            Tab(visit.language.gettext(name), f"/decisions?{urlencode({**days.fields, BY: each})}", each == grouping)
             for each, name in _GROUPINGS.items()
         ],
         rows=rows[:ROWS_MAX],
         left_out=max(len(rows) - ROWS_MAX, 0),
         total=found.total,
-        refusals=[(asked.language.gettext(_CAUSES[cause]), flags) for cause, flags in found.refusals.items()],
+        refusals=[(visit.language.gettext(_CAUSES[cause]), flags) for cause, flags in found.refusals.items()],
         csv=f"/decisions.csv?{query}",
         json_lines=f"/decisions.jsonl?{query}",
     )
 
 
 def _rows(found: DecisionReport, grouping: Grouping) -> list[ReportRow]:
-    """Return the groups: days in their order, the latest first, and others by their size."""
+    """Return the groups: days with the latest first, others with the largest first."""
     if grouping == "day":
         days = sorted(((key, tally) for key, tally in found.groups.items() if isinstance(key, int)), reverse=True)
         return [ReportRow(day_of(at_ms).isoformat(), tally) for at_ms, tally in days]

@@ -1,1 +1,1 @@
-"""Looking things up: an article, what a text would repeat, and a copy that was missed."""
+"""The pages that look up an article, try a text, and report a missed copy."""

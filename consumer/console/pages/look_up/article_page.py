@@ -12,7 +12,7 @@ from consumer.console.pages.look_up.pasted_text import check_id
 from consumer.console.pages.sources.preferred_line import PreferredLine, read_preferred
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.text_differences import plain_part
-from consumer.console.verdict_words import ended_before_text, of_verdict
+from consumer.console.verdict_words import ended_before_text, verdict_sentences
 from consumer.console.visit import SignedInVisit
 from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
 from consumer.reviews.database import Connection
@@ -30,23 +30,23 @@ from consumer.text.timestamps import since_1970_ms
 from consumer.text.visible import paragraphs
 
 HISTORY_MAX: Final = 100
-"""Versions and retractions that the page lists, the latest."""
+"""The most versions and retractions that the page lists, the latest ones."""
 CHAIN_MAX: Final = 20
-"""Articles of a chain of duplicates that the page lists."""
+"""The most articles of a chain of duplicates that the page lists."""
 FLAGS_MAX: Final = 20
-"""Flags of an article that the page links to, the latest."""
+"""The most flags of an article that the page links to, the latest ones."""
 KEYWORDS_MAX: Final = 10
-"""Keywords of an article that the page shows."""
+"""The most keywords of an article that the page shows."""
 PASSAGES_MAX: Final = 5
-"""Shared passages of one part that the page quotes."""
+"""The most shared passages of a part that the page quotes."""
 PASSAGE_CHARS_MAX: Final = 300
 ID_CHARS_MAX: Final = 32 * 1024
-"""No address is longer; what is longer than ``ID_BYTES_MAX`` is said to be no id."""
+"""Longer than any address. Ids of more than ``ID_BYTES_MAX`` are refused with an error."""
 _VERSION_CHARS_MAX: Final = 64
 
 
 class QuotedPart(NamedTuple):
-    """A part that an article shares with another one. ``passages`` is None where a text is not stored."""
+    """A part that an article shares with another one. ``passages`` is None if a text is not stored."""
 
     id: str
     version: str
@@ -55,7 +55,7 @@ class QuotedPart(NamedTuple):
 
 
 class ArticlePage(NamedTuple):
-    """The details of a stored version that the page shows."""
+    """The details of a stored version."""
 
     view: ArticleView
     verdict: Verdict | None
@@ -79,67 +79,67 @@ class ArticlePage(NamedTuple):
     parts: int
 
 
-def show_article(asked: SignedInVisit) -> Response:
-    """Show an article by id, or the form that asks for one."""
-    given, version = asked.query.exact("id", ID_CHARS_MAX), asked.query.text("version", _VERSION_CHARS_MAX)
+def show_article(visit: SignedInVisit) -> Response:
+    """Show an article by id, or an empty form."""
+    given, version = visit.query.exact("id", ID_CHARS_MAX), visit.query.text("version", _VERSION_CHARS_MAX)
     article_id = given if len(given.encode()) <= ID_BYTES_MAX else given.strip()
     check_id(article_id)
     if not article_id:
-        return _page(asked, "", None, "")
-    facts = article_facts(asked.desk.store(), article_id, version or None, _links_max())
+        return _page(visit, "", None, "")
+    facts = article_facts(visit.context.store(), article_id, version or None, _links_max())
     if not facts.history and article_id.strip() not in {"", article_id}:
-        # Whoever pastes an id often takes a space with it.
-        trimmed = article_facts(asked.desk.store(), article_id.strip(), version or None, _links_max())
+        # Pasted ids often have a space at the end.
+        trimmed = article_facts(visit.context.store(), article_id.strip(), version or None, _links_max())
         if trimmed.history:
             article_id, facts = article_id.strip(), trimmed
-    return _page(asked, article_id, facts, version)
+    return _page(visit, article_id, facts, version)
 
 
 def _links_max() -> int:
-    """Return how many links are read: that of the article, those that are listed, and one that tells of others."""
+    """Return how many links to read: the article, the listed ones, and one more to see whether the chain continues."""
     return CHAIN_MAX + 2
 
 
-def _page(asked: SignedInVisit, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
+def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, version: str) -> Response:
     flags: list[FlagRow] = []
     story: Story | None = None
     preferred: PreferredLine | None = None
     if article_id:
-        with asked.desk.database.reading() as connection:
+        with visit.context.database.reading() as connection:
             flags = flags_of_article(connection, article_id, FLAGS_MAX)
             story = _story_of(connection, article_id, flags)
             members = None if story is None else read_preferred(connection, [story])
         if story is not None and members is not None:
-            preferred = members.line(story.story_id, articles_named(asked.desk, members.named))
+            preferred = members.line(story.story_id, articles_named(visit.context, members.named))
     is_found = facts is None or bool(facts.links)
     entries: list[ArticleHistoryEntry] = [] if facts is None else facts.entries
-    return asked.page(
+    return visit.page(
         "look_up.html",
         status=HTTPStatus.OK if is_found else HTTPStatus.NOT_FOUND,
         id=article_id,
         version=version,
         is_found=is_found,
-        article=None if facts is None or not facts.links else _article(asked, facts),
+        article=None if facts is None or not facts.links else _article(visit, facts),
         entries=entries[-HISTORY_MAX:],
         left_out=max(len(entries) - HISTORY_MAX, 0),
         flags_of=flags,
         story=story,
         preferred=preferred,
-        window_s=None if asked.desk.judging is None else asked.desk.judging.window_ms / 1_000,
+        window_s=None if visit.context.judging is None else visit.context.judging.window_ms / 1_000,
     )
 
 
 def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
-    """Return the story whose original or copy an article is, None where it is neither."""
+    """Return the story of an article as its original or a copy, None if it is neither."""
     own = stories_of_roots(connection, {article_id}).get(article_id)
     copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
     return own if own is not None or not copies else story_numbered(connection, copies[0])
 
 
-def _article(asked: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
+def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
     stored, verdict = facts.links[0]
-    piece, part, parts = plain_part(facts.body or "", asked.query.integer("part", 1))
-    language, record, view = asked.language, stored.record, article_view(stored, facts.body)
+    piece, part, parts = plain_part(facts.body or "", visit.query.integer("part", 1))
+    language, record, view = visit.language, stored.record, article_view(stored, facts.body)
     ended_before = verdict.ended_before if verdict and isinstance(verdict.ended_before, EndedBefore) else None
     return ArticlePage(
         view=view,
@@ -153,7 +153,7 @@ def _article(asked: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
         chain=facts.links[1 : CHAIN_MAX + 1],
         chain_goes_on=len(facts.links) > CHAIN_MAX + 1,
         shared_keywords=shown_keywords(facts.shared_keywords),
-        reasons=[] if verdict is None else list(of_verdict(language, verdict)),
+        reasons=[] if verdict is None else list(verdict_sentences(language, verdict)),
         ended_before=ended_before,
         ended_before_text="" if ended_before is None else ended_before_text(language, ended_before),
         released=verdict.released if verdict and isinstance(verdict.released, Released) else None,
@@ -166,7 +166,7 @@ def _article(asked: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
 
 
 def quoted(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
-    """Yield the parts of an article with the passages that stand in other articles word for word."""
+    """Yield the shared parts of an article with the passages that appear word for word in other articles."""
     for part, passages in shared:
         some = None
         if passages is not None:

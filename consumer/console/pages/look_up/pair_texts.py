@@ -8,7 +8,7 @@ from consumer.text.shown_keywords import shown_keywords
 
 
 class PairSide(NamedTuple):
-    """One of the two articles. ``pieces`` are of the part that is shown; ``element`` marks what only this side has."""
+    """One of the two articles. ``pieces`` belong to the shown part; ``element`` marks text that only this side has."""
 
     id: str
     view: ArticleView | None
@@ -17,7 +17,7 @@ class PairSide(NamedTuple):
 
 
 class PairTexts(NamedTuple):
-    """Both articles, with their texts as far as a page shows them: part ``number`` of so many ``parts``."""
+    """Both articles with one part of their texts: ``number`` of ``parts``."""
 
     article: PairSide
     original: PairSide
@@ -35,17 +35,17 @@ class PairTexts(NamedTuple):
 
     @property
     def first_difference(self) -> Piece | None:
-        """The first piece that differs or stands elsewhere, to which a link leads without scripts."""
+        """The first piece that differs or moved: the target of a link that works without scripts."""
         return next((piece for piece in self.pieces if piece.mark in {"changed", "moved"}), None)
 
     @property
     def has_moved(self) -> bool:
-        """Whether a passage stands in both texts, at different places."""
+        """Whether a passage is in both texts at different places."""
         return any(piece.mark == "moved" for piece in self.pieces)
 
 
 def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleView | None], number: int) -> PairTexts:
-    """Return part ``number`` of both texts with what differs, or of the one text that there is."""
+    """Return part ``number`` of both texts with their differences, or of the only text."""
     a, b = (view.body if view else None for view in views)
     if a is not None and b is not None:
         both = compare_part(a, b, number)
@@ -69,7 +69,7 @@ def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleVie
 
 
 def pair_keywords(article: ArticleView | None, original: ArticleView | None) -> tuple[str, ...]:
-    """Return the keywords that both articles have, as the verdict of the later one names them if it does."""
+    """Return the keywords that both articles have, from the verdict of the later one if it names them."""
     if article is None:
         return ()
     if article.verdict is not None and article.verdict.shared_keywords:

@@ -16,27 +16,27 @@ from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.web.requests import LimitMet, LimitName
 
 TEXT_CHARS_MAX: Final = ITEM_CHARS_MAX
-"""Characters of a pasted text, as many as an item of a bank has."""
+"""The most characters of a pasted text, as for an item of a bank."""
 TEXT_FORM_BYTES_MAX: Final = ITEM_FORM_BYTES_MAX
 _LIMITS: Final = DecodeLimits()
 
 
 class PastedText(NamedTuple):
-    """The fields of the form as they were sent, to be shown in it again."""
+    """The fields of the form, to show them again."""
 
     text: str = ""
     source: str = ""
 
 
-def counted(asked: SignedInVisit, error: PageError) -> PageError:
-    """Count the limit that an error names, for a page that shows it beside its form; return the error."""
+def count_limit(visit: SignedInVisit, error: PageError) -> PageError:
+    """Count the limit of an error that a page shows next to its form, and return the error."""
     if error.limit is not None:
-        asked.desk.hooks.report(LimitMet(error.limit))
+        visit.context.hooks.report(LimitMet(error.limit))
     return error
 
 
 def pasted_in(form: Fields) -> PastedText:
-    """Return what a form has. Raises ``PageError`` for a text that is too long."""
+    """Return the pasted text in a form. Raises ``PageError`` if it is too long."""
     text = form.text("text", TEXT_FORM_BYTES_MAX)
     if len(text) > TEXT_CHARS_MAX:
         message = N_("The text has %(num)s characters; at most %(most)s are compared.")
@@ -48,7 +48,7 @@ def pasted_in(form: Fields) -> PastedText:
 
 
 def article_of(pasted: PastedText) -> Article:
-    """Return a text as an article with an id that no other has. Raises ``PageError`` where a feed would refuse it."""
+    """Return a text as an article with a unique id. Raises ``PageError`` if a feed would refuse it."""
     if not pasted.text:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Paste a text first."))
     fields = {"body": pasted.text, "source": pasted.source}
@@ -66,8 +66,8 @@ def article_of(pasted: PastedText) -> Article:
 
 
 def check_id(article_id: str) -> None:
-    """Raise ``PageError`` for an id that no article has, since it is too long."""
+    """Raise ``PageError`` for an id that is too long for any article."""
     size = len(article_id.encode())
     if size > ID_BYTES_MAX:
-        message = N_("An id has at most %(most)s bytes in UTF-8, and this one has %(num)s. No article has it.")
+        message = N_("An id can have at most %(most)s bytes in UTF-8. This one has %(num)s, so no article has it.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, limit="id_bytes_max", most=ID_BYTES_MAX, num=size)

@@ -1,6 +1,6 @@
-"""Reporting a copy that was missed: two articles are compared, somebody confirms, and the report is stored.
+"""Reports of missed copies: compares two articles, asks for confirmation, and stores the report.
 
-Of a pasted text only its digest and the figures are stored.
+Only a digest of a pasted text and the figures are stored.
 """
 
 import logging
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from consumer.console.context import ArticleView, article_view
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.bank_choice import bank_choice
-from consumer.console.pages.bank_forms import said_of
+from consumer.console.pages.bank_forms import refusal_text
 from consumer.console.pages.look_up.article_page import ID_CHARS_MAX
 from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
 from consumer.console.pages.look_up.pasted_text import (
@@ -20,13 +20,13 @@ from consumer.console.pages.look_up.pasted_text import (
     PastedText,
     article_of,
     check_id,
-    counted,
+    count_limit,
     pasted_in,
 )
 from consumer.console.pages.look_up.text_page import store_is_away
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.stored_matches import ComparedPair, NamedVersion
-from consumer.console.verdict_words import kept_apart
+from consumer.console.verdict_words import mismatch_reasons
 from consumer.console.visit import Fields, SignedInVisit
 from consumer.judge.events import rounded, version_name
 from consumer.model.article import Article
@@ -43,90 +43,90 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 LATEST_MAX: Final = 20
-"""Reports that the form lists, the latest."""
+"""The most reports that the form lists, the latest ones."""
 _VERSION_CHARS_MAX: Final = 64
 _FIELDS: Final = ("one", "one_version", "other", "other_version", *PastedText._fields)
 
 
 class ReportRefusal(NamedTuple):
-    """Why a pair cannot be reported, and the page that has more about it, "" for none."""
+    """Why a pair cannot be reported, and a page with details, "" for none."""
 
     message: str
     href: str = ""
 
 
 class _ReportedPair(NamedTuple):
-    """Two articles, and what was found out about them."""
+    """The comparison of two articles, and the report made from it."""
 
     compared: ComparedPair
     missed: MissedPair
 
 
-def show_form(asked: SignedInVisit) -> Response:
-    """Show the form, with an id in it if the address names one."""
-    return _form(asked, {"one": asked.query.exact("one", ID_CHARS_MAX)})
+def show_form(visit: SignedInVisit) -> Response:
+    """Show the form, filled with the id in the query if there is one."""
+    return _form(visit, {"one": visit.query.exact("one", ID_CHARS_MAX)})
 
 
-def compare(asked: SignedInVisit) -> Response:
-    """Compare the two, and ask whether they are to be reported. Stores nothing."""
+def compare(visit: SignedInVisit) -> Response:
+    """Compare the two articles, and ask for confirmation. Stores nothing."""
     try:
-        pair = _pair_in(asked)
+        pair = _pair_in(visit)
     except PageError as error:
-        return _form(asked, _given(asked.form), refusal=counted(asked, error))
+        return _form(visit, _form_values(visit.form), refusal=count_limit(visit, error))
     except (StoreError, StoreMismatch) as error:
-        log.warning("The store does not answer: %s", error, extra={"request_id": asked.request_id})
-        return _form(asked, _given(asked.form), refusal=store_is_away())
-    return _pair_page(asked, pair, _refused(asked, pair))
+        log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+        return _form(visit, _form_values(visit.form), refusal=store_is_away())
+    return _pair_page(visit, pair, _refusal(visit, pair))
 
 
-def report(asked: SignedInVisit) -> Response:
+def report(visit: SignedInVisit) -> Response:
     """Store a report, and show it."""
-    note, pair = asked.form.text("note", NOTE_CHARS_MAX), _pair_in(asked)
-    refusal = _refused(asked, pair)
+    note, pair = visit.form.text("note", NOTE_CHARS_MAX), _pair_in(visit)
+    refusal = _refusal(visit, pair)
     if refusal is None:
-        now_ms, undo_ms = asked.desk.now_ms(), round(asked.desk.section.undo_s * MS_PER_S)
+        now_ms, undo_ms = visit.context.now_ms(), round(visit.context.section.undo_s * MS_PER_S)
 
         def added(connection: Connection) -> int | None:
-            report_id = reports.add(connection, pair.missed, asked.person.person_id, note, now_ms, undo_ms)
+            report_id = reports.add(connection, pair.missed, visit.person.person_id, note, now_ms, undo_ms)
             if report_id is not None:
-                asked.note(connection, "report.add", at_ms=now_ms, subject=_subject(pair.missed, report_id), why=note)
+                visit.note(connection, "report.add", at_ms=now_ms, subject=_subject(pair.missed, report_id), why=note)
             return report_id
 
-        report_id = asked.desk.database.written(added)
+        report_id = visit.context.database.written(added)
         if report_id is not None:
             if pair.missed.article_id:
-                return asked.redirect(f"/reports/{report_id}")
-            # A text is kept nowhere, so it can be added to a bank from this answer only.
-            return _report_page(asked, report_id, _view(pair.compared.article))
-        refusal = _refused(asked, pair)
-    return _pair_page(asked, pair, refusal, status=HTTPStatus.CONFLICT)
+                return visit.redirect(f"/reports/{report_id}")
+            # A pasted text is not stored, so only this response can offer to add it to a bank.
+            return _report_page(visit, report_id, _view(pair.compared.article))
+        refusal = _refusal(visit, pair)
+    return _pair_page(visit, pair, refusal, status=HTTPStatus.CONFLICT)
 
 
-def show_report(asked: SignedInVisit) -> Response:
+def show_report(visit: SignedInVisit) -> Response:
     """Show a report."""
-    return _report_page(asked, asked.places["report_id"])
+    return _report_page(visit, visit.places["report_id"])
 
 
-def undo(asked: SignedInVisit) -> Response:
-    """Take a report of one's own back, and show it."""
-    report_id, now_ms = asked.places["report_id"], asked.desk.now_ms()
-    found = the_report(asked, report_id)
+def undo(visit: SignedInVisit) -> Response:
+    """Undo a report of this person, and show it."""
+    report_id, now_ms = visit.places["report_id"], visit.context.now_ms()
+    found = read_report(visit, report_id)
 
     def undone(connection: Connection) -> bool:
-        is_undone = reports.undo(connection, report_id, asked.person.person_id, now_ms)
+        is_undone = reports.undo(connection, report_id, visit.person.person_id, now_ms)
         if is_undone:
-            asked.note(connection, "report.undo", at_ms=now_ms, subject=_subject(found, report_id))
+            visit.note(connection, "report.undo", at_ms=now_ms, subject=_subject(found, report_id))
         return is_undone
 
-    if not asked.desk.database.written(undone):
-        message = N_("This report can no longer be undone: it is final, was undone before, or is somebody else's.")
+    if not visit.context.database.written(undone):
+        message = N_("This report can no longer be undone: it is final, was already undone, or is somebody else's.")
         raise PageError(HTTPStatus.CONFLICT, message)
-    return asked.redirect(f"/reports/{report_id}")
+    return visit.redirect(f"/reports/{report_id}")
 
 
-def the_report(asked: SignedInVisit, report_id: int) -> MissedPairReport:
-    """Return a report. Raises ``PageError`` where there is none of this number."""
-    with asked.desk.database.reading() as connection:
+def read_report(visit: SignedInVisit, report_id: int) -> MissedPairReport:
+    """Return a report. Raises ``PageError`` if it does not exist."""
+    with visit.context.database.reading() as connection:
         found = reports.report(connection, report_id)
     if found is None:
         raise not_found()
@@ -137,27 +137,27 @@ def _subject(pair: MissedPair, report_id: int) -> str:
     return f"{pair.article_id or pair.original_id} ({report_id})"
 
 
-def _given(form: Fields) -> dict[str, str]:
+def _form_values(form: Fields) -> dict[str, str]:
     return {name: form.exact(name, TEXT_CHARS_MAX) for name in _FIELDS}
 
 
-def _pair_in(asked: SignedInVisit) -> _ReportedPair:
-    """Compare what a form names. Raises ``PageError``, and the store's errors."""
-    form = asked.form
-    one = _named(form, "one")
+def _pair_in(visit: SignedInVisit) -> _ReportedPair:
+    """Compare the two articles in a form. Raises ``PageError``, and the store's errors."""
+    form = visit.form
+    one = _version_in(form, "one")
     text, other = pasted_in(form), form.exact("other", ID_CHARS_MAX)
     if one is None:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("Name an article by its id."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Enter the id of an article."))
     if bool(text.text) == bool(other.strip()):
-        message = N_("Name the other article by its id, or paste its text: one of the two.")
+        message = N_("Enter the id of the other article or paste its text, but not both.")
         raise PageError(HTTPStatus.BAD_REQUEST, message)
-    second: NamedVersion | Article | None = article_of(text) if text.text else _named(form, "other")
+    second: NamedVersion | Article | None = article_of(text) if text.text else _version_in(form, "other")
     assert second is not None  # noqa: S101  # as above
-    compared = asked.desk.matches.pair(one, second)
-    return _ReportedPair(compared, _missed(compared, is_text=bool(text.text)))
+    compared = visit.context.matches.pair(one, second)
+    return _ReportedPair(compared, _missed_pair(compared, is_text=bool(text.text)))
 
 
-def _named(form: Fields, field: str) -> NamedVersion | None:
+def _version_in(form: Fields, field: str) -> NamedVersion | None:
     article_id = form.exact(field, ID_CHARS_MAX)
     if not article_id.strip():
         return None
@@ -165,7 +165,7 @@ def _named(form: Fields, field: str) -> NamedVersion | None:
     return NamedVersion(article_id, form.text(f"{field}_version", _VERSION_CHARS_MAX) or None)
 
 
-def _missed(compared: ComparedPair, *, is_text: bool) -> MissedPair:
+def _missed_pair(compared: ComparedPair, *, is_text: bool) -> MissedPair:
     later, earlier = compared.article.stored.record, compared.original.stored.record
     return MissedPair(
         article_id="" if is_text else later.id,
@@ -180,33 +180,36 @@ def _missed(compared: ComparedPair, *, is_text: bool) -> MissedPair:
     )
 
 
-def _refused(asked: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
-    """Return why a pair cannot be reported, None where it can."""
+def _refusal(visit: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
+    """Return why a pair cannot be reported, None if it can."""
     comparison = pair.compared.comparison
     if not comparison.other_ids:
-        return ReportRefusal(N_("Both are versions of one article, which are never compared with each other."))
+        return ReportRefusal(N_("Both are versions of one article. Versions are never compared with each other."))
     if pair.compared.is_one_story:
         return ReportRefusal(
             N_("Nothing was missed: one is flagged as a copy of the other, or both as copies of a third.")
         )
     if not pair.missed.article_id and comparison.near:
         return ReportRefusal(N_("Nothing was missed: this text would be flagged as a copy of the article."))
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         flag = reports.flag_of_pair(connection, pair.missed)
         known = reports.report_of(connection, pair.missed)
     if flag is not None:
-        return ReportRefusal(_known(flag), f"/flags/{flag.flag_id}")
+        return ReportRefusal(_known_pair_message(flag), f"/flags/{flag.flag_id}")
     if known is not None:
         return ReportRefusal(N_("Somebody has reported this pair already."), f"/reports/{known.report_id}")
     return None
 
 
-def _known(flag: FlagRow) -> str:
+def _known_pair_message(flag: FlagRow) -> str:
     rule = RULES[flag.kind]
     if rule.is_copy:
-        return N_("This pair was flagged. Decide about the flag, or look at the decision.")
+        return N_("This pair is already flagged. Decide about the flag, or look at its decision.")
     if rule.is_measured:
-        return N_("This pair is a near miss that was drawn at random. Decide about it there: then it counts.")
+        return N_(
+            "This pair is in the queue as a near miss that was drawn at random. Decide about it there, so "
+            "that it counts."
+        )
     return N_("This pair is in the queue: the earlier article had been retracted or replaced. Decide about it there.")
 
 
@@ -214,75 +217,75 @@ def _view(side: explanation.ComparedArticle) -> ArticleView:
     return article_view(side.stored, side.body)
 
 
-def _form(asked: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
-    with asked.desk.database.reading() as connection:
+def _form(visit: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
+    with visit.context.database.reading() as connection:
         latest = reports.latest(connection, LATEST_MAX)
-    response = asked.page(
+    response = visit.page(
         "report_form.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         given={name: given.get(name, "") for name in _FIELDS},
         latest=latest,
         text_chars_max=TEXT_CHARS_MAX,
-        conflict=said_of(asked, refusal),
+        conflict=refusal_text(visit, refusal),
     )
     response.headers.update({} if refusal is None else refusal.headers)
     return response
 
 
 def _pair_page(
-    asked: SignedInVisit, pair: _ReportedPair, refusal: ReportRefusal | None, status: HTTPStatus = HTTPStatus.OK
+    visit: SignedInVisit, pair: _ReportedPair, refusal: ReportRefusal | None, status: HTTPStatus = HTTPStatus.OK
 ) -> Response:
-    """Answer with the page that asks; of both articles it names the versions that were compared."""
-    missed, given = pair.missed, _given(asked.form)
+    """Return the confirmation page, whose form names the compared versions."""
+    missed, given = pair.missed, _form_values(visit.form)
     if not given["text"]:
         given |= {"one": missed.article_id, "one_version": missed.version}
         given |= {"other": missed.original_id, "other_version": missed.original_version}
     else:
         given |= {"one": missed.original_id, "one_version": missed.original_version}
-    return _shown(
-        asked,
+    return _pair_response(
+        visit,
         missed,
         (_view(pair.compared.article), _view(pair.compared.original)),
-        asked.form.integer("part", 1),
+        visit.form.integer("part", 1),
         status=status,
         report=None,
         given=given,
-        reasons=list(kept_apart(asked.language, pair.compared.comparison)),
-        refusal=None if refusal is None else asked.language.gettext(refusal.message),
+        reasons=list(mismatch_reasons(visit.language, pair.compared.comparison)),
+        refusal=None if refusal is None else visit.language.gettext(refusal.message),
         refusal_href="" if refusal is None else refusal.href,
     )
 
 
-def _report_page(asked: SignedInVisit, report_id: int, pasted: ArticleView | None = None) -> Response:
-    found, now_ms = the_report(asked, report_id), asked.desk.now_ms()
+def _report_page(visit: SignedInVisit, report_id: int, pasted: ArticleView | None = None) -> Response:
+    found, now_ms = read_report(visit, report_id), visit.context.now_ms()
     named = [(found.article_id, found.version), (found.original_id, found.original_version)]
-    read = articles_named(asked.desk, [pair for pair in named if pair[0]], bodies=True)
+    read = articles_named(visit.context, [pair for pair in named if pair[0]], bodies=True)
     views = [read.articles.get(pair) for pair in named]
-    return _shown(
-        asked,
+    return _pair_response(
+        visit,
         found,
         (pasted or views[0], views[1]),
-        asked.query.integer("part", 1),
+        visit.query.integer("part", 1),
         report=found,
         pasted="" if pasted is None else pasted.body,
-        left_ms=max(found.final_ms - now_ms, 0) if found.can_be_undone(asked.person.person_id, now_ms) else 0,
+        left_ms=max(found.final_ms - now_ms, 0) if found.can_be_undone(visit.person.person_id, now_ms) else 0,
         store_is_away=read.is_away,
-        banks=bank_choice(asked),
+        banks=bank_choice(visit),
     )
 
 
-def _shown(
-    asked: SignedInVisit,
+def _pair_response(
+    visit: SignedInVisit,
     missed: MissedPair,
     views: tuple[ArticleView | None, ArticleView | None],
     number: int,
     status: HTTPStatus = HTTPStatus.OK,
     **values: object,
 ) -> Response:
-    """Answer with the page of a pair."""
+    """Return the page of a pair."""
     texts = pair_texts((missed.article_id, missed.original_id), views, number)
     defaults: dict[str, object] = {"store_is_away": False, "banks": None, "pasted": "", "left_ms": 0}
-    return asked.page(
+    return visit.page(
         "report.html",
         status=status,
         pair=missed,

@@ -1,4 +1,4 @@
-"""Trying a text: what it would repeat if it arrived now, of the store and of the banks. Nothing is stored."""
+"""Tries a text: finds the stored articles and bank items that it would repeat if it arrived now. Stores nothing."""
 
 import logging
 from http import HTTPStatus
@@ -9,9 +9,9 @@ from starlette.responses import Response
 from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.bank_texts import BANK_ITEMS_MAX
 from consumer.console.faults import N_, PageError
-from consumer.console.pages.bank_forms import said_of
+from consumer.console.pages.bank_forms import refusal_text
 from consumer.console.pages.look_up.article_page import quoted
-from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX, PastedText, article_of, counted, pasted_in
+from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX, PastedText, article_of, count_limit, pasted_in
 from consumer.console.stored_matches import LOOK_UP_S, WAIT_S, TextMatches
 from consumer.console.verdict_words import ended_before_text, event_moment
 from consumer.console.visit import SignedInVisit
@@ -26,11 +26,11 @@ from storage.records import ALLOW, Record
 log = logging.getLogger("dupwatch")
 
 SHOWN_KEYWORDS_MAX: Final = 20
-"""Shared keywords of a candidate that the page shows, the heaviest."""
+"""The most shared keywords of a candidate that the page shows, the heaviest ones."""
 
 
 class ArticleMatch(NamedTuple):
-    """A stored article that the text repeats. ``similarity`` is None where fingerprints alone decide."""
+    """A stored article that the text repeats. ``similarity`` is None if only fingerprints decide."""
 
     record: Record
     version: str
@@ -39,38 +39,38 @@ class ArticleMatch(NamedTuple):
     shared_keywords: tuple[str, ...]
 
 
-def show_form(asked: SignedInVisit) -> Response:
+def show_form(visit: SignedInVisit) -> Response:
     """Show the form."""
-    return _page(asked, PastedText())
+    return _page(visit, PastedText())
 
 
-def try_text(asked: SignedInVisit) -> Response:
-    """Compare a text with the store and with the banks. What is refused stands in the form again."""
-    pasted = PastedText(*(asked.form.exact(name, TEXT_CHARS_MAX) for name in PastedText._fields))
+def try_text(visit: SignedInVisit) -> Response:
+    """Compare a text with the store and the banks. A refused form is shown again."""
+    pasted = PastedText(*(visit.form.exact(name, TEXT_CHARS_MAX) for name in PastedText._fields))
     try:
-        pasted = pasted_in(asked.form)
-        matches = asked.desk.matches.query(article_of(pasted), asked.desk.banks)
+        pasted = pasted_in(visit.form)
+        matches = visit.context.matches.query(article_of(pasted), visit.context.banks)
     except PageError as error:
-        return _page(asked, pasted, refusal=counted(asked, error))
+        return _page(visit, pasted, refusal=count_limit(visit, error))
     except (StoreError, StoreMismatch) as error:
-        log.warning("The store does not answer: %s", error, extra={"request_id": asked.request_id})
-        return _page(asked, pasted, refusal=store_is_away())
-    return _page(asked, pasted, matches=matches)
+        log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+        return _page(visit, pasted, refusal=store_is_away())
+    return _page(visit, pasted, matches=matches)
 
 
 def store_is_away() -> PageError:
-    """Return the error for a text that cannot be compared while the store is away."""
-    message = N_("The store does not answer, so nothing was compared. Try again in some seconds.")
+    """Return the error for a comparison while the store does not answer."""
+    message = N_("The store does not answer, so nothing was compared. Try again in a few seconds.")
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
 
 
 def _page(
-    asked: SignedInVisit, pasted: PastedText, *, matches: TextMatches | None = None, refusal: PageError | None = None
+    visit: SignedInVisit, pasted: PastedText, *, matches: TextMatches | None = None, refusal: PageError | None = None
 ) -> Response:
     found = None if matches is None else matches.queried.found
     ended = None if found is None else found.ended_before
     seen = None if found is None else found.seen_before
-    response = asked.page(
+    response = visit.page(
         "look_up_text.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         given=pasted,
@@ -84,20 +84,20 @@ def _page(
         bank_items_max=BANK_ITEMS_MAX,
         part_letters_min=PART_LETTERS_MIN,
         quoted=[] if matches is None else list(quoted(matches.queried.passages)),
-        ended_before_text="" if ended is None else ended_before_text(asked.language, ended),
-        seen_first="" if seen is None else event_moment(asked.language, seen.first),
-        seen_last="" if seen is None else event_moment(asked.language, seen.last),
+        ended_before_text="" if ended is None else ended_before_text(visit.language, ended),
+        seen_first="" if seen is None else event_moment(visit.language, seen.first),
+        seen_last="" if seen is None else event_moment(visit.language, seen.last),
         text_chars_max=TEXT_CHARS_MAX,
         wait_s=WAIT_S,
         look_up_s=LOOK_UP_S,
-        conflict=said_of(asked, refusal),
+        conflict=refusal_text(visit, refusal),
     )
     response.headers.update({} if refusal is None else refusal.headers)
     return response
 
 
 def _least(matches: TextMatches, pasted: PastedText) -> float:
-    """Return the similarity from which on an article of this source is a duplicate."""
+    """Return the similarity threshold for articles of this source."""
     return matches.settings.thresholds_for(pasted.source).similarity_min
 
 

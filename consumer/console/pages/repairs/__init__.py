@@ -1,1 +1,1 @@
-"""The pages that repair stories: splitting a member off, merging two stories, and undoing either."""
+"""The pages that repair stories: split a member off, merge two stories, and undo either."""

@@ -1,6 +1,6 @@
-"""Merging a story with another one, and undoing that.
+"""Merges two stories, and undoes that.
 
-The one with fewer copies becomes part of the other: how long it takes depends on them.
+The story with fewer copies becomes part of the other one, since the time depends on the number of moved copies.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Final
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
-from consumer.console.pages.repairs.refused import page_error, repaired
+from consumer.console.pages.repairs.refused import repair_error, run_repair
 from consumer.console.pages.stored_articles import articles_named, original_named
-from consumer.console.pages.story_pages import the_story
+from consumer.console.pages.story_pages import requested_story
 from consumer.console.visit import INTEGER_MAX, SignedInVisit
 from consumer.reviews import stories
 from consumer.reviews.database import Connection
@@ -24,24 +24,24 @@ from consumer.reviews.repairs.merge import MergedStories
 from consumer.reviews.stories import Story
 
 OTHER: Final = "other"
-"""The field that names the other story."""
+"""Query field: the other story."""
 _CHARS_MAX: Final = 2_000
 _NUMBER: Final = re.compile("[0-9]{1,19}")
 _LINK: Final = re.compile(f"/stories/({_NUMBER.pattern})(?:[/?#].*)?$")
 
 
-def confirm(asked: SignedInVisit) -> Response:
-    """Say which story would become part of which, and ask."""
-    named = asked.query.text(OTHER, _CHARS_MAX)
-    with asked.desk.database.reading() as connection:
-        story = the_story(asked, connection)
-        other = _named(connection, named)
+def confirm(visit: SignedInVisit) -> Response:
+    """Show which story would become part of which, and ask for confirmation."""
+    named = visit.query.text(OTHER, _CHARS_MAX)
+    with visit.context.database.reading() as connection:
+        story = requested_story(visit, connection)
+        other = _named_story(connection, named)
         if other.story_id == story.story_id:
-            raise page_error("merged")
+            raise repair_error("merged")
         versions = stories.root_versions(connection, [story.root_id, other.root_id])
     into, merged = sorted([story, other], key=lambda each: (-each.copies, each.story_id))
-    found = articles_named(asked.desk, versions.items())
-    return asked.page(
+    found = articles_named(visit.context, versions.items())
+    return visit.page(
         "story_merge.html",
         story=story,
         merged=merged,
@@ -52,51 +52,51 @@ def confirm(asked: SignedInVisit) -> Response:
     )
 
 
-def merge_stories(asked: SignedInVisit) -> Response:
-    """Make a story part of another one, and show that."""
-    into_id = asked.form.integer("into")
+def merge_stories(visit: SignedInVisit) -> Response:
+    """Merge a story into another one, and show that one."""
+    into_id = visit.form.integer("into")
 
     def merged(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
         return merge.merge(connection, story_id, into_id, person, now_ms)
 
-    changed = _repaired(asked, "story.merge", merged)
-    return asked.redirect(f"/stories/{changed.into.story_id}")
+    changed = _repair(visit, "story.merge", merged)
+    return visit.redirect(f"/stories/{changed.into.story_id}")
 
 
-def undo(asked: SignedInVisit) -> Response:
-    """Let a story be one of its own again, and show it."""
-    changed = _repaired(asked, "story.merge.undo", merge.undo_merge)
-    return asked.redirect(f"/stories/{changed.story.story_id}")
+def undo(visit: SignedInVisit) -> Response:
+    """Undo the merge of a story, and show it."""
+    changed = _repair(visit, "story.merge.undo", merge.undo_merge)
+    return visit.redirect(f"/stories/{changed.story.story_id}")
 
 
-def _repaired(
-    asked: SignedInVisit, action: str, repair: Callable[[Connection, int, Person, int], MergedStories]
+def _repair(
+    visit: SignedInVisit, action: str, repair: Callable[[Connection, int, Person, int], MergedStories]
 ) -> MergedStories:
-    now_ms = asked.desk.now_ms()
+    now_ms = visit.context.now_ms()
 
     def changed(connection: Connection) -> MergedStories:
-        pair = repair(connection, asked.places["story_id"], asked.person, now_ms)
-        asked.note(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
+        pair = repair(connection, visit.places["story_id"], visit.person, now_ms)
+        visit.note(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
         return pair
 
-    return repaired(asked, changed)
+    return run_repair(visit, changed)
 
 
-def _named(connection: Connection, named: str) -> Story:
-    """Return the story of a link, of an article's id, or of a number. Raises ``PageError`` where there is none."""
+def _named_story(connection: Connection, named: str) -> Story:
+    """Return the story of a link, an article's id or a number. Raises ``PageError`` if there is none."""
     link = _LINK.search(named)
-    found = None if link is None else _numbered(connection, link[1])
+    found = None if link is None else _story_numbered(connection, link[1])
     if found is None and 0 < len(named.encode()) <= ID_BYTES_MAX:
         found = stories.story_of_article(connection, named)
     if found is None and _NUMBER.fullmatch(named):
-        found = _numbered(connection, named)
+        found = _story_numbered(connection, named)
     if found is None:
         message = N_(
-            "There is no such story. Paste a link to it, or write its number or the id of one of its articles."
+            "There is no such story. Paste a link to it, or enter its number or the id of one of its articles."
         )
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     return found
 
 
-def _numbered(connection: Connection, number: str) -> Story | None:
+def _story_numbered(connection: Connection, number: str) -> Story | None:
     return stories.story(connection, min(int(number), INTEGER_MAX))

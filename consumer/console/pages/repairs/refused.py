@@ -1,4 +1,4 @@
-"""What pages of repairs share: the transaction of one, and why it was refused."""
+"""Runs a repair of a story in a transaction, and explains refusals."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -12,25 +12,25 @@ from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused
 _Result = TypeVar("_Result")
 
 _MESSAGES: Final[Mapping[RepairRefusal, str]] = {
-    "gone": N_("Nothing was changed: it was undone before, or is no longer there."),
+    "gone": N_("Nothing was changed: it was already undone, or no longer exists."),
     "kind": N_("Only copies can be split off a story. Nothing was changed."),
     "released": N_("This flag was released, so the article is no longer a copy of the story. Nothing was changed."),
     "root": N_("This is another version of the story's original, and cannot be split off. Nothing was changed."),
     "split": N_(
-        "This article was split off before. If its story was merged since then, undo that. Nothing was changed."
+        "This article was already split off. Nothing was changed. If its story was merged afterwards, undo the merge."
     ),
-    "merged": N_("The two are one story already. Nothing was changed."),
+    "merged": N_("The two are already one story. Nothing was changed."),
 }
 
 
-def repaired(asked: SignedInVisit, repair: Callable[[Connection], _Result]) -> _Result:
-    """Repair a story in a transaction. Raises ``PageError`` where that is refused."""
+def run_repair(visit: SignedInVisit, repair: Callable[[Connection], _Result]) -> _Result:
+    """Run a repair in a transaction. Raises ``PageError`` if it is refused."""
     try:
-        return asked.desk.database.written(repair)
+        return visit.context.database.written(repair)
     except RepairRefused as error:
-        raise page_error(error.why) from error
+        raise repair_error(error.why) from error
 
 
-def page_error(why: RepairRefusal) -> PageError:
-    """Return the error of a repair that was refused."""
+def repair_error(why: RepairRefusal) -> PageError:
+    """Return the error for a refused repair."""
     return PageError(HTTPStatus.CONFLICT, _MESSAGES[why])

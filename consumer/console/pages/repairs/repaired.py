@@ -1,4 +1,4 @@
-"""The repairs of a story as pages list them, with the originals of the other stories."""
+"""Lists the repairs of a story, with the originals of the other stories."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -11,11 +11,11 @@ from consumer.reviews.repairs.repair_list import StoryMerge, VersionSplit, merge
 from consumer.reviews.stories import Story
 
 MERGES_MAX: Final = 100
-"""Stories merged into one that its page lists, the latest."""
+"""The most merged stories that a story's page lists, the latest ones."""
 
 
 class SplitLine(NamedTuple):
-    """A version that was split off, and the original of the story that it comes from."""
+    """A version that was split off, and the original of its former story."""
 
     split: VersionSplit
     root: ArticleView | None
@@ -36,15 +36,15 @@ class Repairs(NamedTuple):
 
     @property
     def root_ids(self) -> list[str]:
-        """The originals of the other stories."""
+        """The ids of the originals of the other stories."""
         return [*(each.from_root_id for each in self.splits), *(each.root_id for each in self.merges)]
 
     def split_lines(self, found: ArticleLookUp, versions: Mapping[str, str]) -> list[SplitLine]:
-        """Return what was split off, with the originals that the store has."""
+        """Return the splits, with the originals that the store has."""
         return [SplitLine(each, original_named(found, versions, each.from_root_id)) for each in self.splits]
 
     def merge_lines(self, found: ArticleLookUp, versions: Mapping[str, str]) -> list[MergeLine]:
-        """Return what was merged, with the originals that the store has."""
+        """Return the merges, with the originals that the store has."""
         return [MergeLine(each, original_named(found, versions, each.root_id)) for each in self.merges]
 
 
@@ -54,6 +54,6 @@ def repairs_of(connection: Connection, story: Story) -> Repairs:
 
 
 def split_line(connection: Connection, flag: FlagRow) -> SplitLine | None:
-    """Return the split of a flag's version, without an original that was read; None where it is not split off."""
+    """Return the split of a flag's version without its original; None if it was not split off."""
     found = [each for each in splits_of(connection, flag.article_id) if each.flag_id == flag.flag_id]
     return SplitLine(found[0], None) if found else None

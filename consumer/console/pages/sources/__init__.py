@@ -1,1 +1,1 @@
-"""What pages say of sources: their ranks, the articles that are preferred because of them, and how many take part."""
+"""Ranks of sources, the preferred articles that follow from them, and the number of sources of a story."""

@@ -1,4 +1,4 @@
-"""The preferred member of a story, and in how many other sources the story is, as pages name them."""
+"""The line on pages that names the preferred member of a story and counts its other sources."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ LISTED_COPIES_MAX: Final = 1_000
 
 
 class PreferredLine(NamedTuple):
-    """The preferred member of a story, its article where the store has it, and the number of other sources."""
+    """The preferred member of a story, its article if the store has it, and the number of other sources."""
 
     member: RankedMember
     article: ArticleView | None
@@ -25,18 +25,18 @@ class PreferredLine(NamedTuple):
 
 
 class PreferredMembers(NamedTuple):
-    """The preferred members of some stories, and how many sources take part in each."""
+    """The preferred members of some stories, and the number of sources of each."""
 
     members: Mapping[int, RankedMember]
     sources: Mapping[int, Count]
 
     @property
     def named(self) -> Sequence[VersionKey]:
-        """The articles whose titles pages show."""
+        """The versions whose titles pages show."""
         return [(each.article_id, each.version) for each in self.members.values() if each.version is not None]
 
     def line(self, story_id: int, found: ArticleLookUp) -> PreferredLine:
-        """Return what a page says of one of these stories."""
+        """Return the line of one of these stories."""
         member, sources = self.members[story_id], self.sources[story_id]
         article = None if member.version is None else found.articles.get((member.article_id, member.version))
         own = 1 if member.source else 0
@@ -44,7 +44,7 @@ class PreferredMembers(NamedTuple):
 
 
 def read_preferred(connection: Connection, stories: Iterable[Story], copies_max: int = COPIES_MAX) -> PreferredMembers:
-    """Read what pages say of stories; in larger ones than ``copies_max`` there may be more sources."""
+    """Read the preferred members of stories. Beyond ``copies_max`` copies, sources are not counted completely."""
     listed = list(stories)
     members = preferred_members(connection, [story.story_id for story in listed])
     return PreferredMembers(members, counted_sources(connection, listed, copies_max))

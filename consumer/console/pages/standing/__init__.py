@@ -1,1 +1,1 @@
-"""Pages and parts of pages about standing decisions."""
+"""The pages of standing decisions, and their parts on other pages."""

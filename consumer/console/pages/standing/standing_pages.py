@@ -1,4 +1,4 @@
-"""Standing decisions: all of them in a list, making one for a story or for a pair of sources, and ending one."""
+"""Standing decisions: lists them, makes them for a story or a pair of sources, and ends them."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -12,12 +12,12 @@ from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
 from consumer.console.pages.standing.standing_words import (
     DEFAULT_S,
     done_fields,
-    lasts_choices,
-    lasts_ms_in,
-    said_of_standing,
+    duration_choices,
+    duration_ms_in,
+    standing_notice,
 )
 from consumer.console.pages.stored_articles import articles_named
-from consumer.console.pages.story_pages import the_story
+from consumer.console.pages.story_pages import requested_story
 from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews.audit import NewAuditEntry, note_all
 from consumer.reviews.database import Connection
@@ -42,36 +42,36 @@ from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_DAY
 
 LISTED_MS: Final = 30 * MS_PER_DAY
-"""How long the list has a standing decision that has ended."""
+"""How long the list shows a standing decision after its end."""
 RECORD_MS: Final = 7 * MS_PER_DAY
-"""The span of which the page that mutes a pair of sources says what became of its flags."""
+"""The time span for which the mute page summarises a pair's flags."""
 SOURCE_CHARS_MAX: Final = 2_000
 _NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
-    AlreadyStanding: N_("There is a standing decision about this already, and nothing was changed. Stop it first."),
+    AlreadyStanding: N_("There is already a standing decision about this. Nothing was changed. Stop it first."),
     StandingFull: N_(
-        "At most %(most)s standing decisions are in force together, and nothing was changed. Stop one first."
+        "At most %(most)s standing decisions can be in force together. Nothing was changed. Stop one first."
     ),
-    OwnerDisabled: N_("Your account was disabled, and nothing was changed."),
-    StandingEnded: N_("This standing decision has ended already, and nothing was changed."),
+    OwnerDisabled: N_("Your account was disabled. Nothing was changed."),
+    StandingEnded: N_("This standing decision has already ended. Nothing was changed."),
 }
 
 
 class StandingRow(NamedTuple):
-    """A standing decision in the list; ``root`` is the original of its story, where the store has it."""
+    """A standing decision in the list; ``root`` is the original of its story, if the store has it."""
 
     standing: StandingDecision
     root: ArticleView | None
 
 
-def show_standing(asked: SignedInVisit) -> Response:
-    """Show all standing decisions that are in force, and those that have ended lately."""
-    now_ms = asked.desk.now_ms()
-    with asked.desk.database.reading() as connection:
+def show_standing(visit: SignedInVisit) -> Response:
+    """Show the standing decisions in force, and those that ended recently."""
+    now_ms = visit.context.now_ms()
+    with visit.context.database.reading() as connection:
         running = standing_decisions.in_force(connection, now_ms)[::-1]
         ended = standing_decisions.ended_since(connection, now_ms - LISTED_MS, now_ms)
         roots = [each.root_id for each in (*running, *ended) if each.root_id is not None]
         versions = root_versions(connection, roots)
-    articles = articles_named(asked.desk, versions.items()).articles
+    articles = articles_named(visit.context, versions.items()).articles
 
     def rows(listed: Sequence[StandingDecision]) -> list[StandingRow]:
         return [
@@ -79,26 +79,26 @@ def show_standing(asked: SignedInVisit) -> Response:
             for each in listed
         ]
 
-    return asked.page("standing.html", running=rows(running), ended=rows(ended), said=said_of_standing(asked))
+    return visit.page("standing.html", running=rows(running), ended=rows(ended), notice=standing_notice(visit))
 
 
-def begin_for_story(asked: SignedInVisit) -> Response:
+def begin_for_story(visit: SignedInVisit) -> Response:
     """Decide that all further copies of a story are right."""
-    form, now_ms = asked.form, asked.desk.now_ms()
-    lasts_ms, note = lasts_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
-    with asked.desk.database.reading() as connection:
-        story = the_story(asked, connection)
+    form, now_ms = visit.form, visit.context.now_ms()
+    duration_ms, note = duration_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
+    with visit.context.database.reading() as connection:
+        story = requested_story(visit, connection)
     _begin(
-        asked, NewStanding("right", asked.person.person_id, now_ms + lasts_ms, note, story_id=story.story_id), now_ms
+        visit, NewStanding("right", visit.person.person_id, now_ms + duration_ms, note, story_id=story.story_id), now_ms
     )
-    return asked.redirect(f"/stories/{story.story_id}", **done_fields("begun"))
+    return visit.redirect(f"/stories/{story.story_id}", **done_fields("begun"))
 
 
-def confirm_mute(asked: SignedInVisit) -> Response:
-    """Say what muting a pair of sources would do, and ask."""
-    now_ms = asked.desk.now_ms()
-    with asked.desk.database.reading() as connection:
-        source, original_source = _pair_in(asked.query, connection)
+def confirm_mute(visit: SignedInVisit) -> Response:
+    """Show what muting a pair of sources would do, and ask for confirmation."""
+    now_ms = visit.context.now_ms()
+    with visit.context.database.reading() as connection:
+        source, original_source = _pair_in(visit.query, connection)
         record = standing_decisions.pair_record(connection, (source, original_source), now_ms - RECORD_MS)
         muted = [
             each
@@ -106,66 +106,66 @@ def confirm_mute(asked: SignedInVisit) -> Response:
             if (each.source_id, each.original_source_id) == (source, original_source)
         ]
         choices = reasons.choices(connection)
-    return asked.page(
+    return visit.page(
         "mute.html",
-        source=asked.query.exact("source", SOURCE_CHARS_MAX),
-        original_source=asked.query.exact("original_source", SOURCE_CHARS_MAX),
+        source=visit.query.exact("source", SOURCE_CHARS_MAX),
+        original_source=visit.query.exact("original_source", SOURCE_CHARS_MAX),
         record=record,
         muted=muted[0] if muted else None,
         choices=choices,
-        lasts=lasts_choices(asked, "wrong"),
+        lasts=duration_choices(visit, "wrong"),
         default=str(DEFAULT_S),
     )
 
 
-def mute(asked: SignedInVisit) -> Response:
-    """Mute a pair of sources: its flags are wrong as they arrive."""
-    form, now_ms = asked.form, asked.desk.now_ms()
-    ends_ms, note = now_ms + lasts_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
+def mute(visit: SignedInVisit) -> Response:
+    """Mute a pair of sources: decide its flags wrong as they arrive."""
+    form, now_ms = visit.form, visit.context.now_ms()
+    ends_ms, note = now_ms + duration_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
     reason_id = chosen_reason(form)
-    with asked.desk.database.reading() as connection:
+    with visit.context.database.reading() as connection:
         sources = _pair_in(form, connection)
-    _begin(asked, NewStanding("wrong", asked.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
-    return asked.redirect("/standing", **done_fields("muted"))
+    _begin(visit, NewStanding("wrong", visit.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
+    return visit.redirect("/standing", **done_fields("muted"))
 
 
-def end(asked: SignedInVisit) -> Response:
-    """End a standing decision, of whomever it is, and show the page again from which the form came."""
-    now_ms, story_id = asked.desk.now_ms(), asked.form.integer("story_id", 0)
+def end(visit: SignedInVisit) -> Response:
+    """End a standing decision, whoever made it, and return to the page of the form."""
+    now_ms, story_id = visit.context.now_ms(), visit.form.integer("story_id", 0)
 
     def ended(connection: Connection) -> StandingRevocation:
-        ending = standing_decisions.end(connection, asked.places["standing_id"], now_ms)
+        ending = standing_decisions.end(connection, visit.places["standing_id"], now_ms)
         standing = ending.standing
         why = f"{standing.decision}, of {standing.person}: {len(ending.taken_back)} taken back, {ending.kept} final"
-        asked.note(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
+        visit.note(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
         undone = [
-            NewAuditEntry(now_ms, asked.person.name, asked.address, "flag.undo", flag.article_id, flag.flag_id)
+            NewAuditEntry(now_ms, visit.person.name, visit.address, "flag.undo", flag.article_id, flag.flag_id)
             for flag in ending.taken_back
         ]
         note_all(connection, undone)
         return ending
 
     try:
-        ending = asked.desk.database.written(ended)
+        ending = visit.context.database.written(ended)
     except StandingMissing as error:
         raise not_found() from error
     except StandingEnded as error:
         raise _refusal(error) from error
-    return asked.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
+    return visit.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
 
 
-def _begin(asked: SignedInVisit, new: NewStanding, now_ms: int) -> None:
-    """Make a standing decision, with its entry in the audit log. Raises ``PageError``."""
+def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
+    """Make a standing decision, and record it in the audit log. Raises ``PageError``."""
 
     def begun(connection: Connection) -> None:
         reason = None if new.reason_id is None else reasons.choice_numbered(connection, new.reason_id).name
         made = standing_decisions.begin(connection, new, now_ms)
         why = with_note(f"{new.decision} until {rfc3339(new.ends_ms)}", with_note(reason, new.note))
-        asked.note(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
+        visit.note(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
 
     try:
         with refusing_reasons():
-            asked.desk.database.written(begun)
+            visit.context.database.written(begun)
     except (AlreadyStanding, StandingFull, OwnerDisabled) as error:
         raise _refusal(error) from error
 
@@ -175,10 +175,10 @@ def _refusal(error: Exception) -> PageError:
 
 
 def _pair_in(fields: Fields, connection: Connection) -> tuple[int, int]:
-    """Return the numbers of the sources that a query or a form names. Raises ``PageError``."""
+    """Return the ids of the two sources in a query or a form. Raises ``PageError``."""
     names = [fields.exact(name, SOURCE_CHARS_MAX) for name in ("source", "original_source")]
     source, original_source = (source_id(connection, name) if name else None for name in names)
     if source is None or original_source is None:
-        message = N_("Only two sources that flags have can be muted. Choose a pair on the page of sources.")
+        message = N_("Only sources that flags have can be muted. Choose a pair on the page Sources.")
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     return source, original_source

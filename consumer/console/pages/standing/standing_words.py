@@ -1,4 +1,4 @@
-"""What pages about standing decisions share: how long one lasts, the line that says what was done, and links."""
+"""Shared by the pages of standing decisions: durations, notices and links."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -11,64 +11,62 @@ from consumer.reviews.standing.standing_decisions import LASTS_MS_MAX, StandingO
 from storage.clock import MS_PER_S
 
 LASTS: Final = "lasts"
-"""The field of a form that has how long a standing decision lasts, in seconds."""
+"""The form field with the duration of a standing decision, in seconds."""
 _LASTS_S: Final = (3_600, 86_400, 604_800, 2_592_000, 7_776_000)
 DEFAULT_S: Final = 86_400
 _DONE: Final = "done"
 _TAKEN_BACK: Final = "taken_back"
 _KEPT: Final = "kept"
-"""The fields of a query that say what was just done."""
-_SAID: Final[Mapping[str, str]] = {
+"""Query fields that say what was just done."""
+_NOTICES: Final[Mapping[str, str]] = {
     "begun": N_("Further copies of this story are decided right as they arrive."),
     "muted": N_("The pair of sources is muted: its flags are decided wrong as they arrive."),
 }
 
 
-def lasts_choices(asked: SignedInVisit, decision: StandingOutcome) -> list[tuple[str, str]]:
-    """Return how long a standing decision may last, as the options of a list."""
-    return [(str(seconds), asked.language.span(seconds)) for seconds in _lasts_s(decision)]
+def duration_choices(visit: SignedInVisit, decision: StandingOutcome) -> list[tuple[str, str]]:
+    """Return the possible durations of a standing decision as options of a list."""
+    return [(str(seconds), visit.language.span(seconds)) for seconds in _durations_s(decision)]
 
 
-def lasts_ms_in(form: Fields, decision: StandingOutcome) -> int:
-    """Return how long a form lets a standing decision last. Raises ``PageError``."""
+def duration_ms_in(form: Fields, decision: StandingOutcome) -> int:
+    """Return the duration in a form, in milliseconds. Raises ``PageError``."""
     seconds = form.integer(LASTS)
-    if seconds not in _lasts_s(decision):
+    if seconds not in _durations_s(decision):
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose from the list how long it lasts. Nothing was changed."))
     return seconds * MS_PER_S
 
 
-def _lasts_s(decision: StandingOutcome) -> list[int]:
+def _durations_s(decision: StandingOutcome) -> list[int]:
     return [seconds for seconds in _LASTS_S if seconds * MS_PER_S <= LASTS_MS_MAX[decision]]
 
 
 def done_fields(done: str, ending: StandingRevocation | None = None) -> dict[str, object]:
-    """Return the query that makes a page say what was done."""
+    """Return the query fields that make a page say what was done."""
     counts = {} if ending is None else {_TAKEN_BACK: len(ending.taken_back), _KEPT: ending.kept}
     return {_DONE: done, **counts}
 
 
-def said_of_standing(asked: SignedInVisit) -> str:
-    """Return what was just done, as the query says it, "" where it says nothing."""
-    language, done = asked.language, asked.query.text(_DONE)
-    if done in _SAID:
-        return language.gettext(_SAID[done])
+def standing_notice(visit: SignedInVisit) -> str:
+    """Return the notice about what was just done, "" without one."""
+    language, done = visit.language, visit.query.text(_DONE)
+    if done in _NOTICES:
+        return language.gettext(_NOTICES[done])
     if done != "ended":
         return ""
-    taken_back, kept = asked.query.integer(_TAKEN_BACK, 0), asked.query.integer(_KEPT, 0)
+    taken_back, kept = visit.query.integer(_TAKEN_BACK, 0), visit.query.integer(_KEPT, 0)
     back = language.ngettext(
         "%(num)s of its decisions was taken back: the flag is open again.",
         "%(num)s of its decisions were taken back: the flags are open again.",
         taken_back,
     )
-    final = language.ngettext(
-        "%(num)s had become final before, and stays.", "%(num)s had become final before, and stay.", kept
-    )
+    final = language.ngettext("%(num)s was already final and stays.", "%(num)s were already final and stay.", kept)
     counts = [sentence for sentence, number in ((back, taken_back), (final, kept)) if number]
     return " ".join([language.gettext(N_("The standing decision has ended.")), *counts])
 
 
 def mute_href(source: str | None, original_source: str | None) -> str | None:
-    """Return the page that mutes a pair of sources, None where one of them is not known or has no name."""
+    """Return the address of the page that mutes a pair of sources, None if one is unknown or has no name."""
     if not source or not original_source:
         return None
     return f"/standing/mute?{urlencode({'source': source, 'original_source': original_source})}"

@@ -1,11 +1,11 @@
-"""What the page of a story says of copies that still come: its standing decision, and allow items of its text."""
+"""The part of a story's page about further copies: its standing decision, and allow items with its text."""
 
 from typing import NamedTuple
 
 from consumer.banks.bank import Bank, BankItem
 from consumer.console.pages.bank_choice import BankChoice, bank_choice
 from consumer.console.pages.bank_forms import moment_ms
-from consumer.console.pages.standing.standing_words import lasts_choices, said_of_standing
+from consumer.console.pages.standing.standing_words import duration_choices, standing_notice
 from consumer.console.visit import SignedInVisit
 from consumer.reviews.database import Connection
 from consumer.reviews.standing.standing_decisions import StandingDecision, in_force
@@ -13,47 +13,47 @@ from consumer.reviews.stories import Story
 
 
 class AllowItem(NamedTuple):
-    """An item of a bank that allows, made from the text of the original."""
+    """An item of an allow bank, made from the text of the original."""
 
     item: BankItem
     changed_ms: int | None
 
 
 class StoryPart(NamedTuple):
-    """What still comes of a story. ``standing`` is the decision in force, None where there is none.
+    """The settings for further copies of a story. ``standing`` is the decision in force, None without one.
 
-    ``choice`` says what was just added to which bank, and is None where the console has no banks. ``banks`` are those
-    that allow and that the person may add to, None where the banks were not read yet.
+    ``choice`` has the notice of a text just added to a bank; None if the console has no banks. ``banks`` are the allow
+    banks that the person may add to, None if the banks were not read yet.
     """
 
     standing: StandingDecision | None
     lasts: list[tuple[str, str]]
-    said: str
+    notice: str
     choice: BankChoice | None
     banks: tuple[Bank, ...] | None
     items: tuple[AllowItem, ...]
 
 
-def story_part(asked: SignedInVisit, connection: Connection, story: Story) -> StoryPart:
-    """Return what the page of a story says of copies that still come."""
-    standing = [each for each in in_force(connection, asked.desk.now_ms()) if each.story_id == story.story_id]
-    choice = bank_choice(asked)
+def story_part(visit: SignedInVisit, connection: Connection, story: Story) -> StoryPart:
+    """Return the settings for further copies of a story."""
+    standing = [each for each in in_force(connection, visit.context.now_ms()) if each.story_id == story.story_id]
+    choice = bank_choice(visit)
     banks = None
     if choice is not None and choice.banks is not None:
         banks = tuple(bank for bank in choice.banks if bank.action == "allow")
     return StoryPart(
         standing[-1] if standing else None,
-        lasts_choices(asked, "right"),
-        said_of_standing(asked),
+        duration_choices(visit, "right"),
+        standing_notice(visit),
         choice,
         banks,
-        _allow_items(asked, story.root_id),
+        _allow_items(visit, story.root_id),
     )
 
 
-def _allow_items(asked: SignedInVisit, article_id: str) -> tuple[AllowItem, ...]:
-    """Return the items of banks that allow, as the banks were last read, whose text is that of an article."""
-    latest = None if asked.desk.banks is None else asked.desk.banks.latest
+def _allow_items(visit: SignedInVisit, article_id: str) -> tuple[AllowItem, ...]:
+    """Return the items of allow banks that were made from an article, as last read."""
+    latest = None if visit.context.banks is None else visit.context.banks.latest
     if latest is None:
         return ()
     return tuple(

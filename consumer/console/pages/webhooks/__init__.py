@@ -1,1 +1,1 @@
-"""The pages of webhooks: their list, each one of them, and what is said of attempts."""
+"""The pages of webhooks: the list, a page for each, and descriptions of attempts."""

@@ -1,4 +1,4 @@
-"""What pages say of webhooks: kinds of events, why an attempt failed, and why one is off."""
+"""Puts webhooks into words: kinds of events, why an attempt failed, and why a webhook is off."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ OFF: Final[Mapping[OffReason, str]] = {
     "day": N_(
         "Turned off by the console: a delivery has failed for a day. Repair the receiver, and send the waiting events."
     ),
-    "gone": N_("Turned off by the console: the receiver answered 410, which says that it is gone."),
+    "gone": N_("Turned off by the console: the receiver answered 410, which means that it is gone."),
     "person": N_("Turned off by an admin."),
 }
 _URL: Final[Mapping[str, str]] = {
     "form": N_(
         "This is not a URL: write it in ASCII, with percent signs for other characters, and without a fragment."
     ),
-    "scheme": N_("The URL has to begin with https://. The setting console.webhooks.http allows http:// too."),
+    "scheme": N_("The URL must begin with https://. The setting console.webhooks.http also allows http://."),
     "person": N_("The URL has a name or a password before the host. Remove it: the signature proves who sends."),
     "host": N_("The host of the URL is not a name in ASCII or an address. Write names as xn--… where needed."),
-    "port": N_("The port of the URL has to be a number from 1 to 65,535."),
+    "port": N_("The port of the URL must be a number from 1 to 65,535."),
 }
 _ADDRESSES: Final[Mapping[str, str]] = {
     "private": N_("in a private network"),
@@ -47,43 +47,43 @@ _ADDRESSES: Final[Mapping[str, str]] = {
 }
 _CAUSES: Final[Mapping[str, str]] = {
     "status": N_("The receiver answered %(status)s."),
-    "redirect": N_("The receiver answered %(status)s and leads elsewhere: %(detail)s. Redirects are not followed."),
-    "name": N_("The name has no address: %(detail)s. Check it."),
-    "connection": N_("There is no connection: %(detail)s. Check that the receiver runs and can be reached from here."),
+    "redirect": N_("The receiver answered %(status)s and redirects to %(detail)s. Redirects are not followed."),
+    "name": N_("The host name has no address: %(detail)s. Check the name."),
+    "connection": N_("The connection failed: %(detail)s. Check that the receiver runs and can be reached from here."),
     "tls": N_("TLS failed: %(detail)s. Check the certificate of the receiver."),
     "time": N_("There was no answer within %(seconds)s seconds."),
     "answer": N_("The answer is not HTTP: %(detail)s."),
 }
 _ADDRESS: Final = N_(
-    "The host leads to %(address)s, which is %(kind)s. Nothing is sent there. Use a receiver with a public address, or "
-    "add the network to console.webhooks.networks."
+    "The host resolves to %(address)s, which is %(kind)s. Nothing is sent there. Use a receiver with "
+    "a public address, or add the network to console.webhooks.networks."
 )
 
 
 def sentence(language: Language, cause: str, detail: str, status: int | None = None) -> str:
-    """Return what an attempt or a URL has met, and what to do about it."""
+    """Return why an attempt failed or a URL was refused, and what to do about it."""
     if cause == "url":
-        said = _URL.get(detail, _URL["form"])
-        return language.gettext(said)
+        label = _URL.get(detail, _URL["form"])
+        return language.gettext(label)
     if cause == "address":
         address, _, kind = detail.partition(" ")
-        said = _ADDRESSES.get(kind, _ADDRESSES["reserved"])
-        return language.gettext(_ADDRESS, address=address, kind=language.gettext(said))
+        label = _ADDRESSES.get(kind, _ADDRESSES["reserved"])
+        return language.gettext(_ADDRESS, address=address, kind=language.gettext(label))
     message = _CAUSES.get(cause, _CAUSES["answer"])
     return language.gettext(message, status=status, detail=detail or "–", seconds=f"{ATTEMPT_S:g}")
 
 
-def off_said(language: Language, webhook: Webhook) -> str:
-    """Return why a webhook is off, "" where it is on."""
+def off_text(language: Language, webhook: Webhook) -> str:
+    """Return why a webhook is off, "" if it is on."""
     if webhook.off_ms is None:
         return ""
-    said = OFF[webhook.off_why or "person"]
-    return language.gettext(said)
+    label = OFF[webhook.off_why or "person"]
+    return language.gettext(label)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptReport:
-    """What a page says of an attempt. ``excerpt`` is what the receiver answered, "" where that is not known."""
+    """The description of an attempt. ``excerpt`` is the beginning of the receiver's answer, "" if unknown."""
 
     is_accepted: bool
     text: str
@@ -91,7 +91,7 @@ class AttemptReport:
 
 
 def report(language: Language, status: int | None, why: str) -> AttemptReport:
-    """Return the report of an attempt, with its status of HTTP and why it failed, as ``Outcome.why`` says it."""
+    """Return the description of an attempt, given its HTTP status and ``AttemptOutcome.why``."""
     if not why:
         return AttemptReport(
             is_accepted=True, text=language.gettext(N_("Accepted: %(status)s."), status=status), excerpt=""
@@ -111,13 +111,13 @@ class WebhookRow:
 
 
 def row_of(language: Language, webhook: Webhook) -> WebhookRow:
-    """Return what everybody may see of a webhook: of an answer only its status."""
+    """Return the row of a webhook, which shows everybody only the status of the last attempt."""
     last = None
     if webhook.last_ms is not None:
         last = language.gettext(N_("no answer")) if webhook.last_status is None else str(webhook.last_status)
-    return WebhookRow(webhook, kinds_said(language, webhook), last)
+    return WebhookRow(webhook, kinds_text(language, webhook), last)
 
 
-def kinds_said(language: Language, webhook: Webhook) -> str:
+def kinds_text(language: Language, webhook: Webhook) -> str:
     """Return the kinds of events that a webhook gets."""
-    return ", ".join(language.gettext(said) for kind, said in KINDS.items() if kind in webhook.settings.kinds)
+    return ", ".join(language.gettext(label) for kind, label in KINDS.items() if kind in webhook.settings.kinds)
