@@ -20,7 +20,7 @@ from consumer.model.article import Reason
 from consumer.model.bank_match import bank_match
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.dead_letter import encode as encode_letter
-from consumer.model.decision import DecisionEvent, encode_decision
+from consumer.model.decision_event import DecisionEvent, encode_decision
 from consumer.model.errors import BadRecord
 from consumer.model.flood import FloodEvent, encode_flood
 from consumer.model.near_miss import NearMiss

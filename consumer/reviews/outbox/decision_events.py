@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from consumer.model.decision import DecisionEvent, encode_decision
+from consumer.model.decision_event import DecisionEvent, encode_decision
 from consumer.reviews.outbox.events import NewEvent, append, is_wanted
 from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.portable import portions
