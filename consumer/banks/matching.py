@@ -1,8 +1,8 @@
 """Selects and orders the bank matches of an article among the items that resemble it.
 
-An item matches if its bank is enabled, it has not ended, and the similarity is enough for the item or its bank. An item
-of an ``allow`` bank must match the whole article, which must not have figures of its own. Pairs are processed as
-arrays, since an article of a campaign may resemble a thousand items.
+An item matches if its bank is enabled, the item has not ended, and the similarity reaches the item's own threshold or
+else that of its bank. An item of an ``allow`` bank must match the whole article, which must not have figures that the
+item lacks. Pairs are processed as arrays, since an article of a campaign may resemble a thousand items.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ class BankRules:
     allows: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, banks: Mapping[str, Bank], numbers: Collection[str]) -> Self:
-        """Return the rules of banks. ``numbers`` has their names in the order of their numbers."""
-        by_number = [banks.get(name) for name in numbers]
+    def of(cls, banks: Mapping[str, Bank], names: Collection[str]) -> Self:
+        """Return the rules of the banks with these names, which are in the order of the banks' numbers."""
+        by_number = [banks.get(name) for name in names]
         actions = [bank.action if bank is not None and bank.enabled else None for bank in by_number]
         return cls(
             np.array([1.0 if bank is None else bank.item_similarity for bank in by_number], np.float64),
@@ -53,9 +53,9 @@ class BankRules:
         is_part = found.forms == _PART
         required = np.where(np.isnan(own_similarities), self.similarities[numbers], own_similarities)
         required = np.where(is_part, np.minimum(required + PART_MARGIN, 1.0), required)
-        counts = self.denies[numbers] | self.allows[numbers]
+        is_active = self.denies[numbers] | self.allows[numbers]
         return found.select(
-            counts & (found.similarities >= required) & (items.ends_ms[found.items] > now_ms)
+            is_active & (found.similarities >= required) & (items.ends_ms[found.items] > now_ms)
         ).first_of_each()
 
 
@@ -108,7 +108,10 @@ def _most_similar(pairs: Likenesses) -> Likenesses:
 
 
 def _allowed(pairs: Likenesses, items: ItemTable, record: Record, settings: JudgeSettings) -> Likenesses:
-    """Return the pairs in which the article has no figures of its own. Allowed items are never searched as parts."""
+    """Return the pairs in which the article has no figures that the item lacks.
+
+    Allowed items are never searched as parts.
+    """
     thresholds = settings.thresholds_for(record.source)
     item_facts = [items.fingerprints.facts.get(place, b"") for place in pairs.items.tolist()]
     return pairs.select(np.array([guards_let_pass(facts, record.facts, thresholds) for facts in item_facts], np.bool_))

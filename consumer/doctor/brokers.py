@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # missing from the stubs
     ConfigResource,
     OffsetSpec,
     ResourceType,
@@ -24,7 +24,7 @@ ASK_S: Final = 5.0
 """Time limit of one request."""
 _SLICE_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
-_EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
+_EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # missing from the stubs
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
 _NEWEST: Final[Any] = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # as above
 _SPECIFIC: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
@@ -77,7 +77,7 @@ class GroupProgress(NamedTuple):
 
 
 class NewestMessage(NamedTuple):
-    """The time of the newest message of a topic, and the time of this machine at the answer, in milliseconds."""
+    """The time of the newest message of a topic, and this machine's time when the answer came, in milliseconds."""
 
     topic: str
     time_ms: int
@@ -85,7 +85,7 @@ class NewestMessage(NamedTuple):
 
 
 class Brokers:
-    """Asks one cluster and writes nothing. Raises ``KafkaException`` if the cluster refuses to answer."""
+    """Read-only requests to one cluster. They raise ``KafkaException`` if the cluster refuses to answer."""
 
     def __init__(self, address: str, settings: Mapping[str, Any]) -> None:
         self._address = address
@@ -126,9 +126,9 @@ class Brokers:
         return found_topics(self._admin, self._metadata, [name for name in names if self._has(name)], ASK_S)
 
     def group(self, name: str) -> GroupState | None:
-        """Return a group and its members; None if no group has committed, as far as this user can see.
+        """Return a group and its members; None if the topic of offsets does not exist, or is hidden from this user.
 
-        Such a group is not described, because that would make the brokers create their topic for offsets.
+        Then the brokers are not asked, because asking would make them create that topic.
         """
         if not self._has(OFFSETS):
             return None
@@ -144,8 +144,11 @@ class Brokers:
         )
         return GroupState(described.state.name.lower(), members)
 
-    def progress(self, group: str, topics: Sequence[str], older_ms: Callable[[str], int | None]) -> list[GroupProgress]:
-        """Return the progress of a group by partition; ``older_ms`` returns the age limit of ``young`` messages."""
+    def progress(self, group: str, topics: Sequence[str], young_ms: Callable[[str], int | None]) -> list[GroupProgress]:
+        """Return the progress of a group by partition.
+
+        ``young_ms`` returns the greatest age of ``young`` messages of a topic, or None to leave ``young`` out.
+        """
         places = [
             TopicPartition(topic, partition)
             for topic in topics
@@ -161,9 +164,9 @@ class Brokers:
         end = self._offsets(dict.fromkeys(places, _LATEST))
         now_ms = int(time.time() * MS_PER_S)
         since = {
-            place: OffsetSpec.for_timestamp(now_ms - older)
+            place: OffsetSpec.for_timestamp(now_ms - age_ms)
             for place in places
-            if (older := older_ms(place.topic)) is not None
+            if (age_ms := young_ms(place.topic)) is not None
         }
         young = self._offsets(since)
         return [
@@ -173,7 +176,7 @@ class Brokers:
                 first[place].offset,
                 end[place].offset,
                 committed.get((place.topic, place.partition)),
-                # Without such a message, the next one will be the first: at the end.
+                # If all messages are older, the next one will be the first young one.
                 (young[place].offset if young[place].offset >= 0 else end[place].offset) if place in young else None,
                 held.get((place.topic, place.partition)),
             )

@@ -79,9 +79,9 @@ class ReviewCounts(msgspec.Struct, frozen=True):
 class ReviewFigures(msgspec.Struct, frozen=True):
     """All figures for one source, or for all sources if ``source`` is None.
 
-    ``now`` is the configured threshold, ``judged_from`` the lowest one that can be evaluated. ``days`` is the period in
-    which the pairs came, None if unknown. ``reaching`` has the greatest recall among the thresholds with the required
-    precision. ``best_f1`` and ``reaching`` may be None.
+    ``now`` is the configured threshold, ``judged_from`` the lowest one that can be evaluated. ``days`` is the period
+    over which the pairs arrived, None if unknown. ``reaching`` has the greatest recall among the thresholds with the
+    required precision. ``best_f1`` and ``reaching`` may be None.
     """
 
     source: str | None
@@ -116,7 +116,10 @@ class ReviewEvaluation(msgspec.Struct, frozen=True):
 def evaluate_reviews(
     pairs: Sequence[ReviewedPair], now: Callable[[str | None], float], precision_min: float
 ) -> ReviewEvaluation:
-    """Return the figures of reviews. ``now`` returns the configured threshold of a source, or of all for None."""
+    """Return the figures of reviews.
+
+    ``now`` returns the configured threshold of a source; for None, that of sources without a rule.
+    """
     reviews: Counter[str] = Counter()
     for pair in pairs:
         reviews[pair.source] += pair.pairs if pair.right is not None else 0
@@ -229,11 +232,11 @@ def _f1(precision: Rate, recall: Rate) -> float | None:
     return 2 * precision.value * recall.value / total if total else 0.0
 
 
-def _best(points: Sequence[ReviewPoint], now: float, worth: Callable[[ReviewPoint], float]) -> ReviewPoint | None:
+def _best(points: Sequence[ReviewPoint], now: float, score: Callable[[ReviewPoint], float]) -> ReviewPoint | None:
     """Return one of the best points: the configured one if it is among them, or else the middle one."""
-    most = max(map(worth, points), default=0.0)
-    best = [point for point in points if worth(point) >= most - DIGITS]
-    if not best or not most:
+    highest = max(map(score, points), default=0.0)
+    best = [point for point in points if score(point) >= highest - DIGITS]
+    if not best or not highest:
         return None
     return next((point for point in best if point.threshold == now), best[len(best) // 2])
 
@@ -252,9 +255,9 @@ def _counts(pairs: Sequence[ReviewedPair]) -> ReviewCounts:
 
 
 def _days(pairs: Sequence[ReviewedPair]) -> float | None:
-    """Return the number of days in which the pairs came, None if unknown or less than a day.
+    """Return the number of days over which the pairs arrived, None if unknown or less than a day.
 
-    Without times of arrival, the times of reviews will do if every pair was reviewed.
+    If a time of arrival is missing, the times of reviews are used, provided that every pair was reviewed.
     """
     arrived = [pair.arrived_ms for pair in pairs if pair.arrived_ms is not None]
     reviewed = [pair.at_ms for pair in pairs if pair.at_ms is not None]

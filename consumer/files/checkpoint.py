@@ -82,7 +82,7 @@ def checkpoint_path(sink: Path) -> Path:
     return sink.parent / (sink.name + SUFFIX)
 
 
-def passing_path(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return the path where a checkpoint is written before it replaces the previous one."""
     return path.with_name(path.name + ".tmp")
 
@@ -90,7 +90,7 @@ def passing_path(path: Path) -> Path:
 def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
     """Replace the file atomically: a reader sees the old checkpoint or the new one. Raises ``SinkError``."""
     try:
-        replace_file(path, passing_path(path), encode_checkpoint(checkpoint), writing)
+        replace_file(path, temporary_path(path), encode_checkpoint(checkpoint), writing)
     except OSError as error:
         raise SinkError(f"cannot write the checkpoint {path}: {error.strerror}") from error
 
@@ -119,7 +119,7 @@ def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileH
     """Return the identity of the file after it was read up to ``position``; ``before`` is its previous identity.
 
     Only bytes that were read count, so that a growing feed remains the same feed. They are read from the open file, not
-    from a file that may have its name by now.
+    from another one that may have taken its name.
     """
     size_bytes = min(HEAD_BYTES_MAX, position.offset)
     if size_bytes <= before.size_bytes:

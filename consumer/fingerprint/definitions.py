@@ -38,14 +38,14 @@ class SplitForm(NamedTuple):
 
 
 class WordSplitting(NamedTuple):
-    """The splitting of texts into words, by a tokenizer with the lexicon's own words, built once per engine."""
+    """The splitting of texts into words. The tokenizer, built once per engine, knows the words added to the lexicon."""
 
     tokenizer: Callable[[Lexicon], Tokenizer]
     described: str
 
 
 class WordFilter(NamedTuple):
-    """The rule for which words count; stop words never do."""
+    """The rule for which words count; stop words never do. ``described`` names the words that do not count."""
 
     characters_min: int
     letter_or_digit: bool
@@ -61,7 +61,7 @@ class WordFilter(NamedTuple):
 
 
 class WordWeighting(NamedTuple):
-    """The weight of each occurrence of a word, by a factor from a lexicon."""
+    """The weight of words: for each occurrence, a factor from a lexicon."""
 
     factors: Callable[[Lexicon], Callable[[str], float]]
     described: str
@@ -75,7 +75,7 @@ class WordHash(NamedTuple):
 
 
 class MatchingLevel(IntEnum):
-    """The texts that a scheme matches and how; each level extends those before it."""
+    """The texts that a scheme matches, and how. Each level extends the previous one."""
 
     KEYWORDS = 1
     """Texts with keywords, normalised; those with few keywords by digest."""
@@ -89,9 +89,9 @@ class Definition(NamedTuple):
     """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``."""
 
     bits: int
-    reading: SplitForm
+    split_form: SplitForm
     splitting: WordSplitting
-    counting: WordFilter
+    filtering: WordFilter
     weighting: WordWeighting
     hashing: WordHash
     tie: bool

@@ -212,7 +212,7 @@ class Fingerprinter(Engine):
         """Return the words of a raw text that count in this scheme, including those beyond ``keywords_max``."""
         definition = self._scheme.definition
         counted = self._tokenizer.count(self._forms([text]).words[0])
-        return {word for word in counted if definition.counting.counts(word, self._lexicon)}
+        return {word for word in counted if definition.filtering.counts(word, self._lexicon)}
 
     def facts(self, text: str) -> set[str]:
         """Return the facts of a raw text, even if the scheme has facts off."""

@@ -59,7 +59,7 @@ class WordTable:
         return Features(words, kept, self._hashes[rows], weights, offsets, stops)
 
     def _add(self, words: list[str]) -> None:
-        counted = [word for word in words if self._definition.counting.counts(word, self._lexicon)]
+        counted = [word for word in words if self._definition.filtering.counts(word, self._lexicon)]
         first, self._filled = self._filled, self._filled + len(counted)
         while self._filled > len(self._hashes):
             self._hashes = np.concatenate((self._hashes, np.zeros_like(self._hashes)))

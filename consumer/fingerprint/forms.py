@@ -31,8 +31,8 @@ def forms_of(texts: Sequence[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
     if definition.compares_letters:
         return _letters(texts, written, scheme, lexicon)
     compared = lexicon.chinese().fold(written) if definition.every_script else written
-    reading = definition.reading.form
-    words = compared if reading is normalise else [reading(text) for text in texts]
+    split_form = definition.split_form.form
+    words = compared if split_form is normalise else [split_form(text) for text in texts]
     return Forms(written, words, compared, compared, compared)
 
 

@@ -92,7 +92,7 @@ class Scheme:
     def describe(self) -> dict[str, object]:
         """Return all that the digest covers, except the lexicon's files. Changing a byte changes the digest."""
         definition = self.definition
-        reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
+        reading = "" if definition.split_form.form is normalise else f", of {definition.split_form.described}"
         # Facts are described only if they are on: schemes without them keep the digests from before facts existed.
         described = FACTS_OF_LETTERS_DESCRIBED if definition.compares_letters else FACTS_DESCRIBED
         facts: dict[str, object] = {
@@ -112,7 +112,7 @@ class Scheme:
             },
             "tokenizer": f"{definition.splitting.described}{reading}",
             "keywords": {
-                "left_out": definition.counting.described,
+                "left_out": definition.filtering.described,
                 "weight": definition.weighting.described,
                 "order": "heaviest first, equal weights by code points",
                 "max": self.keywords_max,

@@ -129,7 +129,7 @@ def with_sighting(seen: SeenTimes | None, record: Record, keep_ms: int) -> SeenT
 
 
 def seen_before(seen: SeenTimes) -> SeenBefore:
-    """Return a memory in the form of verdicts."""
+    """Return the memory of a text in the form that verdicts have."""
     return SeenBefore(first=rfc3339(seen.first_ms), last=rfc3339(seen.last_ms), times=seen.times)
 
 

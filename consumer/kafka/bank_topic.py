@@ -133,7 +133,7 @@ class BankTopic(BankLog):
             raise
 
     def _apply(self, entries: Sequence[Entry]) -> bool:
-        """Apply entries to the banks in memory. Return False where they do not fit."""
+        """Apply entries to the banks in memory. Return False if they do not fit."""
         assert self._banks is not None  # noqa: S101  # the caller checks it
         try:
             self._banks = self._banks.after(entries) if entries else self._banks
@@ -149,7 +149,7 @@ class BankTopic(BankLog):
             self._require_topic(self._consumer)
         low, high = watermarks(self._consumer, self._topic, _PARTITION, READ_S)
         if is_whole or self._next > high:
-            # The topic was recreated: it is shorter than what was read of it.
+            # This is the first reading, or the topic was recreated, and is shorter than what was read of it.
             is_whole, self._next = True, low
             self._consumer.assign([TopicPartition(self._topic, _PARTITION, OFFSET_BEGINNING)])
         entries: list[Entry] = []
@@ -253,7 +253,7 @@ def _messages(entry: Entry, banks: Banks) -> Sequence[tuple[bytes, bytes | None]
 
 
 def _decode_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """Return the entry of a message. Raises ``BankError`` where the key does not belong to the entry."""
+    """Return the entry of a message. Raises ``BankError`` if the key does not belong to the entry."""
     bank, _, item = (key or b"").decode(errors="replace").partition("/")
     if value is None:
         names = {"bank": bank, "item": item} if item else {"bank": bank}

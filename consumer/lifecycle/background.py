@@ -14,9 +14,9 @@ log = logging.getLogger("dupwatch")
 Result = TypeVar("Result")
 
 PAUSE_S: Final = 1.0
-"""The pause between two checks, and so the delay after a change of a file."""
+"""The pause between two checks, so a change of a file is noticed about this much later."""
 _END_S: Final = 1.0
-"""How long the end waits for the last check. A check that hangs is abandoned, and does not keep the process alive."""
+"""How long closing waits for a running check. A check that hangs is abandoned, and does not keep the process alive."""
 _CHECK_EVERY_S: Final = 0.1
 
 

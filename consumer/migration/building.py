@@ -42,15 +42,15 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
         topics = stack.enter_context(closing(GroupTopics(admin_client, place.names)))
         old = stack.enter_context(closing(ConsumerGroup(admin_client, plan.from_group)))
         new = stack.enter_context(closing(ConsumerGroup(admin_client, config.kafka.group)))
-        in_force = None if plan.from_store is None else stack.enter_context(_in_force(config, plan.from_store))
-        # If no broker answers, no store is created.
+        old_store = None if plan.from_store is None else stack.enter_context(_old_store(config, plan.from_store))
+        # Ask the brokers first: if none answers, no store is created.
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
         bound = stores.bind(store, settings, config)
         fingerprinting = components.fingerprinting(config, bound, lexicon)
         stack.callback(fingerprinting.close)
         seen_ms, common = config.seen_s * MS_PER_S, components.common_hashes(config)
-        judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=in_force)
+        judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=old_store)
         judging = JudgingParts(bound, fingerprinting, judge)
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
@@ -86,14 +86,14 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
             needed_ms=began_ms - settings.window_ms,
             open_source=open_source,
             build_pipeline=build,
-            copy_texts=partial(_copy_texts, config, in_force, store, stopping),
+            copy_texts=partial(_copy_texts, config, old_store, store, stopping),
             adopt=Takeover(decode, fingerprinting, components.version_builder(bound), arrivals, judge).adopt,
         )
 
 
-def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: StopSignal) -> int:
+def _copy_texts(config: Config, old_store: Store | None, store: Store, stopping: StopSignal) -> int:
     """Copy the memory of texts if the new consumers use it; return the number of texts."""
-    return copy_seen(in_force, store, stopping.asked) if in_force is not None and config.seen_s else 0
+    return copy_seen(old_store, store, stopping.asked) if old_store is not None and config.seen_s else 0
 
 
 def _check(config: Config, plan: MigrationPlan) -> None:
@@ -103,17 +103,17 @@ def _check(config: Config, plan: MigrationPlan) -> None:
         raise ConfigError(f"name the new store: {stores.STORE_EXAMPLES}")
     if config.kafka.group == plan.from_group:
         raise ConfigError(
-            f"{plan.from_group} is the group of the consumers in force: name another for the new ones, --group"
+            f"{plan.from_group} is the group of the old consumers; name another one for the new consumers with --group"
         )
     if plan.from_store is not None and same_store(config.store.url, plan.from_store):
-        raise ConfigError(f"{plan.from_store} is the store in force: name another one, an empty one, with --store")
+        raise ConfigError(f"{plan.from_store} is the old store; name an empty one for the new consumers with --store")
 
 
 @contextmanager
-def _in_force(config: Config, url: str) -> Iterator[Store]:
+def _old_store(config: Config, url: str) -> Iterator[Store]:
     """Open the store of the old consumers for reading only."""
     old_config = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
     with stores.opened_store(old_config, readonly=True) as store:
         if store.settings() is None:
-            raise StoreMismatch(f"{url} is empty: it cannot be the store of the consumers in force")
+            raise StoreMismatch(f"{url} is empty, so it cannot be the store of the old consumers")
         yield store

@@ -1,8 +1,8 @@
 """Verdicts on versions of articles, and their events: the bytes that are stored and sent.
 
 Older and newer consumers share a store while a new version rolls out, so older ones read events of newer ones. Readers
-skip unknown members, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded again. A new
-member must therefore be optional. A change of a member's meaning, another outcome, or a wider limit needs another
+skip unknown fields, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded again. A new
+field must therefore be optional. A change of a field's meaning, another outcome, or a wider limit needs another
 ``SCHEMA``, which older consumers refuse.
 """
 
@@ -38,7 +38,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """The flag that a release undid: the version that it named, when, and who undid it and why."""
+    """The flag that a release undid: the version that it named and its time, and who undid it and why."""
 
     duplicate_of: str
     duplicate_of_version: VersionName
@@ -91,11 +91,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     A retraction has only its ``id`` and the two times; its other fields are null or empty.
 
-    These fields are left out unless they apply. ``released``: the event is a release. ``stamped_at``, the time that the
-    message claims: the version arrived at another time. ``extracted``: the body was a web page. ``seen_before``: the
-    same text came before the window began. ``parts``: the article shares a long stretch with articles that are not
-    near. ``ended_before``: the version is unique, and a near one ended before it arrived. ``banks``: the article
-    repeats a known text.
+    These fields are left out unless they apply:
+
+    - ``released``: the event is a release.
+    - ``stamped_at``: the message claims this time, and the version arrived at another one.
+    - ``extracted``: the body was a web page.
+    - ``seen_before``: the same text came before the window began.
+    - ``parts``: the article shares a long stretch with articles that are not near.
+    - ``ended_before``: the version is unique, and a near one ended before it arrived.
+    - ``banks``: the article repeats a known text.
 
     ``source`` and ``original_source`` are set only in flags, and in releases of flags that have them. They are "" for
     an article without a source.
@@ -157,7 +161,7 @@ class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the
 
 
 def decode_verdict(data: bytes) -> Verdict:
-    """Decode an event, ignoring members that later versions have added.
+    """Decode an event, ignoring fields that later versions have added.
 
     Raises ``UnreadableEvent`` for bytes that are not an event of this schema.
     """
@@ -182,7 +186,7 @@ class VerdictEvent(msgspec.Struct, frozen=True):
     """A verdict and its encoded event: the bytes that the store holds and the sink sends.
 
     A new verdict is encoded once, and bytes from a store are decoded once; later stages use both. Bytes from a store
-    stay unchanged, including members of later versions.
+    stay unchanged, including fields of later versions.
 
     ``near_miss`` is the event of a sampled near miss of this article, if any. It is sent to topics only.
     """

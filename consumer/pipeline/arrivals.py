@@ -1,9 +1,9 @@
 """The arrivals of records: the time of each, and a unique name for it.
 
 A file is read again after a crash, and every record must get the same arrival again. So all records of a file arrive
-when the run begins, in the order of the lines, and those of an archive when they were published. A stream is read only
-once, and its records arrive when they are read, as do records from clients. Messages of a topic have their own time
-(``kafka.source.arrivals``).
+when the run begins, in the order of the lines. Records of an archive arrive when they were published. A stream is read
+only once, and its records arrive when they are read, as do records from clients. Messages of a topic have their own
+time (``kafka.source.arrivals``).
 """
 
 from dataclasses import dataclass, field

@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 ATTEMPTS_MAX: Final = 6
-"""How often a transaction is tried that conflicts with others."""
+"""How often a transaction is tried if it conflicts with others."""
 WAIT_MS: Final = 5_000
-"""How long a statement waits for the locks of others."""
+"""How long a statement waits for locks of other transactions."""
 STATEMENT_MS: Final = 30_000
 """How long a statement may take on PostgreSQL."""
 CONNECTIONS_MAX: Final = 80
@@ -138,7 +138,7 @@ class TableVersions(NamedTuple):
 def table_versions(url: str, password: str | None = None) -> TableVersions:
     """Return the versions of a database's tables. Changes nothing; a SQLite file must exist.
 
-    Raises what ``opened_database`` raises.
+    Raises the same errors as ``opened_database``.
     """
     parsed = parsed_url(url, password)
     database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
@@ -152,7 +152,7 @@ def table_versions(url: str, password: str | None = None) -> TableVersions:
 
 @contextmanager
 def _naming_setting(url: str) -> Iterator[None]:
-    """Raise ``ConfigError``, which names the setting, if the database refuses to be used."""
+    """Raise ``ConfigError`` with the name of the setting if the database cannot be used."""
     try:
         yield
     except Refusal as error:

@@ -1,4 +1,4 @@
-"""Banks for requests, in a thread of their own, so that banks out of reach delay no other requests."""
+"""Reads and changes banks for requests in a thread of its own, so that unreachable banks delay no other requests."""
 
 import logging
 import time
@@ -18,9 +18,9 @@ from consumer.web.request_threads import Workers
 log = logging.getLogger("dupwatch")
 
 RETRY_S: Final = 5
-"""When a client should retry while the banks are out of reach."""
+"""How soon a client should retry while the banks are unreachable."""
 AWAY_S: Final = 5.0
-"""How long requests are refused immediately after the banks were out of reach. Each would wait half a minute."""
+"""How long after a failure requests are refused at once, because each would wait half a minute for the banks."""
 
 _Answer = TypeVar("_Answer")
 
@@ -33,7 +33,7 @@ class ServiceBanks:
         self._workers = Workers(1, section.requests_max, section.answer_s)
         self._answer_s = section.answer_s
         self._fault: str | None = None
-        self._away_at_s: float | None = None
+        self._unreachable_at_s: float | None = None
 
     async def read(self, request: Request, answer: Callable[[Banks], _Answer]) -> _Answer:
         """Return the result of ``answer`` for the current banks. Raises ``ProblemError``."""
@@ -57,7 +57,7 @@ class ServiceBanks:
         except ProblemError as error:
             if error.kind is not STORE:
                 raise
-            # The thread goes on after the time is over.
+            # The thread continues after the timeout, so the change may still be made.
             raise outcome_unknown(
                 f"The banks were not changed within {self._answer_s:g} s.", Limit("answer_s", self._answer_s)
             ) from error
@@ -83,20 +83,20 @@ class ServiceBanks:
         return await self._workers.call(lambda: self._answered(work))
 
     def _answered(self, work: Callable[[], _Answer]) -> _Answer:
-        if self._away_at_s is not None and time.monotonic() - self._away_at_s < AWAY_S:
-            raise _away()
+        if self._unreachable_at_s is not None and time.monotonic() - self._unreachable_at_s < AWAY_S:
+            raise _banks_unavailable()
         try:
             answer = work()
         except ChangeRefused as error:
             raise ProblemError(INVALID_REQUEST, f"{error}.") from error
         except BankError as error:
             self._note(str(error))
-            self._away_at_s = time.monotonic() if isinstance(error, BanksUnreachable) else None
+            self._unreachable_at_s = time.monotonic() if isinstance(error, BanksUnreachable) else None
             if isinstance(error, ChangeUnknown):
                 raise outcome_unknown("The banks may have been changed in part.") from error
-            raise _away() from error
+            raise _banks_unavailable() from error
         self._note(None)
-        self._away_at_s = None
+        self._unreachable_at_s = None
         return answer
 
     def _note(self, fault: str | None) -> None:
@@ -108,7 +108,7 @@ class ServiceBanks:
         self._fault = fault
 
 
-def _away() -> ProblemError:
+def _banks_unavailable() -> ProblemError:
     return retry_later(
         BANKS,
         "The banks cannot be read or changed; the service's log says why. Try again after the seconds in Retry-After.",

@@ -1,4 +1,4 @@
-"""Releases: a person decides that a flagged version does not repeat the other, and it is kept from then on.
+"""Releases: a person decides that a flagged version does not repeat its original, and it is kept from then on.
 
 The version's postings are written before it becomes kept, so that later articles are flagged against it. A crash in
 between leaves postings of a duplicate, which no article matches. They are written again afterwards, because a judge
@@ -133,7 +133,7 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
 
     def write() -> list[bytes]:
         store.add(records)
-        written = _released(store, reversals, planned_events)
+        written = _write_releases(store, reversals, planned_events)
         store.add(records)
         return written
 
@@ -150,7 +150,9 @@ def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
     return frozenset(stored.record.reference for stored in read if stored is not None and stored.ends_at is None)
 
 
-def _released(store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]) -> list[bytes]:
+def _write_releases(
+    store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]
+) -> list[bytes]:
     """Write the releases of versions that are not released yet. Return the stored events of all."""
     releases = {
         flagged.reference: Release(flagged.reference, event.encoded, events.original_of(flagged.verdict))

@@ -31,7 +31,10 @@ _RFC_2822: Final = re.compile(
 _OFFSET: Final = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?", re.ASCII)
 _ZONES: Final = {"Z": 0, "UT": 0, "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8,
                  "PDT": -7}  # fmt: skip
-"""The zone names of RFC 2822, in hours, without CST, which in feeds means China (+8) as often as America (-6)."""
+"""The zones of RFC 2822 with their offsets in hours.
+
+CST is left out, because in feeds it means China (+8) as often as America (-6).
+"""
 DURATION_HELP: Final = "30m, 12h or 90d"
 """How to write a duration on the command line, for help and errors."""
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")

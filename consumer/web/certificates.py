@@ -199,6 +199,6 @@ def _element(data: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _time(tag: int, digits: bytes) -> datetime:
-    """Return a point in time. For the two-digit years of UTCTime strptime is right from 1969 on."""
+    """Return a point in time. ``strptime`` takes the two-digit years of UTCTime as 1969 to 2068."""
     pattern = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
     return datetime.strptime(digits.decode("ascii"), pattern).replace(tzinfo=UTC)

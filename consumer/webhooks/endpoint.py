@@ -8,6 +8,7 @@ from consumer.model.errors import DupwatchError
 
 URL_CHARS_MAX: Final = 2_000
 UrlFault = Literal["form", "scheme", "person", "host", "port"]
+"""The wrong part of a URL; *person* is a user name or password before the host."""
 _CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
 """The allowed characters: printable ASCII without quotes, spaces, backslashes and angle brackets."""
 _HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f]*:[0-9a-f:.]+")
@@ -55,8 +56,8 @@ def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
         raise UrlError("person")
     host = (parts.hostname or "").removesuffix(".")
     # Python ignores text before or after the brackets of an address.
-    is_torn = "[" in parts.netloc and not _BRACKETS.fullmatch(parts.netloc)
-    if is_torn or not _HOST.fullmatch(host):
+    is_malformed = "[" in parts.netloc and not _BRACKETS.fullmatch(parts.netloc)
+    if is_malformed or not _HOST.fullmatch(host):
         raise UrlError("host")
     if port == 0:
         raise UrlError("port")

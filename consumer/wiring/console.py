@@ -144,7 +144,7 @@ class ConsoleServer(ListeningServer):
             opened.judging,
             self._evaluation,
             self._banks,
-            self._checks.found,
+            self._checks.warnings,
             opened.cutter,
             has_topics=is_followed(opened.config),
             courier=self._courier,

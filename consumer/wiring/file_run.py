@@ -18,7 +18,7 @@ from consumer.files.checkpoint import (
     check_source,
     checkpoint_path,
     load,
-    passing_path,
+    temporary_path,
 )
 from consumer.files.clean_feed import CleanFeed
 from consumer.files.distinct_files import check_apart, check_stream_unwritten, check_streams_apart
@@ -113,7 +113,7 @@ def written_files(path: Path) -> dict[Path, str]:
         path: "the verdicts",
         dead_letters_path(path): "the dead letters",
         checkpoint: "the checkpoint",
-        passing_path(checkpoint): "the checkpoint",
+        temporary_path(checkpoint): "the checkpoint",
     }
 
 

@@ -1,4 +1,4 @@
-"""Computes fingerprints in this thread, or in others or worker processes while the previous batch is judged."""
+"""Computes fingerprints: in the calling thread, or in other threads or processes while the previous batch is judged."""
 
 import multiprocessing
 import os
@@ -24,7 +24,7 @@ from consumer.workers.word_files import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PIECE_CHARS_MAX = 200_000
-"""Batches are computed in pieces of at most this size, a second of work or less, so that waiting code can run."""
+"""The maximum size of a piece of a batch: a second of work or less. The run reports progress between pieces."""
 _GRACE_S = 5.0
 """How long a worker survives SIGTERM, so that its parent, which gets it too, can finish the current batch."""
 
@@ -85,7 +85,7 @@ class InlineFingerprinting(Fingerprinting):
 
 
 class ThreadedFingerprinting(Fingerprinting):
-    """Fingerprinting on threads that share an engine, which must work without the interpreter lock.
+    """Fingerprinting on threads that share an engine, which must release the interpreter lock.
 
     These threads report ``WorkerTurned`` for each finished piece.
     """
@@ -210,7 +210,7 @@ def _gather(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Fu
 
 
 def pieces(texts: Sequence[str]) -> list[slice]:
-    """Return a batch in one or more pieces of a single text, or of several with at most ``PIECE_CHARS_MAX`` in all."""
+    """Cut a batch into one or more pieces of at most ``PIECE_CHARS_MAX`` characters, with longer texts on their own."""
     return chunks(texts, PIECE_CHARS_MAX)
 
 

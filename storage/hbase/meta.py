@@ -1,7 +1,7 @@
 """The table ``meta``: values that are written once, and the state of packing.
 
-Look-ups read the state of packing too. Its progress may be lost without harm, but not the row of the bucket width. That
-is written before the first posting is packed and never deleted, so a store without it has no sets.
+Look-ups read the state of packing too. Its progress may be lost without harm, but the row of the bucket width may not.
+This row is written before the first posting is packed and never deleted, so a store without the row has no sets.
 """
 
 import struct
@@ -37,7 +37,7 @@ class Meta:
         return read_cells(calls, self._table, [(row, _COLUMN)])[0]
 
     def agree(self, calls: Calls, row: bytes, value: bytes) -> bytes:
-        """Write a value by compare-and-set from absent, and return the one stored now."""
+        """Write a value unless the row already has one, and return the stored value."""
         swap_all(calls, self._table, [Swap(row, _COLUMN, None, value)])
         stored = self.read(calls, row)
         if stored is None:

@@ -47,7 +47,7 @@ class Contents:
         return tuple(self._checks)
 
     def check(self, transaction: Transaction, name: DatabaseName, after: bytes | None, count_max: int) -> bytes | None:
-        """Check entries of a database after this key; return the last key read, None at the end."""
+        """Check up to ``count_max`` entries after the key ``after``; return the last key read, None at the end."""
         cursor = transaction.cursor(self._databases[name])
         if not (cursor.first() if after is None else cursor.set_range(after + b"\0")):
             return None

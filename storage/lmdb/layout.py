@@ -89,8 +89,9 @@ class UnreadableError(Exception):
 def decode_record(reference: bytes, value: bytes) -> Record:
     """Decode the record stored under this reference. Raises ``UnreadableError``."""
     record = _record(reference, value, _decode_record)
-    if len(record.fingerprint) not in POSTING_LAYOUTS:
-        raise _misplaced_record(reference)
+    width_bytes = len(record.fingerprint)
+    if width_bytes not in POSTING_LAYOUTS:
+        raise UnreadableError(f"the record of {reference.hex()} has a fingerprint of {width_bytes} bytes")
     return record
 
 
@@ -106,7 +107,7 @@ def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
     except _MALFORMED as error:
         raise UnreadableError(f"the tombstone {reference.hex()} cannot be read ({error})") from error
     if tombstone.reference != reference:
-        raise UnreadableError(f"the tombstone stored under {reference.hex()} is another one")
+        raise UnreadableError(f"the tombstone stored under {reference.hex()} belongs to another retraction")
     return tombstone
 
 
@@ -198,7 +199,7 @@ def _record(reference: bytes, value: bytes, decode: Callable[[bytes], _Decoded])
 
 
 def _misplaced_record(reference: bytes) -> UnreadableError:
-    return UnreadableError(f"the record stored under {reference.hex()} is another one")
+    return UnreadableError(f"the record stored under {reference.hex()} belongs to another version")
 
 
 def _unpack(form: struct.Struct, key: bytes) -> tuple[Any, ...]:

@@ -55,10 +55,10 @@ def top(
     access = _access(chosen, user, password_file, ca)
     if not urls and ca is None:
         access = with_own_certificate(access, chosen)
-    named = urls or [own_url(chosen)]
-    if len(named) > URLS_MAX:
-        raise ConfigError(f"cannot watch {len(named)} consumers at once; the maximum is {URLS_MAX}")
-    watched = [WatchedConsumer(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
+    consumer_urls = urls or [own_url(chosen)]
+    if len(consumer_urls) > URLS_MAX:
+        raise ConfigError(f"cannot watch {len(consumer_urls)} consumers at once; the maximum is {URLS_MAX}")
+    watched = [WatchedConsumer(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in consumer_urls]
     with ThreadPoolExecutor(len(watched), thread_name_prefix="top") as pool:
         if once:
             _once(watched, pool, interval)
@@ -75,7 +75,7 @@ def _once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval
     with results():
         console.print(frame(statuses, _headline(statuses, f"in the last {interval_s:g} s"), console.width))
     if all(consumer.away is not None for consumer in statuses):
-        raise SourceError("no consumer answers; check that one is running, and that this is its http.listen")
+        raise SourceError("no consumer answers; check that one is running, and that the URL is its http.listen")
 
 
 def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
@@ -96,7 +96,7 @@ def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval
 
 
 def _console() -> Console:
-    """Return a console; without a terminal it is wide enough for every reason why a consumer is not ready."""
+    """Return a console. Without a terminal its width is practically unlimited, so that no text is cut."""
     console = render.console()
     if not console.is_terminal:
         console.width = _UNLIMITED_CHARS
@@ -113,9 +113,9 @@ def _statuses(
         time.sleep(max(due_s - time.monotonic(), 0.0))
 
 
-def _headline(statuses: Sequence[ConsumerStatus], over: str) -> str:
+def _headline(statuses: Sequence[ConsumerStatus], period: str) -> str:
     answering = sum(consumer.away is None for consumer in statuses)
-    return f"dupwatch top: {answering} of {len(statuses)} consumers, {time.strftime('%H:%M:%S')}, {over}"
+    return f"dupwatch top: {answering} of {len(statuses)} consumers, {time.strftime('%H:%M:%S')}, {period}"
 
 
 def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> ClientAccess:

@@ -43,13 +43,13 @@ class KafkaSection(Section):
     revoke_s: Seconds = 20.0
     """How long a batch may take to finish after its partitions are revoked."""
     drain_s: Seconds = 20.0
-    """How long a batch may take to finish after the run is told to stop."""
+    """How long a batch may take to finish after the run is asked to stop."""
     grace_s: Seconds = 60.0
     """How long the supervisor waits before it kills a consumer; drain_s plus 20 s for closing must fit into it."""
     ahead_s_max: Seconds = 300.0
-    """How far ahead of the clock a message's timestamp may be; beyond that, the time of reading is used instead."""
+    """How far ahead of the clock a message's timestamp may be; the time of reading replaces later timestamps."""
     behind_s_max: Seconds = 60.0
-    """How far a timestamp may be before the latest arrival of its partition; beyond that, that arrival is used."""
+    """How far a timestamp may be before its partition's highest arrival; that arrival replaces earlier timestamps."""
     poison_share_max: Share = 0.5
     """Hold a partition when more than this share of its last messages is invalid."""
     poison_records_min: Count = 1_000

@@ -1,4 +1,4 @@
-"""Warns if the database, the store or the file is probably not that of the consumers."""
+"""Warns if the console's database, store or file of flags probably does not belong to the consumers."""
 
 import logging
 import os
@@ -70,7 +70,7 @@ class SetupChecks:
         self._unsent_why = ""
 
     def note_outage(self, outage: Outage) -> None:
-        """Note the begin or end of an outage: an intake waits for a newer console, or events wait for the sink."""
+        """Note the beginning or end of an outage if intake waits for a newer console, or events wait for the sink."""
         if (outage.part, outage.reporter) == ("sink", EVENTS_THREAD):
             self._unsent_why = outage.why or ""
         if not outage.reporter.startswith(NEWER_EVENT):
@@ -80,8 +80,8 @@ class SetupChecks:
         else:
             self._waiting_intakes.add(outage.reporter)
 
-    def found(self) -> SetupWarnings:
-        """Return the warnings."""
+    def warnings(self) -> SetupWarnings:
+        """Return the current warnings."""
         fault = sink_fault(self._sink) if isinstance(self._sink, Path) else None
         return SetupWarnings(
             self._was_read_before,
@@ -93,9 +93,10 @@ class SetupChecks:
         )
 
     def check_topic(self) -> bool:
-        """Check once whether the group has read flags although the database has none; return False.
+        """Check once whether the group has read flags although the database has none.
 
-        Raises ``DatabaseUnavailable`` and ``SourceError``; then the next call checks again.
+        Returns False, because no work is left for ``BackgroundWork``. Raises ``DatabaseUnavailable`` and
+        ``SourceError``; then the next call checks again.
         """
         topic = self._sink
         if isinstance(topic, Path) or self._topic_is_checked:

@@ -130,14 +130,14 @@ def undo(visit: SignedInVisit) -> Response:
 def _undo(visit: SignedInVisit, chosen: Callable[[Connection], Sequence[OwnReview]], now_ms: int) -> None:
     """Undo decisions of this person in one transaction. Raises ``PageError`` if none can be undone."""
 
-    def undone(connection: Connection) -> int:
+    def undo_chosen(connection: Connection) -> int:
         reviews = {review.review_id: review for review in chosen(connection)}
-        taken_back = decisions.undo(connection, list(reviews), visit.person.person_id, now_ms)
-        for review in map(reviews.__getitem__, taken_back):
+        undone_ids = decisions.undo(connection, list(reviews), visit.person.person_id, now_ms)
+        for review in map(reviews.__getitem__, undone_ids):
             visit.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
-        return len(taken_back)
+        return len(undone_ids)
 
-    if not visit.context.database.written(undone):
+    if not visit.context.database.written(undo_chosen):
         message = N_("This can no longer be undone: the decision is final, or was already undone. Nothing was changed.")
         raise PageError(HTTPStatus.CONFLICT, message)
 
@@ -165,7 +165,7 @@ def _decide(visit: SignedInVisit, flag_ids: Sequence[int], submitted: SubmittedD
     undo_ms = round(visit.context.section.undo_s * MS_PER_S)
     decision, note, reason_id = submitted
 
-    def decide_and_note(connection: Connection) -> DecisionResult:
+    def decide_with_audit(connection: Connection) -> DecisionResult:
         reason = None if reason_id is None else reasons.choice_numbered(connection, reason_id).name
         decided = decisions.decide(
             connection, flag_ids, visit.person.person_id, decision, note, now_ms, undo_ms, reason_id
@@ -177,7 +177,7 @@ def _decide(visit: SignedInVisit, flag_ids: Sequence[int], submitted: SubmittedD
         return decided
 
     with refusing_reasons():
-        decided = visit.context.database.written(decide_and_note)
+        decided = visit.context.database.written(decide_with_audit)
     visit.context.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
 

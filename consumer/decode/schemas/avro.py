@@ -4,10 +4,10 @@ No library is used, because safety against hostile payloads matters more than sp
 stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of ten bytes. This reader
 limits the depth, and makes no more values than the payload has bytes.
 
-A schema is compiled to functions once. Bytes, fixed and decimals become ``bytes``, enums their symbols, and lists empty
-lists, since no field is read from a list. Times take forms that ``published_at`` accepts: timestamps become seconds
-since 1970, dates the seconds of their midnight in UTC, and local timestamps, whose time zone is unknown, texts without
-an offset.
+A schema is compiled to functions once. Bytes, fixed and decimals become ``bytes``. An enum becomes its symbol. A list
+becomes an empty list, since no field is read from a list. Times take forms that ``published_at`` accepts: a timestamp
+becomes its seconds since 1970, and a date those of its midnight in UTC. A local timestamp, whose time zone is unknown,
+becomes a text without an offset.
 """
 
 import struct
@@ -46,7 +46,7 @@ class _Cursor:
         for byte in self.data[self.at : self.at + _VARINT_BYTES_MAX]:
             self.at += 1
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004  # the bit that says that more follows
+            if byte < 0x80:  # noqa: PLR2004  # the continuation bit
                 return (value >> 1) ^ -(value & 1)
             shift += 7
         raise mismatch("it ends within a number, or a number has more than 64 bits")
@@ -59,22 +59,25 @@ class _Cursor:
         return self.data[self.at - size : self.at]
 
 
-_Read = Callable[[_Cursor, int], Any]
+_Reader = Callable[[_Cursor, int], Any]
 """Reads one value; the number is its depth, in objects and lists."""
 
 
 def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
-    """Return a function that reads payloads of a schema and raises ``BadRecord``. Raises ``UnusableSchema``."""
+    """Return a function that reads a payload of this schema or raises ``BadRecord``.
+
+    Raises ``UnusableSchema`` if no payload can be read with the schema.
+    """
     compiling = _SchemaCompiler()
     try:
         for text in schema.references.values():
-            compiling.read_of(msgspec.json.decode(text), "")
-        read = compiling.read_of(msgspec.json.decode(schema.text), "")
+            compiling.reader_of(msgspec.json.decode(text), "")
+        read = compiling.reader_of(msgspec.json.decode(schema.text), "")
     except (msgspec.DecodeError, RecursionError) as error:
         raise UnusableSchema(f"it is not an Avro schema: {error}") from error
     compiling.check()
 
-    def whole(payload: bytes, budget: ValueBudget) -> object:
+    def read_payload(payload: bytes, budget: ValueBudget) -> object:
         cursor = _Cursor(payload, budget)
         try:
             value = read(cursor, 0)
@@ -84,14 +87,14 @@ def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
             raise mismatch(f"{len(payload) - cursor.at} bytes are left over")
         return value
 
-    return whole
+    return read_payload
 
 
 class _SchemaCompiler:
     """A compiler from schemas to functions. A named type may be used within its own definition."""
 
     def __init__(self) -> None:
-        self._named: dict[str, _Read] = {}
+        self._named: dict[str, _Reader] = {}
         self._used: set[str] = set()
 
     def check(self) -> None:
@@ -99,30 +102,30 @@ class _SchemaCompiler:
         if unknown := self._used - self._named.keys():
             raise UnusableSchema(f"it uses types that it does not define: {', '.join(sorted(unknown))}")
 
-    def read_of(self, schema: Any, namespace: str) -> _Read:  # noqa: ANN401  # JSON
+    def reader_of(self, schema: Any, namespace: str) -> _Reader:  # noqa: ANN401  # JSON
         """Return the function that reads a value of this schema, within a namespace."""
         match schema:
             case str():
-                return _PRIMITIVES.get(schema) or self._later(_full_name(schema, namespace))
+                return _PRIMITIVES.get(schema) or self._reader_by_name(_full_name(schema, namespace))
             case [*branches]:
-                return _union([self.read_of(branch, namespace) for branch in branches])
+                return _union([self.reader_of(branch, namespace) for branch in branches])
             case {"name": str(name), "type": "record" | "error" | "enum" | "fixed"}:
                 return self._defined(_full_name(name, schema.get("namespace", namespace)), schema)
             case {"type": _}:
                 return self._unnamed(schema, namespace)
         raise _not_a_schema(schema)
 
-    def _unnamed(self, schema: dict[str, Any], namespace: str) -> _Read:
+    def _unnamed(self, schema: dict[str, Any], namespace: str) -> _Reader:
         match schema:
             case {"type": "array", "items": items}:
-                return _array(self.read_of(items, namespace))
+                return _array(self.reader_of(items, namespace))
             case {"type": "map", "values": values}:
-                return _map(self.read_of(values, namespace))
-            case {"type": str(name), "logicalType": str(logical)} if (name, logical) in _MOMENTS:
-                return _MOMENTS[name, logical]
-        return self.read_of(schema["type"], namespace)
+                return _map(self.reader_of(values, namespace))
+            case {"type": str(name), "logicalType": str(logical)} if (name, logical) in _TIME_TYPES:
+                return _TIME_TYPES[name, logical]
+        return self.reader_of(schema["type"], namespace)
 
-    def _defined(self, name: str, schema: dict[str, Any]) -> _Read:
+    def _defined(self, name: str, schema: dict[str, Any]) -> _Reader:
         match schema:
             case {"fields": [*fields]}:
                 read = self._record(name.rpartition(".")[0], fields)
@@ -135,22 +138,22 @@ class _SchemaCompiler:
         self._named[name] = read
         return read
 
-    def _later(self, name: str) -> _Read:
+    def _reader_by_name(self, name: str) -> _Reader:
         if name in self._named:
             return self._named[name]
         self._used.add(name)
 
-        def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # whatever the type has, once it is known
+        def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # depends on the schema
             return self._named[name](cursor, depth)
 
         return read
 
-    def _record(self, namespace: str, fields: list[Any]) -> _Read:
-        reads: list[tuple[str, _Read]] = []
+    def _record(self, namespace: str, fields: list[Any]) -> _Reader:
+        reads: list[tuple[str, _Reader]] = []
         for field in fields:
             match field:
                 case {"name": str(field_name), "type": inner}:
-                    reads.append((field_name, self.read_of(inner, namespace)))
+                    reads.append((field_name, self.reader_of(inner, namespace)))
                 case _:
                     raise _not_a_schema(field)
 
@@ -166,19 +169,22 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _not_a_schema(what: object) -> UnusableSchema:
-    return UnusableSchema(f"it is not an Avro schema: {what!r:.80}")
+def _not_a_schema(value: object) -> UnusableSchema:
+    return UnusableSchema(f"it is not an Avro schema: {value!r:.80}")
 
 
 def _block(cursor: _Cursor) -> int:
-    """Read how many items follow; a negative count is followed by their size in bytes, for readers that skip them."""
+    """Read the number of items that follow.
+
+    After a negative number comes the size of the items in bytes, for readers that skip them.
+    """
     count = cursor.long()
     if count < 0:
         cursor.long()
     return abs(count)
 
 
-def _array(read_item: _Read) -> _Read:
+def _array(read_item: _Reader) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> list[Any]:
         cursor.budget.enter(depth + 1)
         while count := _block(cursor):
@@ -191,7 +197,7 @@ def _array(read_item: _Read) -> _Read:
     return read
 
 
-def _map(read_value: _Read) -> _Read:
+def _map(read_value: _Reader) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
         cursor.budget.enter(depth + 1)
         values: dict[str, Any] = {}
@@ -205,7 +211,7 @@ def _map(read_value: _Read) -> _Read:
     return read
 
 
-def _fixed(size: int) -> _Read:
+def _fixed(size: int) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> bytes:
         del depth
         return cursor.take(size)
@@ -213,8 +219,8 @@ def _fixed(size: int) -> _Read:
     return read
 
 
-def _union(branches: list[_Read]) -> _Read:
-    def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # whatever the branch has
+def _union(branches: list[_Reader]) -> _Reader:
+    def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # depends on the schema
         branch = cursor.long()
         if not 0 <= branch < len(branches):
             raise mismatch(f"it names branch {branch} of a union of {len(branches)}")
@@ -223,8 +229,8 @@ def _union(branches: list[_Read]) -> _Read:
     return read
 
 
-def _enum(symbols: list[Any]) -> _Read:
-    def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # a string, if the schema is right
+def _enum(symbols: list[Any]) -> _Reader:
+    def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # a string in valid schemas
         del depth
         symbol = cursor.long()
         if not 0 <= symbol < len(symbols):
@@ -251,7 +257,7 @@ def _long(cursor: _Cursor, depth: int) -> int:
     return cursor.long()
 
 
-def _number(form: str) -> _Read:
+def _number(form: str) -> _Reader:
     packed = struct.Struct(form)
 
     def read(cursor: _Cursor, depth: int) -> float:
@@ -276,11 +282,11 @@ def _string(cursor: _Cursor, depth: int) -> str:
         ) from error
 
 
-def _timestamp(per_second: int) -> _Read:
+def _timestamp(per_second: int) -> _Reader:
     return lambda cursor, _: Instant(cursor.long() / per_second)
 
 
-def _local_timestamp(per_second: int) -> _Read:
+def _local_timestamp(per_second: int) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> str | Instant:
         del depth
         value = cursor.long()
@@ -298,7 +304,7 @@ def _date(cursor: _Cursor, depth: int) -> Instant:
     return Instant(cursor.long() * _DAY_S)
 
 
-_PRIMITIVES: Final[Mapping[str, _Read]] = {
+_PRIMITIVES: Final[Mapping[str, _Reader]] = {
     "null": _null,
     "boolean": _boolean,
     "int": _long,
@@ -308,7 +314,7 @@ _PRIMITIVES: Final[Mapping[str, _Read]] = {
     "bytes": _bytes,
     "string": _string,
 }
-_MOMENTS: Final[Mapping[tuple[str, str], _Read]] = {
+_TIME_TYPES: Final[Mapping[tuple[str, str], _Reader]] = {
     ("int", "date"): _date,
     **{("long", f"timestamp-{unit}"): _timestamp(parts) for unit, parts in _PER_SECOND.items()},
     **{("long", f"local-timestamp-{unit}"): _local_timestamp(parts) for unit, parts in _PER_SECOND.items()},

@@ -30,7 +30,7 @@ class MessageRouting:
     headers_of: Callable[[JudgedRecord], Headers]
     side_headers_of: Callable[..., Headers] = side_headers
 
-    def answered(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
+    def judged(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
         """Yield the messages of one judged record."""
         topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
@@ -73,7 +73,7 @@ class KafkaSink(OutboxOutput, ReleasingSink):
     @override
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
         for answer in answers:
-            for message in self._messages.answered(answer):
+            for message in self._messages.judged(answer):
                 self.outbox.send(message)
 
     @override
@@ -100,9 +100,9 @@ def _clean_feed_messages(answer: JudgedRecord, topic: str) -> Iterator[OutgoingM
     A header repeats the record's time, because a topic with LogAppendTime replaces it.
 
     Every duplicate makes a tombstone, not only a new version of an article that was in the feed before. Only the store
-    knows these ids, and a retry or a second consumer must send the same message: the last message of an id has to be
-    right whichever process wrote it. Readers ignore a tombstone for an unknown id, and compaction removes it. A missing
-    tombstone would leave a duplicate in the feed for ever.
+    knows which ids were in the feed. A retry or a second consumer must send the same message, because the last message
+    of an id has to be right whichever process wrote it. Readers ignore a tombstone for an unknown id, and compaction
+    removes it. A missing tombstone would leave a duplicate in the feed for ever.
 
     If the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would remove another
     article with the same key.

@@ -54,7 +54,7 @@ RETURNED: Final = Measure(
 STRETCHES_LIMITED: Final = Measure(
     "dupwatch_stretches_limited_total",
     "counter",
-    "Deliveries of content that came back more often than judge.stretches_max, so it got its last verdict.",
+    "Deliveries of content that came back more often than `judge.stretches_max`, and got its last verdict again.",
     "articles",
 )
 TRUNCATED: Final = Measure(
@@ -117,8 +117,8 @@ TIMES_MOVED: Final = Measure(
 TIMES_BEHIND: Final = Measure(
     "dupwatch_record_times_behind_total",
     "counter",
-    "Records with a time more than `kafka.behind_s_max` before the highest arrival of their partition, which becomes "
-    "their arrival.",
+    "Records with a time more than `kafka.behind_s_max` before the highest arrival of their partition. They get "
+    "that arrival.",
     "records",
 )
 HEADERS_LOST: Final = Measure(
@@ -185,7 +185,7 @@ class VerdictMetrics:
 
     def __init__(self, instruments: Instruments, names: SourceNames) -> None:
         articles = instruments.counter(ARTICLES)
-        # Children for every batch are looked up by their labels once.
+        # Look up the counters that every batch needs only once.
         self._articles = {outcome: articles.labels(outcome) for outcome in _OUTCOMES}
         self._dead_letters = instruments.counter(DEAD_LETTERS)
         self._names = names

@@ -33,7 +33,7 @@ class Checked:
         """Return what is found the next time that the store is looked at."""
         self.now_s += CHECK_S
         self.checks.check_store()
-        return self.checks.found()
+        return self.checks.warnings()
 
     def _answer(self) -> bool:
         answer = self.topic_answers.pop(0)
@@ -55,10 +55,10 @@ def test_a_new_database_of_an_old_group_lacks_flags(checked: Checked, caplog: py
     checked.topic_answers = [SourceError("away"), True]
     with pytest.raises(SourceError):
         checked.checks.check_topic()
-    assert not checked.checks.found().was_read_before
+    assert not checked.checks.warnings().was_read_before
     for _ in range(3):
         checked.checks.check_topic()
-    assert checked.checks.found().was_read_before
+    assert checked.checks.warnings().was_read_before
     assert caplog.text.count("group dupwatch-console has read flags of dupwatch.duplicates before") == 1
     assert "--rebuild sink" in caplog.text
 
@@ -70,8 +70,8 @@ def test_a_new_group_and_a_known_database_lack_nothing(checked: Checked, caplog:
     checked.room.flag(article("b"), article("a"))
     again = SetupChecks(checked.database, checked.articles, FlagTopic("t", "g", pytest.fail), "lmdb:x")
     again.check_topic()
-    assert not checked.checks.found().was_read_before
-    assert not again.found().was_read_before
+    assert not checked.checks.warnings().was_read_before
+    assert not again.warnings().was_read_before
     assert not caplog.text
 
 
@@ -84,7 +84,7 @@ def test_flags_that_come_in_while_the_brokers_are_asked_are_not_lacking(checked:
 
     checks = SetupChecks(checked.database, checked.articles, FlagTopic("t", "g", read_meanwhile), "lmdb:x")
     checks.check_topic()
-    assert not checks.found().was_read_before
+    assert not checks.warnings().was_read_before
 
 
 def test_a_store_with_no_article_of_the_flags_is_another_one(
@@ -96,13 +96,13 @@ def test_a_store_with_no_article_of_the_flags_is_another_one(
         checked.room.flag(article(f"b{number}"), article("a"), stored=False)
     # The first flags are not waited with.
     checked.checks.check_store()
-    assert checked.checks.found().missing_articles_of == 3
+    assert checked.checks.warnings().missing_articles_of == 3
     assert [checked.look_later().missing_articles_of for _ in range(3)] == [3, 3, 3]
     assert caplog.text.count("The store lmdb:other has none of the articles of the latest 3 flags.") == 1
     checked.articles.error = StoreUnavailable("away")
     with pytest.raises(StoreUnavailable):
         checked.look_later()
-    assert checked.checks.found().missing_articles_of == 3
+    assert checked.checks.warnings().missing_articles_of == 3
     checked.articles.error = None
     checked.room.hold(article("a"))
     assert checked.look_later() == SetupWarnings()
@@ -118,7 +118,7 @@ def test_an_intake_that_waits_for_an_update_is_told(checked: Checked) -> None:
         (Outage("source", f"{NEWER_EVENT}, near misses", None), False),
     ):
         checked.checks.note_outage(outage)
-        assert checked.checks.found().needs_update is expected
+        assert checked.checks.warnings().needs_update is expected
 
 
 def test_events_that_wait_are_told(checked: Checked) -> None:
@@ -130,7 +130,7 @@ def test_events_that_wait_are_told(checked: Checked) -> None:
         (Outage("sink", EVENTS_THREAD, None), ""),
     ):
         checked.checks.note_outage(outage)
-        assert checked.checks.found().unsent_why == expected
+        assert checked.checks.warnings().unsent_why == expected
 
 
 def test_pages_say_why_events_wait(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_checks_pass_on_what_may_not_be_written(checked: Checked, tmp_path: Path
     sink.touch()
     checks = SetupChecks(checked.database, checked.articles, sink, "lmdb:store", unwritable=lambda: path)
     assert not checks.check_topic()
-    assert checks.found() == SetupWarnings(unwritable=path)
+    assert checks.warnings() == SetupWarnings(unwritable=path)
 
 
 _EVENT = b'{"schema":"dupwatch.verdict/1","id":"a"}'
@@ -233,7 +233,7 @@ def test_a_file_that_is_no_sink_is_noticed(
     found = sink_fault(path)
     assert (found and found.kind) == kind
     checks = SetupChecks(checked.database, checked.articles, path, "lmdb:store")
-    assert checks.found() == SetupWarnings(sink=found)
+    assert checks.warnings() == SetupWarnings(sink=found)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def test_all_of_a_definition_is_described(name: str) -> None:
     """The description says everything that the definition of a scheme consists of, and the name says the width."""
     scheme, description = Scheme(name=name), json.dumps(Scheme(name=name).describe())
     definition = scheme.definition
-    for part in (definition.splitting, definition.counting, definition.weighting, definition.hashing):
+    for part in (definition.splitting, definition.filtering, definition.weighting, definition.hashing):
         assert json.dumps(part.described)[1:-1] in description
-    assert ("as written" in str(scheme.describe()["tokenizer"])) == ("as written" in definition.reading.described)
+    assert ("as written" in str(scheme.describe()["tokenizer"])) == ("as written" in definition.split_form.described)
     assert (">= 0" in description) is definition.tie
     assert scheme.bits == (128 if "-128/" in name else 64)
 

@@ -169,7 +169,7 @@ def _clear(transaction: Any, named: Any) -> None:  # noqa: ANN401  # as above
 WRONG_BYTES: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
     "records that are none": ("records", _set_all(b"\xc1"), "the record of .* cannot be read"),
     "records of no text": ("records", _set_all(b"\x92\xa1\xff"), "the record of .* cannot be read"),
-    "records of each other": ("records", _swap_first_two, "the record stored under .* is another one"),
+    "records of each other": ("records", _swap_first_two, "the record stored under .* belongs to another version"),
     "no records": ("records", _clear, "has no record"),
     "tombstones that are none": ("tombstones", _set_all(b""), "the tombstone .* cannot be read"),
     "no tombstones": ("tombstones", _clear, "the tombstone .* cannot be read"),

@@ -125,15 +125,14 @@ def test(visit: SignedInVisit) -> Response:
     """Send a test now, and show its result."""
     now_ms = visit.context.now_ms()
 
-    def noted(connection: Connection) -> tuple[Webhook, str, tuple[str, ...]]:
+    def prepare_test(connection: Connection) -> tuple[Webhook, str, tuple[str, ...]]:
         webhook = _webhook_with_audit_entry(visit, connection, "webhook.test")
         return webhook, identity(connection), webhooks.secrets_of(connection, webhook.webhook_id, now_ms)
 
-    webhook, name, signing = _write(visit, noted)
+    webhook, database_name, signing_secrets = _write(visit, prepare_test)
     body = {"schema": TEST_SCHEMA, "at": rfc3339(now_ms), "webhook": webhook.settings.name}
-    message = WebhookMessage(
-        f"{name}-test-{secrets.token_hex(8)}", json.dumps(body, ensure_ascii=False).encode(), signing
-    )
+    message_id = f"{database_name}-test-{secrets.token_hex(8)}"
+    message = WebhookMessage(message_id, json.dumps(body, ensure_ascii=False).encode(), signing_secrets)
     outcome = visit.context.courier.try_out(webhook.settings.url, message, now_ms / MS_PER_S)
     if outcome is None:
         raise PageError(HTTPStatus.CONFLICT, N_("Another test is being sent. Wait ten seconds, and try again."))
@@ -197,10 +196,10 @@ def _page(
     )
 
 
-def _form_values(visit: SignedInVisit, present: WebhookFields, refusal: PageError | None) -> dict[str, object]:
-    """Return the values of the form: a refused form with the reason, otherwise the present settings."""
+def _form_values(visit: SignedInVisit, current: WebhookFields, refusal: PageError | None) -> dict[str, object]:
+    """Return the values of the form: a refused form with the reason, otherwise the current settings."""
     return {
-        "given": present if refusal is None else fields_in(visit.form),
+        "given": current if refusal is None else fields_in(visit.form),
         "conflict": "" if refusal is None else refusal.text(visit.language),
         "event_kinds": [(kind, visit.language.gettext(label)) for kind, label in KINDS.items()],
         "limits": {"name": NAME_CHARS_MAX, "url": URL_CHARS_MAX, "sources": SOURCES_CHARS_MAX},
