@@ -21,7 +21,7 @@ from consumer.text.visible import cut
 class Article:
     """An article: its ``id``, its text (``body``), and optional metadata.
 
-    An article with the id of an earlier one is a new version of it. If title and body are the same, it is the same
+    An article with the id of an earlier one is a new version of it. If its title and body are the same, it is the same
     version and gets the same verdict. ``source`` selects the configured rules for that source. ``lang`` is a language
     tag (BCP 47) such as ``zh`` or ``en``. ``published_at`` is RFC 3339 text or seconds since 1970; it does not affect
     verdicts.

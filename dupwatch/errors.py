@@ -39,7 +39,7 @@ class ConfigError(Error):
 class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at fault
     """An article is invalid, so the call stored nothing.
 
-    ``id`` is the article's id, "" if it has none. ``index`` is its position in the call's list, None for a single
+    ``id`` is the article's id, or "" if it has none. ``index`` is its position in the call's list, or None for a single
     article. ``reason`` is ``unknown_field`` or a reason of dead letters. ``detail`` is a sentence for people.
 
     >>> import dupwatch
@@ -85,7 +85,7 @@ class StoreError(Error):
 
 @contextmanager
 def public_errors() -> Iterator[None]:
-    """Replace internal errors by the public ones."""
+    """Replace internal errors with public ones."""
     try:
         yield
     except WrongConfig as error:

@@ -53,7 +53,7 @@ class Comparison:
     """The similarity of two texts.
 
     ``near`` says whether the later one would be flagged. ``distance`` is in bits. ``similarity`` is the estimated
-    share of common shingles, from 0 to 1, or None if a text is empty. ``shared_keywords`` begin with the heaviest.
+    share of common shingles, from 0 to 1, or None if a text is empty. ``shared_keywords`` are heaviest first.
 
     >>> compare("Ships leave every hour.", "").similarity is None
     True

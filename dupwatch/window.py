@@ -56,7 +56,7 @@ class Repeated:
     """A stored version that a text repeats.
 
     ``version`` is its name in events. ``distance`` is in bits. ``similarity`` is from 0 to 1, or None if the store
-    judges by fingerprints alone. ``shared_keywords`` begin with the heaviest.
+    judges by fingerprints alone. ``shared_keywords`` are heaviest first.
 
     >>> with open("memory:") as window:
     ...     _ = window.judge({"id": "w1", "title": "Ferries", "body": "The first ferry left at noon."})
@@ -246,7 +246,7 @@ class Window:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Wait for calls of other threads, and replace internal errors by public ones."""
+        """Wait for calls of other threads, and replace internal errors with public ones."""
         with public_errors(), self._lock:
             if self._closed:
                 raise Error("this window is closed; open another one")
@@ -316,8 +316,8 @@ def _check_key(key: str | None) -> None:
         raise Error(f"the key {key!r} is not valid Unicode") from error
 
 
-def _with_index(given: Any, single: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # of a caller
-    """Return the items that a call was given, each with its index, or None for an item that is not in a list."""
+def _with_index(given: Any, single: tuple[type, ...]) -> list[tuple[int | None, Any]]:  # noqa: ANN401  # a caller may pass anything
+    """Return the items passed to a call as (index, item). The index is None for an item that is not in a list."""
     return [(None, given)] if isinstance(given, single) else list(enumerate(given))
 
 

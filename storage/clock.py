@@ -1,4 +1,4 @@
-"""The time of day that stores write, in milliseconds since 1970 (UTC), and how long a wait may be silent."""
+"""The clock whose times stores write, in milliseconds since 1970 (UTC), and how long a wait may be silent."""
 
 import logging
 import time
@@ -8,14 +8,14 @@ from threading import Lock
 from typing import Final
 
 NOTICE_S: Final = 2.0
-"""How long a process waits for a server, of a store or of Kafka, before it says so."""
+"""How long a process waits for a server of a store or of Kafka before it logs the wait."""
 Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Passed in, so that tests can set it."""
 
 MS_PER_S: Final = 1_000
 MS_PER_DAY: Final = 86_400_000
 STEP_S_MIN: Final = 5
-"""The least difference between wall clock and process time that counts as a step; a leap second is less."""
+"""The smallest difference between the wall clock and process time that counts as a step. A leap second does not."""
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_S: Final = 1_000_000_000
 _BOOT_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -26,7 +26,7 @@ log = logging.getLogger("dupwatch")
 def boot_time_ns() -> int:
     """Return the time since the machine booted, in nanoseconds. It cannot be set.
 
-    On Linux it includes the time in which the machine was suspended. NTP slews it together with the wall clock.
+    On Linux it includes the time that the machine was suspended. NTP slews it together with the wall clock.
     """
     return time.clock_gettime_ns(_BOOT_CLOCK)
 

@@ -1,4 +1,4 @@
-"""Creates and locks files and folders: durable, and readable by their owner only unless a setting says otherwise.
+"""Creates, replaces and locks durable files and folders. By default, only their owner can read them.
 
 Stores, sinks and their checkpoints hold people's texts. Modes are set after a file is created, so they do not depend on
 the umask that the process inherited. Existing files keep their mode.
@@ -38,7 +38,7 @@ def folder_mode(file_mode: int) -> int:
     return file_mode | (file_mode & _READ_BITS) >> _READ_TO_SEARCH
 
 
-def open_made(path: Path, flags: int, file_mode: int) -> int:
+def open_or_make(path: Path, flags: int, file_mode: int) -> int:
     """Open a file, create it with this mode if missing, and return its descriptor. Raises ``OSError``."""
     while True:
         try:
@@ -48,7 +48,7 @@ def open_made(path: Path, flags: int, file_mode: int) -> int:
         try:
             return make_file(path, flags, file_mode)
         except FileExistsError:
-            # Either another process was faster, or this is a link to a missing file, which is created.
+            # Another process was faster, or this is a link to a missing file, which is then created.
             if path.is_symlink():
                 return _with_mode(os.open(path, flags | os.O_CREAT, FILE_MODE), file_mode)
 
@@ -68,7 +68,7 @@ def make_file(path: Path, flags: int, file_mode: int) -> int:
 
 @contextmanager
 def opened_regular(path: Path) -> Iterator[tuple[int, os.stat_result]]:
-    """Open a regular file for reading; yield its descriptor and status. Raises ``OSError``, also for other files."""
+    """Open a regular file for reading; yield its descriptor and status. Raises ``OSError`` for any other file."""
     # Without O_NONBLOCK, opening a named pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -140,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock_file(descriptor: int, wait_s: float) -> None:
-    """Take the exclusive ``flock`` of an open file or folder, which ends when the descriptor is closed.
+    """Take the exclusive ``flock`` of an open file or folder, which is released when the descriptor is closed.
 
     Raises ``TimeoutError``, which is an ``OSError``, if another process still has it after ``wait_s`` seconds.
     """

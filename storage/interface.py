@@ -1,17 +1,17 @@
-"""The ``Store`` port: what the judge needs from any place that keeps articles.
+"""The ``Store`` port: the operations that the judge needs from any store of articles.
 
 The contract of every implementation (``tests/contract`` runs against each of them):
 
 - **Visible.** A call sees everything written by calls that returned before it started, in every process. Writes within
   ``together`` may become visible to others only when it returns.
 - **Item by item.** A call takes a batch to save round trips. Its items are independent: each is atomic, the batch need
-  not be, and the order within a call is unspecified. After an error some items may be done. Every call may be repeated
-  after an error or a crash, with the same result.
+  not be, and the order within a call is unspecified. After an error some items may have taken effect. Every call may
+  be repeated after an error or a crash, with the same result.
 - **Durable.** Acknowledged writes survive a kill at any moment, and a power loss as far as the store's settings say.
-- **Errors.** Any method but ``close`` may raise ``StoreUnavailable`` (repeat the call later) and ``StoreDamaged``;
-  methods that write may also raise ``StoreFull``, and ``StoreRefused`` if the store was opened for reading only. No
-  other errors than those of ``storage.errors`` leave a store.
-- **Results** are in the order of the arguments, one for each, None where nothing is stored.
+- **Errors.** Any method except ``close`` may raise ``StoreUnavailable`` (repeat the call later) and ``StoreDamaged``;
+  methods that write may also raise ``StoreFull``, and ``StoreRefused`` if the store was opened for reading only. A
+  store raises only errors in ``storage.errors``.
+- **Results** are in the order of the arguments, one for each, or None where nothing is stored.
 - **Threads.** Any thread may call any method.
 
 The steps named below are those of ``Detector.judge`` (docs/contributing/protocol.md).
@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class Stats(NamedTuple):
-    """Counts of what a store holds; ``size_bytes`` is its size on disk or in memory, None if unknown.
+    """Counts of what a store holds; ``size_bytes`` is its size on disk or in memory, or None if unknown.
 
     ``crowded_rows`` is the number of rows with more postings than the store's cap, ``widest_row`` the number of
     postings in the widest row, ``seen_texts`` the number of texts that are remembered beyond the window.
@@ -53,7 +53,7 @@ class VersionStore(Protocol):
 
         Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. An
         existing version stays as it is, above all its arrival. Only a missing body is added while the version has no
-        verdict, since a crash may have left it out. The references in a call differ.
+        verdict, since a crash may have left it out. The references in a call are distinct.
         """
         ...
 
@@ -66,22 +66,22 @@ class VersionStore(Protocol):
         ...
 
     def read(self, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions, each with its verdict and the arrival that ended it, None for one that is not stored.
+        """Read versions, each with its verdict and the arrival that ended it, or None for one that is not stored.
 
         Called for the candidates of a batch (*read*), and where another process may have settled first (*settle*).
         """
         ...
 
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return the sketches of versions where that is much cheaper than reading the versions, else empty ones.
+        """Return the sketches of versions if that is much cheaper than reading the versions, else empty ones.
 
         Called for the candidates of a batch, before *read*: candidates that their sketches rule out are not read. A
-        returned sketch is either the version's, which never changes, or empty, also where no version is stored.
+        returned sketch is either the version's, which never changes, or empty, for example if no version is stored.
         """
         ...
 
     def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
-        """Read the latest version or tombstone of each id. The ids differ.
+        """Read the latest version or tombstone of each id. The ids are distinct.
 
         Called when content that has ended arrives again (*records*).
         """
@@ -92,12 +92,12 @@ class VersionStore(Protocol):
         ...
 
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        """Read the texts of versions, None where no body is kept. Called to show evidence and to export."""
+        """Read the texts of versions, or None where no body is kept. Called to show evidence and to export."""
         ...
 
 
 class PostingStore(Protocol):
-    """Finds versions by key."""
+    """Postings, by which versions are found by key."""
 
     def add(self, records: Sequence[Record]) -> None:
         """Write all postings of each record; adding them again changes nothing.
@@ -108,7 +108,7 @@ class PostingStore(Protocol):
         ...
 
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
-        """Read the rows of these keys, which differ, each whole up to the store's cap of postings (*look up*).
+        """Read the rows of these distinct keys, each whole up to the store's cap on postings (*look up*).
 
         Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
         is marked ``truncated``.
@@ -121,7 +121,7 @@ class PostingStore(Protocol):
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         """Read at most ``postings_max`` postings with exactly this code under its key, however wide the row is.
 
-        Called for truncated rows, so that an equal fingerprint is found there too. The codes differ. A row is
+        Called for truncated rows, so that an equal fingerprint is found there too. The codes are distinct. A row is
         ``truncated`` if it may have more such postings.
         """
         ...
@@ -139,23 +139,24 @@ class VerdictStore(Protocol):
     """The verdict of each version, written once, and the release that may reverse it."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
-        """Store each (reference, verdict) by compare-and-set from absent. The references of a call differ.
+        """Store each (reference, verdict) by compare-and-set from absent. The references in a call are distinct.
 
         The postings of the records in ``removing`` are deleted as by ``remove``, at any time during the call, which
         saves a round trip.
 
         Called with the decisions of a batch (*settle*). Returns True where ``read`` returns this verdict from now on,
-        also if the same bytes were stored before: after an unknown outcome the caller repeats the call. Returns False
+        even if the same bytes were stored before: after an unknown outcome the caller repeats the call. Returns False
         where another verdict, a release or no record is stored; it stays unchanged.
         """
         ...
 
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        """Store each release next to the verdict, by compare-and-set from absent. The references of a call differ.
+        """Store each release next to the verdict, by compare-and-set from absent.
 
-        Called when a person reverses a flag. Returns the event that is the version's verdict from now on: this one, or
-        that of an earlier release. Returns None, and writes nothing, where the version is pending or missing, so that
-        there is no verdict to reverse. A release lives as long as its version.
+        The references in a call are distinct. Called when a person reverses a flag. Returns the event that is the
+        version's verdict from now on: this one, or that of an earlier release. Returns None, and writes nothing, where
+        the version is pending or missing, so that there is no verdict to reverse. A release lives as long as its
+        version.
         """
         ...
 
@@ -167,14 +168,14 @@ class SeenStore(Protocol):
     """
 
     def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Read the entries of these texts. The digests differ. Called before a batch is decided (*decide*)."""
+        """Read the entries of these texts. The digests are distinct. Called before a batch is decided (*decide*)."""
         ...
 
     def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
-        """Carry out each compare-and-set. The digests of a call differ.
+        """Carry out each compare-and-set. The digests in a call are distinct.
 
         Called once the verdicts of a batch are written (*note*). Returns True where ``after`` is stored from now on,
-        also if it was stored before: after an unknown outcome the caller repeats the call.
+        even if it was stored before: after an unknown outcome the caller repeats the call.
         """
         ...
 
@@ -202,7 +203,7 @@ class SettingsStore(Protocol):
         ...
 
     def settings(self) -> bytes | None:
-        """Read the stored settings, None if there are none yet. Called by commands that must not write."""
+        """Read the stored settings, or None if there are none yet. Called by commands that must not write."""
         ...
 
     def planned(self) -> CapacityPlan | None:
@@ -256,7 +257,7 @@ class StoreUpkeep(Protocol):
     def scan(self) -> Iterator[StoredVersion | Tombstone]:
         """Iterate over everything stored, in unspecified order, each item as of when it is read.
 
-        Called by inspection, export and comparison; may take minutes, during which the store is in use.
+        Called by inspection, export and comparison. It may take minutes, while others use the store.
         """
         ...
 

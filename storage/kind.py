@@ -20,8 +20,8 @@ _Options = TypeVar("_Options")
 class StoreFinding(NamedTuple):
     """A sentence that says what was found and, unless the status is ``ok``, one that says what to do.
 
-    With a ``warning`` a run works. Otherwise it would end: because of a setting (``misconfigured``), with a
-    ``StoreRefused`` (``refused``), or with any other ``StoreError`` (``broken``).
+    A run works despite a ``warning``. Any other fault would end it: a setting (``misconfigured``), a
+    ``StoreRefused`` (``refused``), or any other ``StoreError`` (``broken``).
     """
 
     status: Literal["ok", "warning", "misconfigured", "refused", "broken"]
@@ -72,11 +72,10 @@ class StoreArguments:
     """The arguments for opening a store of any kind, which uses those that apply to it.
 
     ``lifetime_s`` is how long the store must keep a version, ``seen_s`` how long it remembers a text after it was seen
-    (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have matches of
-    banks, ``plan`` the name of the block plan.
-    ``answer_s`` replaces the kind's own deadlines, unless it is None. ``report`` receives connections, retries and
-    commits. ``tell_wait`` is called when an answer takes more than two seconds, and with None once it has come. ``own``
-    has the options that only one kind understands.
+    (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have bank
+    matches, and ``plan`` the name of the block plan. ``answer_s`` replaces the kind's own deadlines, unless it is None.
+    ``report`` receives connections, retries and commits. ``tell_wait`` is called when an answer takes more than two
+    seconds, and with None once it has come. ``own`` has the options that only one kind understands.
     """
 
     lifetime_s: int
@@ -134,7 +133,7 @@ class StoreKind:
     ``judges_max`` is how many threads may judge at a time, ``warm_up_s`` how long a run may warm the store up.
 
     ``plan_for`` records the capacity plan of a store, creates the store if there is none, and returns the recorded
-    plan: an existing one is not replaced. It is None for a kind that cannot create a store like that.
+    plan. It never replaces an existing plan. It is None for a kind that cannot create a store from a plan.
     """
 
     name: str

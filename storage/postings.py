@@ -213,7 +213,7 @@ def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
-    """Return the layout that the postings of these records share with ``stored``, None if there is neither.
+    """Return the layout that the postings of these records share with ``stored``, or None if there is neither.
 
     Raises ``StoreRefused`` if the layouts differ; ``store`` names the store in the message.
     """

@@ -82,11 +82,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     taken from the web page that the article arrived as, if it was one. Texts that share a part with this one find it by
     its ``anchors`` (8 bytes each), and ``sample`` tells how much they share; both are None if parts are not searched.
 
-    ``feed`` and ``key`` are those of the origin, None for a request without a key and in records of earlier versions of
-    dupwatch. ``stretch`` counts how often the content had ended before it came into force this time, None for never.
+    ``feed`` and ``key`` are those of the origin, or None for a request without a key and in records of earlier versions
+    of dupwatch. ``stretch`` counts how often the content had ended before it came into force this time, or None for
+    never.
 
-    ``bank_matches`` are the known texts that the article repeats, None if there are none. The process that creates the
-    record finds them, and every judge reads them here.
+    ``bank_matches`` are the known texts that the article repeats, or None if there are none. The process that creates
+    the record finds them, and every judge reads them here.
 
     Some fields of the article ``a7`` in line 7 of a file, with the plan ``4x16``::
 
@@ -131,7 +132,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def origin(self) -> Origin | None:
-        """The origin of the version, None if it is not stored."""
+        """The origin of the version, or None if it is not stored."""
         return _origin(self.feed, self.key, self.sequence)
 
     @property
@@ -183,7 +184,7 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def origin(self) -> Origin | None:
-        """The origin of the retraction, None if it is not stored."""
+        """The origin of the retraction, or None if it is not stored."""
         return _origin(self.feed, self.key, self.sequence)
 
     @property

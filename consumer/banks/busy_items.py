@@ -1,16 +1,16 @@
-"""Finds items that match too large a share of the feed, and withholds bank matches because of them.
+"""Finds items that match too large a share of the feed, and withholds bank matches that deny no other items.
 
-An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*. It
-stays in verdicts, but bank matches that name only busy items are withheld until a person confirms that the item may
-match that much.
+An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*.
+Verdicts still name it, but a bank match is withheld if all its denied items are busy. A person can confirm that an item
+may match that often; it is then never busy.
 
-Each process counts the articles it judges. Once it has counted twice ``articles_min``, it halves all counts. So an item
-that stops matching is forgotten. The counts have at most 2 × 10 × ``articles_min`` entries, since a verdict names at
-most ten items.
+Each process counts the articles it judges. When the count reaches twice ``articles_min``, all counts are halved, so an
+item that stops matching is forgotten. The counts have at most 2 × 10 × ``articles_min`` entries, because a verdict
+names at most ten items.
 
-A batch is counted on trial, verdict by verdict, before its events are made, so that even the first batch full of copies
-is limited. The trial is added to the counts when the batch is committed. If a batch is judged again, its trial starts
-over: nothing is counted twice, and the same events are withheld.
+A batch is first counted separately, verdict by verdict, before its events are made. So the limit applies even within
+the first batch full of copies. When the batch is committed, its counts are added to the others. If it is judged again,
+its own counts start over: nothing is counted twice, and the same events are withheld.
 """
 
 import logging
@@ -32,23 +32,23 @@ log = logging.getLogger("dupwatch")
 QUIET: Final = 0.25
 """An item stays busy until its matches fall below this share of the limit.
 
-So an item whose matches vary around the limit does not change its state again and again.
+This keeps an item near the limit from switching back and forth.
 """
 
 
 class BusyLimit(NamedTuple):
-    """The limit on matches: a ``share`` of the recent articles, but of at least ``articles_min``."""
+    """The limit on matches: a ``share`` of the recent articles, counted as at least ``articles_min``."""
 
     share: float
     articles_min: int
 
     def matches(self, articles: int) -> float:
-        """Return the most matches in ``articles`` that do not make an item busy."""
+        """Return the number of matches in ``articles`` above which an item is busy."""
         return self.share * max(articles, self.articles_min)
 
 
 class BusyItem(NamedTuple):
-    """An item in the version of one entry. A changed item is counted from zero.
+    """An item as one entry defines it. A changed item is counted from zero.
 
     ``entry_digest`` is None if this process does not compare articles with the item, although a verdict names it.
     """
@@ -60,7 +60,7 @@ class BusyItem(NamedTuple):
 
 
 class BankMatchesWithheld(NamedTuple):
-    """The number of withheld bank matches of a committed batch, by the bank of the first denied item."""
+    """The number of bank matches withheld in a committed batch, by the bank of the first denied item."""
 
     by_bank: Mapping[str, int]
 
@@ -73,8 +73,8 @@ class BankItemsCounted(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Trial:
-    """The additions of one batch: articles, matches, and newly busy items with their matches and articles."""
+class _BatchCounts:
+    """The counts of one batch: articles, matches, and newly busy items with their matches and articles."""
 
     articles: int = 0
     matches: Counter[BusyItem] = field(default_factory=Counter)
@@ -84,10 +84,11 @@ class _Trial:
 
 
 class BusyItems:
-    """The busy items among those of ``known``.
+    """The items in ``known`` that are busy.
 
     One thread calls ``withheld`` and ``commit``; another one calls ``review`` when the banks may have changed.
-    ``withholds``: the run sends bank matches. ``report`` receives the occurrences of this module.
+    ``withholds`` says whether the run sends bank matches, so that some can be withheld. ``report`` receives
+    ``BankMatchesWithheld`` and ``BankItemsCounted``.
     """
 
     def __init__(
@@ -104,84 +105,86 @@ class BusyItems:
         """Names of items that have matched."""
         self._compared_names: object = None
         """The names of all items when ``_names`` was last compared with them."""
-        self._trial = _Trial()
+        self._batch = _BatchCounts()
         self._lock = threading.Lock()
 
     def withheld(self, verdicts: Iterable[Verdict]) -> list[bool]:
-        """Return for each verdict of a batch whether its bank match is withheld. ``commit`` counts the batch."""
+        """Return whether the bank match of each verdict in a batch is withheld. ``commit`` counts the batch."""
         with self._lock:
-            self._trial = trial = _Trial()
-            return [self._is_withheld(verdict, trial) for verdict in verdicts]
+            self._batch = batch = _BatchCounts()
+            return [self._count_verdict(verdict, batch) for verdict in verdicts]
 
     def commit(self) -> None:
-        """Count the verdicts of the last call of ``withheld``."""
+        """Add the counts of the batch last passed to ``withheld``."""
         with self._lock:
-            trial, self._trial = self._trial, _Trial()
-            self._articles += trial.articles
-            self._matches.update(trial.matches)
-            for item, (matches, articles) in trial.busy.items():
+            batch, self._batch = self._batch, _BatchCounts()
+            self._articles += batch.articles
+            self._matches.update(batch.matches)
+            for item, (matches, articles) in batch.busy.items():
                 if self._is_current(item):
-                    self._begin(item, matches, articles)
+                    self._add_busy(item, matches, articles)
             while self._articles >= 2 * self._limit.articles_min:
                 self._halve()
-            if trial.withheld:
-                self._report(BankMatchesWithheld(trial.withheld))
+            if batch.withheld:
+                self._report(BankMatchesWithheld(batch.withheld))
             names = self._known.names
-            new = {name for name in trial.names - self._names if name in names}
-            if new or trial.busy:
+            new = {name for name in batch.names - self._names if name in names}
+            if new or batch.busy:
                 self._names |= new
                 self._report_counts()
 
     def review(self) -> None:
-        """Check busy items after a change of the banks. Confirmed, changed and removed items are no longer busy."""
+        """Check busy items after the banks have changed. Confirmed, changed and removed items are no longer busy."""
         with self._lock:
             for item in sorted(item for item in self._busy if not self._is_current(item)):
-                self._end(item, "it was confirmed, changed, disabled or removed, or has ended")
+                self._remove_busy(item, "it was confirmed, changed, disabled or removed, or has ended")
                 # The same entry may be added again later.
                 del self._matches[item]
             self._report_counts()
 
-    def _is_withheld(self, verdict: Verdict, trial: _Trial) -> bool:
+    def _count_verdict(self, verdict: Verdict, batch: _BatchCounts) -> bool:
+        """Count a verdict, and return whether its bank match is withheld."""
         if verdict.version is None:
             # A retraction is not an article.
             return False
-        trial.articles += 1
+        batch.articles += 1
         if verdict.banks is msgspec.UNSET:
             return False
-        # Each item is counted, so no short circuit here.
-        busy = [self._is_busy(mention, trial) for mention in verdict.banks]
+        # No short circuit: every item must be counted.
+        busy = [self._count_match(mention, batch) for mention in verdict.banks]
         denied = [place for place, mention in enumerate(verdict.banks) if mention.action == DENY]
         if not self._withholds or not denied or not all(busy[place] for place in denied):
             return False
-        trial.withheld[verdict.banks[denied[0]].bank] += 1
+        batch.withheld[verdict.banks[denied[0]].bank] += 1
         return True
 
-    def _is_busy(self, mention: BankMention, trial: _Trial) -> bool:
+    def _count_match(self, mention: BankMention, batch: _BatchCounts) -> bool:
+        """Count a match of an item, and return whether the item is busy."""
         active = self._known.active_item(mention.bank, mention.item, mention.action)
         if active is not None:
-            trial.names.add(joined_name((mention.bank, mention.item)))
+            batch.names.add(joined_name((mention.bank, mention.item)))
             if active.is_confirmed:
                 return False
         item = BusyItem(mention.bank, mention.item, mention.action, None if active is None else active.entry_digest)
-        trial.matches[item] += 1
-        if item in self._busy or item in trial.busy:
+        batch.matches[item] += 1
+        if item in self._busy or item in batch.busy:
             return True
-        matches, articles = self._matches[item] + trial.matches[item], self._articles + trial.articles
+        matches, articles = self._matches[item] + batch.matches[item], self._articles + batch.articles
         if matches <= self._limit.matches(articles):
             return False
-        trial.busy[item] = matches, articles
+        batch.busy[item] = matches, articles
         return True
 
     def _is_current(self, item: BusyItem) -> bool:
-        """Return whether articles are compared with this version of the item, and it is not confirmed."""
+        """Return whether articles are compared with this version of the item and it is not confirmed."""
         active = self._known.active_item(item.bank, item.item, item.action)
         return active is not None and active.entry_digest == item.entry_digest and not active.is_confirmed
 
-    def _begin(self, item: BusyItem, matches: int, articles: int) -> None:
+    def _add_busy(self, item: BusyItem, matches: int, articles: int) -> None:
         self._busy.add(item)
         log.warning(
             "The item %(item)s of the bank %(bank)s matches too much: %(matches)d of the last %(articles)d articles. "
-            "%(effect)s. If that is right: dupwatch bank confirm %(bank)s %(item)s. If it is not: dupwatch bank "
+            "%(effect)s. If this is intended, run dupwatch bank confirm %(bank)s %(item)s. If not, run dupwatch bank "
             "disable %(bank)s %(item)s",
             {
                 "item": item.item,
@@ -199,16 +202,16 @@ class BusyItems:
             return "Bank matches that name no other denied item are withheld"
         return "Verdicts still name it"
 
-    def _end(self, item: BusyItem, why: str) -> None:
+    def _remove_busy(self, item: BusyItem, why: str) -> None:
         self._busy.remove(item)
         log.warning("The item %s of the bank %s no longer matches too much: %s.", item.item, item.bank, why)
 
     def _halve(self) -> None:
-        """Halve all counts, and end items that have become quiet."""
+        """Halve all counts. Items with few matches stop being busy."""
         quiet = QUIET * self._limit.matches(self._articles)
         ended = sorted(item for item in self._busy if self._matches[item] < quiet)
         for item in ended:
-            self._end(item, f"{self._matches[item]} of the last {self._articles} articles")
+            self._remove_busy(item, f"{self._matches[item]} of the last {self._articles} articles")
         self._articles //= 2
         self._matches = Counter({item: count // 2 for item, count in self._matches.items() if count > 1})
         if ended:

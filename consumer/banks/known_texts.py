@@ -185,7 +185,7 @@ class KnownTexts:
         self._publish(banks, items)
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Replace all banks by the result of these entries. Unchanged items are not computed again."""
+        """Replace all banks with the result of these entries. Unchanged items are not computed again."""
         banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
         gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())

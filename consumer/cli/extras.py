@@ -13,7 +13,7 @@ from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 def opened_database(config: Config, command: str, *, must_exist: bool = True) -> Iterator[Any]:
     """Open the console's database for a command that reads or changes it.
 
-    Raises ``ConfigError``, also if packages are missing, and ``SinkError`` if the database does not answer.
+    Raises ``ConfigError``, including when packages are missing, and ``SinkError`` if the database does not answer.
     """
     database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
     wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)

@@ -57,7 +57,7 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Threads that compute fingerprints, or processes without dupwatch-core; with 0 (default), the judging "
+        help="Threads that compute fingerprints; without dupwatch-core, processes. With 0, the default, the judging "
         "thread computes them.",
     ),
 ]
@@ -69,7 +69,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of 
 
 
 def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
-    """Return the configuration from file, environment, ``--set`` and flags; the later one wins. Set up the log.
+    """Set up the log, and return the configuration from file, environment, ``--set`` and flags; later ones win.
 
     The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if the flag is absent.
     """
@@ -85,20 +85,23 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
 
 
 def named_once(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
-    """Return the value of an argument or of the option with the same meaning; None without either.
+    """Return the value of an argument or of the option with the same meaning, or None without either.
 
-    Raises ``ConfigError`` if both are present (``names`` are theirs), and for an argument that is a setting.
+    Raises ``ConfigError`` if both are present, and for an argument that is a setting. ``names`` names both in messages.
     """
     if argument is not None and option is not None:
-        raise ConfigError(f"{names} exclude each other; use one of them")
+        raise ConfigError(f"{names} cannot be used together; use one of them")
     if argument is None:
         return option
-    _check_no_setting(str(argument))
+    _check_not_setting(str(argument))
     return argument
 
 
-def _check_no_setting(argument: str) -> None:
-    """Raise ``ConfigError`` for a setting in place of a file: the user forgot --set. The setting may be a secret."""
+def _check_not_setting(argument: str) -> None:
+    """Raise ``ConfigError`` for a setting in place of a file: the user forgot --set.
+
+    The message hides the value, which may be a secret.
+    """
     is_setting = argument.partition(".")[0] in Config.model_fields and not {"=", ":"}.isdisjoint(argument)
     if is_setting and not Path(argument).exists():
         shown = without_arguments(argument, [argument])

@@ -24,7 +24,7 @@ _LINES_EXAMINED: Final = 8
 
 
 class NamedText(NamedTuple):
-    """A text, the name of its file, and its declared language, "" for none."""
+    """A text, the name of its file, and its declared language, or "" for none."""
 
     name: str
     text: str

@@ -55,7 +55,7 @@ class Config(BaseSettings):
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads that compute fingerprints, or processes without dupwatch-core. With 0 the judging thread computes
+    """Threads that compute fingerprints; without dupwatch-core, processes. With 0 the judging thread computes
     them."""
 
     @model_validator(mode="before")
@@ -156,7 +156,7 @@ def slot_faults(
     if not slots:
         return
     for name in [name for name, each in guarded.items() if each.facts_shared_min]:
-        yield f"{slots[0]}.slot_conflicts_max and {name}.facts_shared_min exclude each other; set one of them"
+        yield f"{slots[0]}.slot_conflicts_max and {name}.facts_shared_min cannot be used together; set one of them"
     if fingerprint.scheme in SCHEME_NAMES and not Scheme(fingerprint.scheme).definition.compares_letters:
         yield f"{slots[0]}.slot_conflicts_max needs a scheme that compares letters, such as {Scheme().name}"
     for source, rule in rules.items():

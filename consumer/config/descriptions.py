@@ -21,7 +21,7 @@ _RULES: Final = "rules."
 
 
 class Setting(NamedTuple):
-    """A setting: its dotted name, its pydantic field, and the sentence that explains it, "" if there is none."""
+    """A setting: its dotted name, its pydantic field, and the sentence that explains it, or "" if there is none."""
 
     name: str
     field: FieldInfo

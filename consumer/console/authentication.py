@@ -63,7 +63,7 @@ def _peer(request: Request) -> str:
 
 
 def _parse_address(text: str) -> _Address | None:
-    """Return an address, None if it is invalid. An IPv4-mapped IPv6 address becomes the IPv4 address."""
+    """Return an address, or None if it is invalid. An IPv4-mapped IPv6 address becomes the IPv4 address."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -80,7 +80,7 @@ def _network(text: str) -> _Network:
 
 
 class RequestSender(NamedTuple):
-    """The sender of a request. ``names`` has the names that a proxy sent, None without such a header."""
+    """The sender of a request. ``names`` has the names that a proxy sent, or None without such a header."""
 
     address: str
     secret: str | None
@@ -107,7 +107,7 @@ class SessionAuthentication:
         return RequestSender(self._proxies.client(request), secret, names or None)
 
     def person(self, sender: RequestSender, *, is_use: bool = True) -> Person | None:
-        """Return the person, None if nobody is signed in. Raises ``PageError`` for disabled accounts and bad names.
+        """Return the person, or None if nobody is signed in. Raises ``PageError`` for disabled accounts and bad names.
 
         Keeps the session alive if ``is_use``.
         """

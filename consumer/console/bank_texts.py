@@ -25,7 +25,7 @@ BankComparisonState = Literal["compared", "no banks", "unread", "preparing", "to
 
 
 class KnownItems(NamedTuple):
-    """The items, None if a text cannot be compared with them; ``state`` says why."""
+    """The items, or None if a text cannot be compared with them; ``state`` says why."""
 
     known: KnownTexts | None
     state: BankComparisonState

@@ -60,7 +60,7 @@ def article_view(stored: StoredVersion, body: str | None) -> ArticleView:
 
 
 class ArticleReader(Protocol):
-    """Reads articles from the store of the consumers."""
+    """A reader of articles in the consumers' store."""
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
         """Return these versions, given by id and version, in the same order; None for those not in the store.

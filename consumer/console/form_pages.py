@@ -30,7 +30,7 @@ class FormPages:
         self._pages = re.compile("|".join(patterns))
 
     def address(self, request: Request) -> str | None:
-        """Return the address of the page that sent a request, None if the browser does not say it.
+        """Return the address of the page that sent a request, or None if the browser does not say it.
 
         A page that answered a form has no address of its own; then it is the page above.
         """

@@ -59,7 +59,7 @@ def note_failure(connection: Connection, visit: Visit, name: str) -> None:
 def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[AttemptLimit]:
     failures_max = visit.context.section.failures_max
     limits = [AttemptLimit(f"address:{visit.address}", failures_max)]
-    if not audit.has(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
+    if not audit.has_entry(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
         limits.append(AttemptLimit(_name(name), NAME_TIMES * failures_max))
     return limits
 

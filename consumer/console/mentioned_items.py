@@ -49,5 +49,5 @@ def mentioned_items(
 
 
 def chosen_item(items: Sequence[MentionedItem], name: str) -> MentionedItem | None:
-    """Return the item of this name, else the most similar one, None without items."""
+    """Return the item of this name, else the most similar one, or None without items."""
     return next((each for each in items if each.name == name), items[0] if items else None)

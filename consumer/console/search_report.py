@@ -31,7 +31,7 @@ class SearchReport:
 def search_report(
     context: ConsoleContext, connection: Connection, filters: Filters, page: QueuePage
 ) -> SearchReport | None:
-    """Return the description of a page's search, None without a search."""
+    """Return the description of a page's search, or None without a search."""
     if filters.search is None or page.hits is None:
         return None
     has_index = context.cutter is not None

@@ -1,4 +1,4 @@
-"""The table of which source copies which, with the same order of sources in rows and columns. Pure."""
+"""The table of which source copies which, with the same order of sources in rows and columns. Pure functions."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, log1p

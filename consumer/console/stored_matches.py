@@ -84,7 +84,7 @@ class ComparedPair(NamedTuple):
 
 
 class MatchSearch:
-    """Finds stored articles that repeat items or texts, and compares pairs. Used by several threads.
+    """A search for stored articles that repeat items or texts. It also compares pairs. Used by several threads.
 
     Methods raise ``PageError`` if they take too long or cannot compare, and errors of ``access`` and the store.
     """

@@ -1,4 +1,4 @@
-"""Draws the copies of a story over time: bars of round lengths on a scale that fits their span. Pure."""
+"""Draws the copies of a story over time: bars of round lengths on a scale that fits their span. Pure functions."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
@@ -73,7 +73,7 @@ def bar_length_ms(first_ms: int, last_ms: int) -> int:
 
 
 def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
-    """Return the chart of consecutive buckets, None if there is nothing to compare."""
+    """Return the chart of consecutive buckets, or None if there is nothing to compare."""
     if len(buckets) <= 1 or not any(bucket.copies for bucket in buckets):
         return None
     from_ms, to_ms = buckets[0].from_ms, buckets[-1].to_ms

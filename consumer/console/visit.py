@@ -49,7 +49,7 @@ class Fields:
         return list(self._values.get(name, ()))
 
     def text(self, name: str, chars_max: int = 2_000) -> str:
-        """Return a field stripped of spaces, "" if it is missing. Raises ``PageError`` if it is too long."""
+        """Return a field stripped of spaces, or "" if it is missing. Raises ``PageError`` if it is too long."""
         value = self._values.get(name, [""])[-1].strip().replace("\r\n", "\n")
         if len(value) > chars_max:
             message = N_("“%(field)s” has %(num)s characters; the limit is %(most)s.")
@@ -57,7 +57,7 @@ class Fields:
         return value
 
     def exact(self, name: str, chars_max: int) -> str:
-        """Return a field unchanged, "" if it is missing or too long."""
+        """Return a field unchanged, or "" if it is missing or too long."""
         value = self._values.get(name, [""])[-1]
         return value if len(value) <= chars_max else ""
 
@@ -73,7 +73,7 @@ class Fields:
         return [_integer(name, value) for value in self._values.get(name, ())]
 
     def number(self, name: str) -> float | None:
-        """Return a field as a number, None if it is empty. Raises ``PageError`` if it is not a number."""
+        """Return a field as a number, or None if it is empty. Raises ``PageError`` if it is not a number."""
         value = self._values.get(name, [""])[-1].strip()
         if not value:
             return None
@@ -86,7 +86,7 @@ class Fields:
         return number
 
     def day(self, name: str, *, later_days: int = 0) -> date | None:
-        """Return a field as a date plus ``later_days``, None if it is empty. Raises ``PageError``."""
+        """Return a field as a date plus ``later_days``, or None if it is empty. Raises ``PageError``."""
         value = self.text(name)
         if not value:
             return None
@@ -180,7 +180,7 @@ class SignedInVisit(Visit):
 class StreamedResponse:
     """A response made piece by piece in threads, so that long exports are never in memory as a whole.
 
-    ``piece`` takes a position, None for the first piece, and returns data and the next position, None at the end.
+    ``piece`` takes a position, or None for the first piece, and returns data and the next position, None at the end.
     """
 
     content_type: str

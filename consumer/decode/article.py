@@ -147,7 +147,7 @@ def _check_depth(record: object, depth_max: int) -> None:
 
 
 def field_at(record: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    """Return the value at a path, None if there is none."""
+    """Return the value at a path, or None if there is none."""
     found = _find(record, path)
     return None if found is _ABSENT else found
 
@@ -194,7 +194,7 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
 
 
 class _Body(NamedTuple):
-    """The text to judge, None for a retraction. A web page also has a title, and what was extracted.
+    """The text to judge, or None for a retraction. A web page also has a title, and what was extracted.
 
     ``without_text`` marks a body of markup without any text.
     """

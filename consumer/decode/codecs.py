@@ -56,7 +56,7 @@ def described_feeds() -> str:
 
 
 def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
-    """Return the codec of input that begins with these bytes, None for plain input.
+    """Return the codec of input that begins with these bytes, or None for plain input.
 
     With ``growing``, the input is still being written: then the beginning of a codec's magic bytes is enough.
     """

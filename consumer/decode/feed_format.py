@@ -262,7 +262,7 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
     return paths or list(record)
 
 
-def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold, None if it is not JSON
+def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold, or None if it is not JSON
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -63,8 +63,8 @@ class GroupState(NamedTuple):
 class GroupProgress(NamedTuple):
     """The progress of a group in one partition: the first offset that exists, the end, and the committed offset.
 
-    ``young`` is the offset of the first message younger than the requested age, None if no age was requested. ``held``
-    says why the group holds the partition, None if it does not.
+    ``young`` is the offset of the first message younger than the requested age, or None if no age was requested.
+    ``held`` says why the group holds the partition, or None if it does not.
     """
 
     topic: str

@@ -150,7 +150,7 @@ class StoreWindow:
 
     @property
     def larger_plan(self) -> str | None:
-        """The plan to move to, None if the store has not outgrown its own.
+        """The plan to move to, or None if the store has not outgrown its own.
 
         A store with as many articles as it was made for has not: its plan was chosen for them.
         """

@@ -12,18 +12,18 @@ import msgspec
 from consumer.doctor.pages_client import FetchedPage, PagesClient, PageUnavailable
 from consumer.doctor.scrapes import Interval, Scrape, parse_scrape
 
-_OURS: Final = "dupwatch_"
+_METRIC_PREFIX: Final = "dupwatch_"
 
 
 class ShownArticle(msgspec.Struct, frozen=True):
-    """The shown fields of an article of a flag."""
+    """The fields of a flag's article that are shown."""
 
     title: str = ""
     source: str = ""
 
 
 class ShownFlag(msgspec.Struct, frozen=True):
-    """The shown fields of a flag in ``/flags.json``."""
+    """The fields of a flag in ``/flags.json`` that are shown."""
 
     id: str
     duplicate_of: str
@@ -55,10 +55,10 @@ class _Readiness(msgspec.Struct, frozen=True):
 
 
 class ConsumerStatus(NamedTuple):
-    """The answers of one consumer.
+    """The state of one consumer, from its latest answers.
 
     Without an answer, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are
-    its latest, None if it does not serve them; ``returning`` are the texts that came back most often.
+    its latest ones, or None if it does not serve them. ``returning`` are the texts that came back most often.
     """
 
     name: str
@@ -101,8 +101,8 @@ class WatchedConsumer:
             scrape = parse_scrape(page.body.decode(), self._clock())
         except ValueError as error:
             raise PageUnavailable(str(error)) from error
-        if not any(name.startswith(_OURS) for name in scrape.samples):
-            raise PageUnavailable("its metrics are not those of dupwatch")
+        if not any(name.startswith(_METRIC_PREFIX) for name in scrape.samples):
+            raise PageUnavailable("/metrics does not have the metrics of dupwatch")
         before, self._last = self._last, scrape
         return Interval(before, scrape)
 
@@ -133,7 +133,7 @@ class WatchedConsumer:
 
 
 def look_at_all(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor) -> list[ConsumerStatus]:
-    """Look at all consumers in parallel, so that those that do not answer delay the others by at most one time-out."""
+    """Look at all consumers in parallel, so that silent ones delay the others by at most one time-out."""
     return list(pool.map(WatchedConsumer.look, watched))
 
 

@@ -1,4 +1,4 @@
-"""Computes precision and recall of named parts on labelled pairs. Pure.
+"""Computes precision and recall of named parts on labelled pairs. Pure functions.
 
 A pair is labelled true if one of the articles contains a stretch of the other. It counts as named if the verdict on
 either names the other, as a part or as near.

@@ -1,4 +1,4 @@
-"""Matches thresholds with profiles: the current profile, and the one that another threshold reaches. Pure."""
+"""Matches thresholds with profiles: the current profile, and the one that another threshold reaches. Pure functions."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
 
 
 def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | None:
-    """Return the name of the profile with this threshold, None if there is none."""
+    """Return the name of the profile with this threshold, or None if there is none."""
     return next((name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < SAME_WITHIN), None)
 
 

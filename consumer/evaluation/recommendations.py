@@ -1,4 +1,4 @@
-"""Recommends thresholds, chosen from curves. Pure."""
+"""Recommends thresholds from curves. Pure functions."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from consumer.judge.settings import JudgeSettings
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A threshold to use. ``ties`` are all equally good thresholds, including itself."""
+    """A recommended threshold. ``ties`` are all thresholds that are equally good, including this one."""
 
     point: Point
     ties: tuple[float, ...]
@@ -34,7 +34,7 @@ class Recommendation(msgspec.Struct, frozen=True):
 
 
 def best_f1(curve: Curve, now: float) -> Choice | None:
-    """Return the threshold with the greatest F1, and among equals with the fewest wrong flags.
+    """Return the threshold with the greatest F1; among equals, the one with the fewest wrong flags.
 
     Return None if no threshold flags a duplicate, and the configured threshold ``now`` if none is better.
     """
@@ -45,7 +45,7 @@ def best_f1(curve: Curve, now: float) -> Choice | None:
 def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
     """Return the threshold with the greatest recall among those with at least this precision, or None.
 
-    This uses the measured precision. With few pairs its interval is wide.
+    Uses the measured precision, whose interval is wide if there are few pairs.
     """
     useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
     return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
@@ -54,7 +54,7 @@ def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
 def _choice(
     setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
 ) -> Choice | None:
-    """Choose one of the best thresholds: the configured one, or else the fewest bits or the middle similarity.
+    """Choose one of the best thresholds: the configured one, else the fewest bits or the middle similarity.
 
     The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing. The middle
     similarity is equally far from wrong flags and from misses.
@@ -64,14 +64,14 @@ def _choice(
     most = max(map(worth, points))
     ties = {point.threshold: point for point in points if worth(point) == most}
     thresholds = tuple(ties)
-    taken = thresholds[len(ties) // 2 if setting == "similarity_min" else 0]
-    return Choice(ties.get(now, ties[taken]), thresholds)
+    index = thresholds[len(ties) // 2 if setting == "similarity_min" else 0]
+    return Choice(ties.get(now, ties[index]), thresholds)
 
 
 def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
     """Recommend thresholds for each curve, among those that can be set.
 
-    Distances must be within those that the plan finds, and the reach must be at least ``max_distance``.
+    ``max_distance`` must be within the distances that the plan finds, and the reach must be at least ``max_distance``.
     """
     limits = {
         "max_distance": (0.0, float(_found_max(settings))),

@@ -1,4 +1,6 @@
-"""Evaluates thresholds on reviews: precision and recall of each, the best ones, and the effect of a change. Pure.
+"""Evaluates thresholds on reviews: precision and recall of each, the best ones, and the effect of a change.
+
+Pure functions.
 
 The results are plain values, which a command prints and a page draws.
 """

@@ -26,7 +26,7 @@ DIGITS: Final = 1e-9
 class ReviewedPair(NamedTuple):
     """A flag or a near miss.
 
-    ``right`` says whether the two are copies of each other, None if nobody has decided. The pair represents
+    ``right`` says whether the two are copies of each other, or None if nobody has decided. The pair represents
     ``sampled_in`` pairs like it. ``source`` is the source of the later article, ``original_source`` that of the other.
 
     One object may represent ``pairs`` equal pairs, of which the first came at ``arrived_ms`` and the last at
@@ -46,7 +46,7 @@ class ReviewedPair(NamedTuple):
 
 
 class ReportedCopies(msgspec.Struct, frozen=True):
-    """Copies that people reported as missed, with their similarities, None if not verified.
+    """Copies that people reported as missed, with their similarities, or None if not verified.
 
     They are not a random sample, because people report what they come across. So they are only counted.
     """

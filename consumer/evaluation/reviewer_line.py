@@ -1,4 +1,4 @@
-"""Estimates the reviewers' line: the similarity from which on they call two articles copies. Pure.
+"""Estimates the reviewers' line: the similarity from which on they call two articles copies. Pure functions.
 
 The model: a pair is a copy if its similarity reaches the line, and people make mistakes on both sides, at a different
 rate on each. Because people see the texts and not the estimate of the sketch, the step may be soft: a logistic curve.

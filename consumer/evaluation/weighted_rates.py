@@ -1,4 +1,6 @@
-"""Computes weighted counts of reviewed pairs at each threshold, and precision and recall with intervals. Pure.
+"""Computes weighted counts of reviewed pairs at each threshold, and precision and recall with intervals.
+
+Pure functions.
 
 A near miss is a sample of many, and people may not have reviewed all pairs. They may have begun with the least certain
 ones, so a reviewed pair represents only pairs of about its own similarity.
@@ -75,7 +77,7 @@ def _of_kind(kind: Kind, pairs: Sequence[ReviewedPair]) -> tuple[Values, Flags, 
 
 
 def _few(weight: Values) -> Values:
-    """Return the weights. If too many are different, replace those of each part by their mean."""
+    """Return the weights. If too many are different, replace those of each part with their mean."""
     distinct = np.unique(weight)
     if len(distinct) <= WEIGHTS_MAX:
         return weight

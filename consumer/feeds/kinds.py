@@ -12,22 +12,22 @@ KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
 
 def source_of(url: str) -> SourceAdapter:
-    """Return the adapter of a source. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
+    """Return the adapter of a source. For an unknown URL, raises ``ValueError`` with the valid forms."""
     return _source_kind(url)[1]
 
 
 def source_kind(url: str) -> FeedKind:
-    """Return the kind of a source. Raises ``ValueError`` as ``source_of``."""
+    """Return the kind of a source. Raises ``ValueError`` as ``source_of`` does."""
     return _source_kind(url)[0]
 
 
 def sink_of(url: str) -> SinkAdapter:
-    """Return the adapter of a sink. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
+    """Return the adapter of a sink. For an unknown URL, raises ``ValueError`` with the valid forms."""
     return _sink_kind(url)[1]
 
 
 def banks_at(url: str, opening: SinkArguments) -> BankLog:
-    """Open the banks that a URL names. Raises ``ValueError``, with the forms of URLs, for an unknown one."""
+    """Open the banks that a URL names. For an unknown URL, raises ``ValueError`` with the valid forms."""
     kind = _kind_of(url)
     if kind is None or kind.banks is None:
         raise ValueError(_advice([kind.written_form for kind in KINDS if kind.banks is not None]))

@@ -69,7 +69,7 @@ class BankCache:
         self._version = _version(self._path)
 
     def load(self) -> ItemFingerprints | None:
-        """Return the fingerprints in the file, None if it is missing or cannot be used."""
+        """Return the fingerprints in the file, or None if it is missing or cannot be used."""
         try:
             with opened_regular(self._path) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
                 return _read(file, status.st_size, self._key)
@@ -223,7 +223,7 @@ def _sealed(content: bytes, key: bytes) -> "hashlib.blake2b":
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
-    """Return a value that changes when the file is replaced, None if it is missing."""
+    """Return a value that changes when the file is replaced, or None if it is missing."""
     try:
         status = path.stat()
     except OSError:

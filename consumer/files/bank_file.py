@@ -18,7 +18,7 @@ from typing_extensions import override
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.banks.exchange import lines_of
-from storage.files import FileWriting, locked_folder, open_made, opened_regular, replace_file
+from storage.files import FileWriting, locked_folder, open_or_make, opened_regular, replace_file
 
 LOCK_S: Final = 10.0
 """How long to wait for another process that changes the file."""
@@ -150,7 +150,7 @@ def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWrit
     size_bytes = 0 if place is None else place.size_bytes
     if place is not None and not place.is_ended:
         lines = b"\n" + lines
-    descriptor = open_made(path, os.O_RDWR | os.O_CLOEXEC, writing.mode)
+    descriptor = open_or_make(path, os.O_RDWR | os.O_CLOEXEC, writing.mode)
     try:
         os.ftruncate(descriptor, size_bytes)
         _write(descriptor, lines, size_bytes)

@@ -101,7 +101,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def load(path: Path) -> Checkpoint | None:
-    """Return the checkpoint in a file, None if there is none. Raises ``ConfigError`` if it cannot be read."""
+    """Return the checkpoint in a file, or None if there is none. Raises ``ConfigError`` if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
     except FileNotFoundError:

@@ -10,7 +10,9 @@ from consumer.model.ports import JudgedRecord, ReleasingSink
 
 
 class CleanFeed(ReleasingSink):
-    """Writes the records of unique articles to ``out``, byte for byte and in order, and verdicts to ``verdicts``.
+    """A sink that writes the records of unique articles to ``out``, byte for byte and in order.
+
+    Verdicts go to ``verdicts``.
 
     ``header`` returns the bytes before the first record, such as the header of a table. A stream cannot be cut back, so
     the records of a batch that is judged again after a crash are written again.

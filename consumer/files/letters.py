@@ -1,4 +1,4 @@
-"""Writes dead letters to a file next to that of the verdicts, one line of JSON each, and reads them back."""
+"""Writes dead letters to a file next to the verdicts, as JSON lines, and reads them back."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 WHOLE_LETTERS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "dead letters")
 """Keeps all letters of a file that has no checkpoint."""
 LINE_BYTES_MAX: Final = 16 << 20
-"""More than any line that dupwatch writes."""
+"""Longer than any line that dupwatch writes."""
 _LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
 
 
@@ -32,7 +32,7 @@ def dead_letters_path(path: Path) -> Path:
 
 
 class FileDeadLetters(DeadLetterSink):
-    """Appends letters to the file at ``path``, one process at a time.
+    """A file of dead letters at ``path``. One process at a time appends to it.
 
     The file is created with the first letter. The parameters are those of ``FileSink``.
     """
@@ -76,7 +76,7 @@ class FileDeadLetters(DeadLetterSink):
 
 
 class FileLetterReader(LetterReader):
-    """Reads the letters in the file at ``path``, except for a line that is still being written."""
+    """A reader of the letters in the file at ``path``. It skips a line that is still being written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from consumer.decode.codecs import COMPRESSIONS, GZIP
 from consumer.decode.decompression import WBITS
 from consumer.model.errors import ConfigError, SinkError
-from storage.files import FileWriting, open_made, sync_folder
+from storage.files import FileWriting, open_or_make, sync_folder
 
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
 """A gzip file without content; gzip considers an empty file damaged."""
@@ -101,7 +101,7 @@ class LineFile:
             _check_missing(path, keep_bytes)
         try:
             # Opening a named pipe would wait for its reader; it is refused below.
-            self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
+            self._descriptor = open_or_make(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
             # Only under the lock, when no other process adds lines.
             kept = keep_bytes.kept_bytes(path) if isinstance(keep_bytes, WholeLines) else keep_bytes

@@ -158,7 +158,7 @@ class FeedGate(Gate):
 class FileOptions(NamedTuple):
     """The options of files and standard input as sources.
 
-    ``checkpoint`` is the file that keeps progress, None for a run that cannot be resumed; ``before`` is its content.
+    ``checkpoint`` is the file that keeps progress, or None for a run that cannot be resumed; ``before`` is its content.
     ``settings``, ``emit`` and ``store`` are saved there too. ``limit`` ends a run with too many bad records, and
     ``fields`` help to explain why they are bad. ``form`` is the format of the file. Articles of an ``archive`` arrived
     when they were published.
@@ -179,8 +179,8 @@ class FileOptions(NamedTuple):
 class Continuation(NamedTuple):
     """The continuation of a sink's files by a run that can be resumed.
 
-    ``marks`` say how much of earlier runs to keep, None if the run begins with empty files. Then ``why_not_append`` is
-    the clause of the error that says why the run cannot append to a file that is not empty. A sink that is opened
+    ``marks`` say how much of earlier runs to keep, or None if the run begins with empty files. Then ``why_not_append``
+    is the clause of the error that says why the run cannot append to a file that is not empty. A sink that is opened
     without a continuation keeps all whole lines: no run cuts it back.
     """
 

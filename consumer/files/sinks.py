@@ -23,7 +23,7 @@ WHOLE_VERDICTS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "verdicts"
 
 
 class FileSink(ReleasingSink):
-    """Appends verdicts to the file at ``path``, one process at a time.
+    """A file of verdicts at ``path``. One process at a time appends to it.
 
     ``keep_bytes`` comes from the checkpoint of an earlier run: the bytes after it belong to a batch that was not
     committed, and are cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
@@ -73,7 +73,7 @@ class FileSink(ReleasingSink):
 
 
 class StreamSink(UnbufferedOutput, ReleasingSink):
-    """Writes verdicts to a stream, which is flushed with every batch; ``emit`` selects the verdicts."""
+    """A stream of verdicts, which is flushed with every batch. ``emit`` selects the verdicts."""
 
     def __init__(self, out: BinaryIO, *, emit: Emit = "all") -> None:
         self._out = out
@@ -89,7 +89,7 @@ class StreamSink(UnbufferedOutput, ReleasingSink):
 
 
 class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
-    """Writes letters to a stream as lines of JSON, and flushes it with every batch. They cannot be read back."""
+    """A stream of letters as JSON lines, which is flushed with every batch. They cannot be read back."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -25,7 +25,7 @@ STREAM: Final = "-"
 
 
 class FileSource(Source):
-    """Reads the file at ``path``, or standard input (None), from a position on.
+    """The file at ``path``, or standard input (None), read from a position on.
 
     The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end when it
     is reached; a last line without a line end is a record then. Any other input (standard input, a named pipe) is
@@ -89,7 +89,7 @@ class FileSource(Source):
             yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
 
     def progress(self) -> tuple[int, int | None]:
-        """Return the number of bytes read from disk, and the size of the file, None for a stream."""
+        """Return the number of bytes read from disk, and the size of the file, or None for a stream."""
         total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
         return self._read_bytes, total_bytes
 

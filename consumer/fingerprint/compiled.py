@@ -132,12 +132,12 @@ class CompiledFingerprinter(Engine):
 
 
 def core_version() -> str | None:
-    """Return the version of the installed core, None without one."""
+    """Return the version of the installed core, or None without one."""
     return None if _core() is None else metadata.version(_DISTRIBUTION)
 
 
 def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
-    """Return the reason why the compiled engine cannot compute a scheme with these words, None if it can."""
+    """Return the reason why the compiled engine cannot compute a scheme with these words, or None if it can."""
     core = _core()
     if core is None:
         return "dupwatch-core is not installed"

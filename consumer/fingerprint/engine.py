@@ -75,9 +75,9 @@ class Engine(Protocol):
     ) -> Fingerprints:
         """Return the fingerprints of raw texts; each is independent of the rest of the batch.
 
-        ``languages`` are declared by the texts, "" for none; only results from shingles depend on them. With ``known``,
-        the result lists the shingles of each text that are in this set. Raises ``ValueError`` if the weights of a text
-        add up to 2**32 or more.
+        ``languages`` are declared by the texts, or "" for none; only results from shingles depend on them. With
+        ``known``, the result lists the shingles of each text that are in this set. Raises ``ValueError`` if the weights
+        of a text add up to 2**32 or more.
         """
         ...
 
@@ -92,8 +92,8 @@ class Engine(Protocol):
 class Fingerprinter(Engine):
     """The engine in Python for one scheme, the reference for the compiled engine. Not thread-safe.
 
-    ``keywords_kept`` is the number of keywords returned as evidence, None for all. ``sketched`` turns on sketches, and
-    ``parts`` anchors and samples. None of these changes a fingerprint. ``secret`` keys the hashes of shingles in
+    ``keywords_kept`` is the number of keywords returned as evidence, or None for all. ``sketched`` turns on sketches,
+    and ``parts`` anchors and samples. None of these changes a fingerprint. ``secret`` keys the hashes of shingles in
     schemes that key them. ``tokenizer`` replaces the scheme's own. Each worker process builds an engine from the same
     scheme and ``consumer.workers.word_files.load_lexicon()``.
     """

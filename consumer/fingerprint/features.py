@@ -24,7 +24,7 @@ _TIES_FACTOR: Final = 8
 class WordTable:
     """A cache of the hash and weight of every word seen: a dict of rows, and arrays by row.
 
-    It grows without bound; the owner replaces it by ``len`` and ``characters``.
+    It grows without bound; the owner replaces it with ``len`` and ``characters``.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:

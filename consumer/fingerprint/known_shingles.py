@@ -52,7 +52,7 @@ class KnownShingles:
         return _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
 
     def contains(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Return for each hash whether it is in the set."""
+        """Return whether each hash is in the set."""
         is_known = np.zeros(len(hashes), dtype=np.bool_)
         for ascending in self._parts:
             if len(ascending):
@@ -108,7 +108,7 @@ def smallest_shingles(
 ) -> tuple[bytes, ...]:
     """Return the ``SHINGLES_KEPT`` smallest hashes of each normalised text, packed; b"" without a shingle.
 
-    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one.
+    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one.
     """
     smallest = SmallestShingles(SHINGLES_KEPT)
     for chunk in hashed_chunks(texts, languages, shingling):
@@ -129,7 +129,7 @@ def held_hashes(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def _bytes_under(hashes: npt.NDArray[np.uint64]) -> bytes | None:
-    """Return the bytes object that contains exactly these hashes, None if there is none."""
+    """Return the bytes object that contains exactly these hashes, or None if there is none."""
     base: object = hashes.base
     return base if isinstance(base, bytes) and hashes.dtype == _HASH and len(base) == hashes.nbytes else None
 

@@ -5,19 +5,19 @@ a CJK character. The length of a stretch depends on the stretch alone, so a para
 occurs, whatever the rest of the text and its declared language. The choice of anchors depends only on the text around
 them:
 
-1. Candidates are the stretches whose hash is the smallest among its eight neighbours on either side.
+1. A candidate is a stretch with a smaller hash than its eight neighbours on either side.
 2. The reach of a candidate is the distance to the nearest candidate with a smaller hash. The ends of the text count as
    smaller, and so does an equal hash before it.
-3. The candidates that reach farthest are posted: one for each 62 stretches of the text, but at least 8 and at most 16.
-   The first 8 are looked up.
+3. The candidates with the greatest reach are posted: one for each 62 stretches of the text, but at least 8 and at most
+   16. The first 8 are looked up.
 
 This is the local variant of winnowing (Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document
-Fingerprinting", SIGMOD 2003), with the window that leaves 16 anchors instead of a fixed window: the candidates that
-reach farther than r are the minima of all windows of r stretches on either side. So the few anchors of a long text are
-among the many of a short text with the same passage, and they are spread more evenly than the smallest hashes are.
+Fingerprinting", SIGMOD 2003). Its window is not fixed, but the one that leaves 16 anchors: the candidates that reach
+farther than r are the minima of all windows of r stretches on either side. So the few anchors of a long text are among
+the many of a short text with the same passage, and they are spread more evenly than the smallest hashes are.
 
-**Samples** have the shingles whose hash is divisible by 8 (mod sampling: Broder, "On the Resemblance and Containment of
-Documents", SEQUENCES 1997). The share of a sample that occurs in another estimates the share of the text.
+**Samples** contain the shingles whose hash is divisible by 8 (mod sampling: Broder, "On the Resemblance and Containment
+of Documents", SEQUENCES 1997). The share of a sample that occurs in another estimates the share of the text.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 ANCHORS_POSTED: Final = 16
-"""The maximum. Texts under 1,000 stretches post one per ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
+"""Maximum per text. Texts under 1,000 stretches post one per ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
 ANCHORS_LOOKED_UP: Final = 8
 ANCHOR_SPACING: Final = 62
 NEIGHBOURS: Final = 8
@@ -40,7 +40,7 @@ NEIGHBOURS: Final = 8
 none is from another text of the batch."""
 SAMPLED_ONE_IN: Final = 8
 SAMPLE_MAX: Final = 1_024
-"""Limit on the hashes of a sample, usually reached by 8,000 characters; the smallest stay. They take 4 KiB."""
+"""Maximum hashes in a sample, usually reached at 8,000 characters; the smallest are kept. They take 4 KiB."""
 _SAMPLE_BYTES: Final = 4
 _NONE: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _GREATEST: Final = 0xFFFFFFFF
@@ -61,8 +61,8 @@ class Shares(NamedTuple):
     """The shares that a text has in common with each of n others.
 
     ``of_this`` float64[n]: the share of this text that each of them contains, from 0 to 1. ``of_that`` float64[n]: the
-    share of each of them that this text contains. ``shared`` int64[n]: the number of common hashes behind this; each
-    represents about 8 characters, more if a sample is cut.
+    share of each of them that this text contains. ``shared`` int64[n]: the number of common hashes behind these shares;
+    each represents about 8 characters, more if a sample is cut.
     """
 
     of_this: npt.NDArray[np.float64]
@@ -101,7 +101,7 @@ class PartsFinder:
 def parts_batch(texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS) -> Parts:
     """Return the anchors and samples of normalised texts; each is independent of the others in the batch.
 
-    ``languages`` are declared by the texts (BCP 47, "" for none). They affect samples, which have the shingles of
+    ``languages`` are declared by the texts (BCP 47, or "" for none). They affect samples, which have the shingles of
     sketches, but not anchors.
     """
     finder = PartsFinder()
@@ -140,7 +140,7 @@ def shares_of_many(
 
     Hashes in ``common``, ascending, are ignored in all texts; shares are 0 if none are left. A cut sample has no hashes
     beyond its last one, so two texts are compared up to there. With n hashes of a text, the standard error of its share
-    p is about √(p (1 − p) / n): 0.05 for a half of 800 characters.
+    p is about √(p (1 − p) / n): for example 0.05 for one half of 800 characters.
     """
     lasts = np.array([min(_last(this), _last(that)) for that in those], dtype=np.uint32)
     own = this[~_is_in(this, common)]
@@ -206,9 +206,9 @@ def _stretch_hashes(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
 
 
 def _polynomials(codes: npt.NDArray[np.uint64], base: int, lengths: tuple[int, int]) -> list[npt.NDArray[np.uint64]]:
-    """Return for each length the polynomials of that many characters from each position; wrong beyond the end.
+    """Return, for each length, the polynomials of that many characters from each position.
 
-    A length is composed of powers of two, the greatest first.
+    Those that reach beyond the end are wrong. A length is composed of powers of two, the greatest first.
     """
     powers = [codes]
     while 2 << len(powers) - 1 <= max(lengths):
@@ -228,7 +228,10 @@ def _polynomials(codes: npt.NDArray[np.uint64], base: int, lengths: tuple[int, i
 def _concatenated(
     heads: npt.NDArray[np.uint64], tails: npt.NDArray[np.uint64], head: int, tail: int, base: int
 ) -> npt.NDArray[np.uint64]:
-    """Return the polynomials of ``head`` characters and the ``tail`` characters after them; wrong beyond the end."""
+    """Return the polynomials of ``head`` characters and the ``tail`` characters after them.
+
+    Those that reach beyond the end are wrong.
+    """
     joined = heads * np.uint64(pow(base, tail, 1 << 64))
     joined[:-head] += tails[head:]
     return joined
@@ -237,8 +240,8 @@ def _concatenated(
 def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     """Return the candidates of a chunk, and the place in its text up to which candidates are decided.
 
-    A piece of a long text decides on stretches that earlier pieces left open, and leaves those whose neighbours it does
-    not have to the next piece.
+    A piece of a long text also decides the stretches that earlier pieces left open. It leaves a stretch to the next
+    piece if it lacks one of the neighbours.
     """
     hashes = _stretch_hashes(chunk)
     length = len(hashes)
@@ -284,7 +287,7 @@ def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
 def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[list[int], list[int]]:
     """Return the distance from each candidate of a text to the nearest one with a smaller hash, or to an end.
 
-    Also returns their hashes, because candidates come in the order in which smaller ones follow them.
+    Also returns their hashes, because the order is not that of the text: a candidate comes once a smaller one follows.
     """
     reaches, reaching = [], []
     # Candidates not yet followed by a smaller one, ascending by hash: hash, place, distance to the one before. The
@@ -295,7 +298,7 @@ def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[li
         while last > value:
             open_candidates.pop()
             ahead = place - at
-            reaches.append(back if back < ahead else ahead)  # noqa: FURB136  # min() takes half of the time of all
+            reaches.append(back if back < ahead else ahead)  # noqa: FURB136  # min() would take half of the total time
             reaching.append(last)
             last, at, back = open_candidates[-1]
         open_candidates.append((value, place, place - at))

@@ -254,7 +254,7 @@ def _mask(plan: BlockPlan, places: Sequence[int]) -> int:
 
 
 def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | None:
-    """Return a key by which two fingerprints with this difference find each other, None if there is none."""
+    """Return a key by which two fingerprints with this difference find each other, or None if there is none."""
     for key in keys:
         differing = difference & key.mask
         if not differing or (radius and differing & key.neighbours and not differing & (differing - 1)):
@@ -263,7 +263,7 @@ def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | No
 
 
 def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
-    """Return a difference of at most ``bits_max`` bits that leaves no key in agreement, None if there is none.
+    """Return a difference of at most ``bits_max`` bits that leaves no key in agreement, or None if there is none.
 
     To be missed, a pair must differ in a bit of every key that still agrees. Bits of the same keys are equivalent, and
     a third one of them adds nothing. So the search is small and complete.

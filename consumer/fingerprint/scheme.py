@@ -36,7 +36,7 @@ _OWN_WORDS_DESCRIBED: Final = "dictionary, stop words and IDF table of the user:
 class Scheme:
     """A way to compute fingerprints: a definition, by its name, and parameters.
 
-    ``keywords_max`` is the number of heaviest keywords that count, None for all. A text with at most
+    ``keywords_max`` is the number of heaviest keywords that count, or None for all. A text with at most
     ``short_keywords_max`` distinct keywords is short: only an equal normalised text is its duplicate. After replacing
     one word of two characters, 22 % of Chinese excerpts with 6 or 7 keywords keep a similarity of 0.7, 70 % with 10 or
     11 keywords, and all with 15 to 19. ``facts`` turns on the facts of each text, for rules that compare them. Schemes

@@ -125,8 +125,8 @@ def hashed_chunks(
 ) -> Iterator[HashedChunk]:
     """Yield the hashed shingles of normalised texts, in chunks that stay in the cache; texts are independent.
 
-    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one. Pieces of a text have
-    all its shingles, and those in overlaps twice.
+    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. Pieces of a text
+    have all its shingles, and those in overlaps twice.
     """
     relevant = languages if languages is not None and shingling.spaced else [""] * len(texts)
     declared = np.array([declared_shingle(language) for language in relevant], dtype=np.int64)
@@ -223,7 +223,7 @@ def _characters(texts: Sequence[str]) -> Characters:
 
 @cache
 def _word_table() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether it is a word character: ``str.isalnum``, or ``_``."""
+    """Return whether each code point is a word character: ``str.isalnum``, or ``_``."""
     characters = np.arange(0x110000, dtype=np.uint32).view("<U1")
     table = np.strings.isalnum(characters)
     table[ord("_")] = True

@@ -116,8 +116,8 @@ def sketch_batch(
 ) -> Sketches:
     """Return the sketches of normalised texts; each is independent of the others in the batch.
 
-    ``languages`` are declared by the texts (BCP 47, "" for none); None if no text declares one. A text without a word
-    character has no shingle, and all its minima are 0.
+    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. A text without a
+    word character has no shingle, and all its minima are 0.
     """
     minima = Minima(len(texts), layout, marked=marked)
     for chunk in hashed_chunks(texts, languages, shingling):
@@ -178,7 +178,7 @@ def _counts(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
 
 @cache
 def _donors() -> npt.NDArray[np.uint8]:
-    """Return for each bin the order in which it tries the others if it is empty: uint8[256, 255], a fixed shuffle."""
+    """Return the order in which each empty bin tries the others: uint8[256, 255], a fixed shuffle."""
     bins = np.arange(256, dtype=np.uint64)
     ranks = mix_64((bins[:, np.newaxis] << np.uint64(8) | bins) + np.uint64(_DONOR_SEED))
     order = np.argsort(ranks, axis=1, kind="stable").astype(np.uint8)

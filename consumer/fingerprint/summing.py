@@ -114,7 +114,7 @@ def fingerprint_batch(
 
 
 def _ones(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return for each bit the sum of the weights of features that have a 1; sums are exact, so pieces do not matter."""
+    """Return, for each bit, the sum of the weights of features that have a 1. Sums are exact, whatever the pieces."""
     sums = np.zeros(_WORD_BITS * hashes.shape[1], dtype=np.float64)
     for start in range(0, len(hashes), _PIECE_FEATURES):
         piece = slice(start, start + _PIECE_FEATURES)

@@ -62,7 +62,7 @@ def settings_in(cell: bytes) -> bytes:
 
 
 def secret_in(cell: bytes) -> Secret | None:
-    """Return the secret in a store's cell, None if it has none. Raises ValueError if it is not a secret."""
+    """Return the secret in a store's cell, or None if it has none. Raises ValueError if it is not a secret."""
     described: Any = json.loads(cell)
     digits = described.get(_SECRET) if isinstance(described, dict) else None
     return None if digits is None else Secret.from_hex(str(digits))

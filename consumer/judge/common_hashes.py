@@ -1,4 +1,4 @@
-"""Counts the recent articles that have an anchor or shingle, because common ones do not distinguish texts.
+"""Counts how many recent articles have an anchor or shingle: common ones do not tell texts apart.
 
 Licences, navigation and signatures occur in thousands of texts. A count-min sketch (Cormode, Muthukrishnan, "An
 Improved Data Stream Summary", 2005) counts in fixed memory; its counts are never too low and rarely too high. There are
@@ -20,7 +20,7 @@ from storage.records import Record
 COMMON_FROM: Final = 13
 """A hash that occurs in at least this many recent articles is common."""
 ARTICLES: Final = 16_384
-"""Articles counted by one sketch. Counts cover the last one to two times as many articles."""
+"""Articles counted by one sketch. The two sketches cover the latest one to two times as many articles."""
 _ROWS: Final = 4
 COLUMN_BITS: Final = 20
 _COUNTS: Final = np.uint16
@@ -56,7 +56,7 @@ class CommonHashes:
                 self._current, self._previous, self._articles = self._no_counts(), self._current, 0
 
     def are_common(self, hashes: Uint64) -> npt.NDArray[np.bool_]:
-        """Return for each hash whether it is common: bool[n]."""
+        """Return whether each hash is common: bool[n]."""
         counts = np.full(len(hashes), np.iinfo(_COUNTS).max, _COUNTS)
         with self._lock:
             for current, previous, places in zip(self._current, self._previous, self._columns(hashes), strict=True):
@@ -74,10 +74,10 @@ class CommonHashes:
 
 
 def anchor_hashes(records: Sequence[Record]) -> Uint64:
-    """Return the anchors of these records as ``CommonHashes`` counts them, in order."""
+    """Return the anchors of these records in the form that ``CommonHashes`` counts, in order."""
     return unpacked_anchors(b"".join(record.anchors or b"" for record in records)) ^ _ANCHOR
 
 
 def sample_hashes(records: Sequence[Record]) -> Uint64:
-    """Return the samples of these records as ``CommonHashes`` counts them, in order."""
+    """Return the samples of these records in the form that ``CommonHashes`` counts, in order."""
     return unpacked_sample(b"".join(record.sample or b"" for record in records)).astype(np.uint64)

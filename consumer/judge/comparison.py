@@ -33,7 +33,7 @@ class PairComparison(msgspec.Struct, frozen=True):
     """The result of every condition of *near* for one pair, with the values that decided it.
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
-    for equal short texts (for all equal texts if letters are compared), None if a text has no keywords or no sketch.
+    for equal short texts (for all equal texts if letters are compared), or None if a text has no keywords or no sketch.
     ``facts_shared`` is the number of shared facts as a share of the text with fewer facts; None without a fact guard,
     or if a text has no facts. ``facts_shared_of_more`` is their share of the text with more; None without a guard, or
     if neither text has facts. Its minimum is 0 in revision 1 of the guard. ``slot_conflicts`` is the number of slots

@@ -147,7 +147,7 @@ def reference_in(article_id: str, version: str | None) -> bytes:
 
 
 def storable_reference(article_id: str, version: str | None) -> bytes | None:
-    """Return the reference of a version that an event names, None if it is not a valid version."""
+    """Return the reference of a version that an event names, or None if it is not a valid version."""
     try:
         return reference_in(article_id, version)
     except ValueError:

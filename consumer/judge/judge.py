@@ -64,7 +64,7 @@ class Judge(Protocol):
         ...
 
     def newest_ms(self, before_ms: int) -> int | None:
-        """Return the time of the latest arrival before ``before_ms``, None if there is none.
+        """Return the time of the latest arrival before ``before_ms``, or None if there is none.
 
         Called when a run begins. A store that expires articles itself returns None.
         """
@@ -81,5 +81,5 @@ class Judge(Protocol):
 
     @property
     def larger_plan(self) -> str | None:
-        """The plan to move to when the window outgrows this one, None if no larger plan finds the same pairs."""
+        """The plan to move to when the window outgrows this one, or None if no larger plan finds the same pairs."""
         ...

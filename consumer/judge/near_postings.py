@@ -120,7 +120,7 @@ def references_of(tails: Words) -> list[bytes]:
 
 
 def last_of_ids(record: Record, own: Words, tails: Words) -> Numbers:
-    """Return for each version the index of the last version of its id that arrived before the article.
+    """Return, for each version, the index of the last version of its id that arrived before the article.
 
     A version that arrived later gets its own index. Of an id's earlier versions, only the last can be in force.
     """
@@ -168,7 +168,7 @@ class RankedVersions(NamedTuple):
 
 
 def rank_together(articles: Sequence[ArticleRows], settings: JudgeSettings) -> list[RankedVersions | None]:
-    """Return the ranked versions near each article in the window, None for an article that needs a separate search.
+    """Return the ranked versions near each article in the window, or None for an article that needs a separate search.
 
     These are articles with truncated or long rows, many near postings, more near versions than may be read, or several
     near versions of one id.

@@ -130,7 +130,7 @@ def outgrown_postings(*, remote: bool) -> int:
 
 
 def plan_to_move_to(plan: BlockPlan, articles: float, settings: LookUpSettings, *, remote: bool) -> str | None:
-    """Return the larger plan that a window of this size should move to, None if it has not outgrown this one."""
+    """Return the larger plan that a window of this size should move to, or None if it has not outgrown this one."""
     larger = larger_plan(plan, settings.max_distance)
     if larger is None:
         return None

@@ -131,7 +131,7 @@ class Search:
         return candidates
 
     def _candidates(self, records: Sequence[Record]) -> list[Candidates] | None:
-        """Return the candidates of each record, None if there are several records and their rows are too big."""
+        """Return the candidates of each record, or None if there are several records and their rows are too big."""
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
         read = self.store.look_up(keys, self.look_up_bytes_max if len(records) > 1 else None)

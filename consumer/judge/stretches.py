@@ -52,7 +52,7 @@ class Stretches:
     tally: Tally
 
     def create(self, versions: Sequence[Version]) -> StoredBatch:
-        """Store each version, and return what is stored; the ids differ. Raises the store's errors."""
+        """Store each version, and return what is stored; the ids are distinct. Raises the store's errors."""
         stored = self.store.create(versions)
         if not self.stretches_max:
             return StoredBatch(stored)

@@ -71,7 +71,7 @@ _LOADS_CODE: Final = PropertyRule("it loads code into this process")
 _LOG: Final = PropertyRule("dupwatch collects librdkafka's log, and limits repeated lines")
 _ANCIENT: Final = PropertyRule("it makes the client talk to brokers that are too old for dupwatch")
 _OBJECT: Final = PropertyRule("it takes a function or an object, which no configuration file can contain")
-_MOCK: Final = PropertyRule("it replaces the brokers by a cluster in memory, which loses all messages")
+_MOCK: Final = PropertyRule("it replaces the brokers with a cluster in memory, which loses all messages")
 _LARGEST: Final = "a record can have 8 MiB and headers; one that does not fit would stop the run"
 _MEMORY: Final = PropertyRule(
     "it limits memory: librdkafka buffers the messages that it prefetches", RangeLimit(1, 64 * _MIB)

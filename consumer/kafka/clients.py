@@ -73,7 +73,7 @@ def new_admin(settings: Mapping[str, Any], log: logging.Logger = client_log) -> 
 
 @contextmanager
 def broker_request(brokers: str, failure: str, error_type: type[Fatal] = SourceError) -> Iterator[None]:
-    """Log a long wait for the brokers, and replace a ``KafkaException`` by ``error_type``.
+    """Log a long wait for the brokers, and replace a ``KafkaException`` with ``error_type``.
 
     ``brokers`` is a list "host:port,host:port"; ``failure`` begins the message if they refuse the request.
     """

@@ -72,13 +72,13 @@ class ConsumerGroup:
         self._consumer = _client(settings, name, "read_uncommitted")
         self._settled_consumer: Consumer | None = None
 
-    def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
+    def partitions(self, topics: Sequence[str], wait_s: float = ASK_S) -> list[Partition]:
         """Return the partitions of these topics."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
-            return _partitions(self._consumer, topics, self._settings, patience_s)
+            return _partitions(self._consumer, topics, self._settings, wait_s)
 
     def committed(
-        self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
+        self, partitions: Sequence[Partition], *, settled: bool = False, wait_s: float = ASK_S
     ) -> dict[Partition, CommittedOffset]:
         """Return the committed offsets of the group; partitions without one are left out.
 
@@ -89,10 +89,10 @@ class ConsumerGroup:
         if settled and self._settled_consumer is None:
             self._settled_consumer = _client(self._settings, self.name, "read_committed")
         consumer = self._settled_consumer if settled and self._settled_consumer is not None else self._consumer
-        patience_s = SETTLED_S if settled else patience_s
+        wait_s = SETTLED_S if settled else wait_s
         # A wait for a transaction must not be logged as a wait for brokers.
         with nullcontext() if settled else waiting_for_brokers(self._brokers):
-            answer = _retry(lambda: consumer.committed(requested, timeout=_TRY_S), self.name, patience_s)
+            answer = _retry(lambda: consumer.committed(requested, timeout=_TRY_S), self.name, wait_s)
         return {
             (place.topic, place.partition): CommittedOffset(place.offset, note_of(place.metadata))
             for place in answer
@@ -138,7 +138,7 @@ class GroupTopics:
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """Return for each partition the offset of the first message with this time or a later one."""
+        """Return the offset of each partition's first message with this time or a later one."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
@@ -174,13 +174,13 @@ def _client(settings: Mapping[str, Any], group: str, isolation: str) -> Consumer
 
 
 def _partitions(
-    consumer: Consumer, topics: Sequence[str], settings: Mapping[str, Any], patience_s: float
+    consumer: Consumer, topics: Sequence[str], settings: Mapping[str, Any], wait_s: float
 ) -> list[Partition]:
     brokers = str(settings["bootstrap.servers"])
-    return [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, patience_s)]
+    return [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, wait_s)]
 
 
-def _retry(request: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:
+def _retry(request: Callable[[], list[TopicPartition]], group: str, wait_s: float) -> list[TopicPartition]:
     """Repeat a request until it has an answer for every partition."""
 
     def attempt() -> list[TopicPartition]:
@@ -191,7 +191,7 @@ def _retry(request: Callable[[], list[TopicPartition]], group: str, patience_s: 
         return answer
 
     try:
-        return _PAUSES.call(attempt, _is_transient, patience_s)
+        return _PAUSES.call(attempt, _is_transient, wait_s)
     except KafkaException as error:
         raise _RefusedError(group, error.args[0]) from error
 

@@ -90,7 +90,7 @@ def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) ->
 
 
 def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
-    """Call ``ask`` with the seconds left, and repeat it while leaders are being elected. Raises as ``watermarks``."""
+    """Call ``ask`` with the seconds left, and repeat it while leaders are elected. Raises as ``watermarks`` does."""
     until_s = time.monotonic() + wait_s
     pauses = Backoff(_PAUSE_S, _PAUSE_S)
     return pauses.call(lambda: ask(max(until_s - time.monotonic(), _PAUSE_S)), _is_election, wait_s)

@@ -155,7 +155,7 @@ def check_not_filling(url: str, opening: SourceArguments) -> None:
     clients, address = opening.own_options(TopicsOptions).clients, parse_kafka(url)
     with closing(ConsumerGroup(admin_settings(address.brokers, clients), clients.group)) as group:
         try:
-            committed = group.committed(group.partitions(address.names, _FILLING_S), patience_s=_FILLING_S)
+            committed = group.committed(group.partitions(address.names, _FILLING_S), wait_s=_FILLING_S)
         except SourceError as error:
             # The run itself waits for unreachable brokers, and for topics that do not exist yet.
             log.warning("%s", error)

@@ -16,7 +16,7 @@ log = logging.getLogger("dupwatch")
 Result = TypeVar("Result")
 
 _PAUSES: Final = Backoff(0.1, 5.0, jitter=0.5)
-_SLICE_S: Final = 0.1
+_PROCEED_EVERY_S: Final = 0.1
 
 
 class RetryPolicy(Protocol):
@@ -25,7 +25,7 @@ class RetryPolicy(Protocol):
     def call(self, work: Callable[[], Result]) -> Result:
         """Make a call, repeatedly if necessary, and return its result.
 
-        Called for each call of the detector, and for each request to the registry. Raises the error of ``work``, or
+        Used for each call of the detector and each request to the registry. Raises the error of ``work``, or
         ``Abandoned`` if waiting is no longer useful.
         """
         ...
@@ -40,7 +40,11 @@ class NoRetry(RetryPolicy):
 
 
 class RetrySubject(NamedTuple):
-    """The service that calls wait for: its part of the run, its outages' reporter and error, its name in the log."""
+    """A service that calls wait for.
+
+    ``part`` and ``reporter`` belong to the reports of its outages. Calls raise ``error`` while it is out of reach.
+    ``name`` is its name in the log.
+    """
 
     part: RunPart
     reporter: str
@@ -51,8 +55,9 @@ class RetrySubject(NamedTuple):
 class RetryUntilReachable(RetryPolicy):
     """A policy that repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    ``subject`` is out of reach when a call raises its error. Every failure reports the outage with its reason, and
-    success reports its end. ``proceed`` is called ten times a second during the pauses; its exceptions end the wait.
+    ``subject`` is out of reach when a call raises its error. Each failure reports an outage
+    with its reason, and success reports that it is over. ``proceed`` is called ten times a second during the pauses;
+    its exceptions end the wait.
     """
 
     def __init__(self, proceed: Callable[[], None], hooks: Hooks, subject: RetrySubject) -> None:
@@ -86,7 +91,7 @@ class RetryUntilReachable(RetryPolicy):
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
             self._proceed()
-            time.sleep(min(left_s, _SLICE_S))
+            time.sleep(min(left_s, _PROCEED_EVERY_S))
 
 
 class StoreRetry(RetryUntilReachable):

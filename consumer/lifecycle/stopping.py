@@ -20,7 +20,7 @@ _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
 
 
 class _WakeUp(BaseException):
-    """Raised by the signal handler to leave a wait; never leaves this module."""
+    """An exception that the signal handler raises to end a wait. It never leaves this module."""
 
 
 class StopSignal:

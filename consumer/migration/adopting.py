@@ -1,9 +1,9 @@
 """The judge of a fill: it adopts existing verdicts, and judges only versions without one.
 
-A new store is filled while another one is in force, whose verdicts have been sent. If an article that was sent as
-unique were judged again with other settings, it might become a duplicate, and its next copy might be kept: the same
-story twice. So verdicts are adopted unchanged, with the fingerprint and keys of the new settings. See
-docs/operate/migration.md.
+While a new store is filled, another one is in force, and its verdicts have been sent. If an article that was sent as
+unique were judged again with other settings, it might become a duplicate, and its next copy might be kept: readers
+would get the same story twice. So verdicts are adopted unchanged, with the fingerprint and keys of the new settings.
+See docs/operate/migration.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,8 +60,8 @@ class AdoptingJudge(Detector):
     """A judge that adopts the verdicts of the store ``in_force`` (None if there is none), and judges the rest.
 
     Verdicts are adopted with their arrivals, and postings are written only for kept versions. If many equal texts were
-    kept because the old settings could not compare them, only a few get postings (``stand_ins``). After a crash at any
-    moment, repeating gives the same result. For one process; no other one may judge into the store at the same time.
+    kept because the old settings could not compare them, only a few get postings (``stand_ins``). Judging a batch
+    again after a crash gives the same result. No other process may judge into the store at the same time.
     """
 
     in_force: Store | None = None
@@ -82,15 +82,15 @@ class AdoptingJudge(Detector):
             return [events[item.reference] for item in batch]
 
         with self.tally.settling():
-            return self._together(work)
+            return self._run_together(work)
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has for these versions; return their events by reference."""
         in_force = self._judged_in_force(versions)
-        return self._together(lambda adoption: adoption.adopt(in_force))
+        return self._run_together(lambda adoption: adoption.adopt(in_force))
 
-    def _together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
-        """Run ``work`` within ``Store.together``, and keep what its last attempt has counted and learned."""
+    def _run_together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
+        """Run ``work`` within ``Store.together``, and keep the counts and findings of its last attempt."""
 
         def run_attempt() -> tuple[_Adoption, _Answer]:
             adoption = _Adoption(self.attempt())
@@ -124,9 +124,9 @@ class AdoptingJudge(Detector):
     def _stretches_in_force(
         self, versions: Sequence[Version], first_stretches: Mapping[bytes, StoredVersion]
     ) -> dict[bytes, StoredVersion | None]:
-        """Return the stretches of the store in force, by reference, for deliveries that may belong to a later one.
+        """Return the stretches in the store in force, by reference, for deliveries after their first stretch.
 
-        A stretch is None if the delivery would begin it, so that the store in force has not judged it.
+        A stretch is None if the delivery would begin it: then the store in force has not judged it.
         """
         assert self.in_force is not None  # noqa: S101  # the caller has checked
         returning = [version for version in versions if may_return(version.record, first_stretches[version.reference])]
@@ -195,7 +195,7 @@ class _Adoption:
     def _returning(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
         """Return the deliveries that begin a stretch here, although they were replays for the store in force.
 
-        That store may have been judged without stretches.
+        The settings of that store may have had no stretches.
         """
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:
@@ -232,7 +232,7 @@ class _Adoption:
         seen_texts = self.attempt.seen_texts
         merge_seen(self.attempt.store, [*seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
-        # Not counted by look-ups: versions that have just lost their keys. Each repeats texts that were kept.
+        # Look-ups do not count versions that have just lost their keys. Each repeats texts that were kept.
         had_keys = {version.reference for version in adopting if version.record.keys}
         self.adopted.flagged_now += sum(not record.keys and record.reference in had_keys for record in pending)
         return events
@@ -278,10 +278,10 @@ def _with_arrival_of(record: Record, stored: Record) -> Record:
 
 
 def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
-    """Return whether a version was kept, and texts that are equal to it now may have been kept too.
+    """Return whether a version was kept, while texts that are equal to it now may have been kept too.
 
-    Either it has no keys, so that nothing was compared with it, or its few words were compared in another form, in
-    which texts differed that are equal now.
+    Either it has no keys, so nothing was compared with it. Or its few words were compared in another form, in which
+    texts that are equal now were different.
     """
     if state_of(stored) is not VersionState.KEPT:
         return False
@@ -296,7 +296,7 @@ def _is_kept(event: VerdictEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """Builds versions of messages, and adopts their verdicts in the store in force. Judges nothing."""
+    """A takeover of the verdicts that messages have in the store in force. It judges nothing."""
 
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting

@@ -22,10 +22,10 @@ SAVE_EVERY_S: Final = 5.0
 
 
 def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
-    """Return a sentence about the part of the window that a partition has lost, None if it has the whole window.
+    """Return a sentence about the part of the window that a partition has lost, or None if it has the whole window.
 
-    Its first messages were deleted; ``first_ms`` is the arrival of the first remaining one, None if none remains. The
-    window begins at ``needed_ms``.
+    Its first messages were deleted; ``first_ms`` is the arrival of the first remaining one, or None if none remains.
+    The window begins at ``needed_ms``.
     """
     where = f"{partition[0]} [{partition[1]}]"
     if first_ms is None:

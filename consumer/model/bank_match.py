@@ -1,10 +1,10 @@
-"""Bank matches: events about articles that repeat texts which a bank denies.
+"""Bank matches: events about articles that repeat texts that a bank denies.
 
 They are made from verdicts, so replays give the same bytes. As with verdict events, readers skip unknown members, and
 new members are optional.
 
-A *retroactive* match is about an article that was stored before the item was added, so that its verdict does not name
-the item. Each pair of article and item has its own event. So the bytes do not depend on the other items compared.
+A *retroactive* match is about an article that was stored before the item was added, so its verdict does not name the
+item. Each pair of article and item has its own event, whose bytes do not depend on the other items compared.
 """
 
 from typing import Annotated, Final, Literal
@@ -17,7 +17,7 @@ SCHEMA: Final = "dupwatch.bank-match/1"
 
 
 class BankMatchEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A bank match; ``docs/use/events.md`` describes the fields. At least one of ``banks`` denies.
+    """A bank match; ``docs/use/events.md`` describes the fields. At least one of ``banks`` has the action deny.
 
     ``retroactive`` is absent if the match was found before the article was stored.
     """

@@ -93,7 +93,7 @@ class LetterReader(Protocol):
         ...
 
     def letter(self, position: str) -> Letter | None:
-        """Return the letter at a position, None if there is none. Raises ``ConfigError`` for an invalid position."""
+        """Return the letter at a position, or None if there is none. Raises ``ConfigError`` for an invalid position."""
         ...
 
     def progress(self) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class JudgedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that cannot be judged, and its dead letter. ``limit`` names the exceeded limit, "" if none."""
+    """A record that cannot be judged, and its dead letter. ``limit`` names the exceeded limit, or "" if none."""
 
     record: RawRecord
     letter: DeadLetter

@@ -12,7 +12,7 @@ from consumer.model.verdict import VerdictEvent
 
 
 class RecordRefusal(NamedTuple):
-    """The reason why a record cannot be judged. ``limit`` names the exceeded limit, "" if none."""
+    """The reason why a record cannot be judged. ``limit`` names the exceeded limit, or "" if none."""
 
     reason: str
     detail: str

@@ -42,7 +42,7 @@ from storage.records import Tombstone, Version
 log = logging.getLogger("dupwatch")
 
 
-_LOOK_S = 0.1
+_CHECK_S = 0.1
 """How often a wait for fingerprints checks whether the batch is to be abandoned."""
 
 
@@ -53,7 +53,7 @@ def reply_to_nobody() -> None:
 class PlanWarning:
     """A warning, logged once, that the articles of a batch read more than ``postings_max`` postings on average.
 
-    ``larger`` is the plan to move to, None if there is no larger one.
+    ``larger`` is the plan to move to, or None if there is no larger one.
     """
 
     def __init__(self, plan_name: str, larger: str | None, postings_max: int) -> None:
@@ -68,7 +68,7 @@ class PlanWarning:
             return
         self._warned = True
         log.warning(
-            "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s",
+            "Articles read %d postings on average, more than %d. The window is too large for the plan %s: %s",
             postings_read // versions,
             self._postings_max,
             self._plan_name,
@@ -85,9 +85,9 @@ class Pipeline:
     ``decode`` raises ``BadRecord`` for a record that cannot be judged, which then goes to ``dead_letters``. If
     ``decode`` has to wait and the run is asked to stop in the meantime, it raises ``Abandoned``.
 
-    Each step of a batch is reported to ``hooks``, and so is whether a thread is working or waiting for records.
-    ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints; by
-    default a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
+    ``hooks`` get a report of each step of a batch, and of whether a thread is working or waiting for records.
+    ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints. By
+    default, a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
     ``busy_items`` decides which bank matches are withheld. ``reply`` is called when a batch is committed and reported.
     """
 
@@ -104,7 +104,7 @@ class Pipeline:
     stopping: StopSignal
     expiry: Expiry
     postings_watch: int
-    patience: RetryPolicy = field(default_factory=NoRetry)
+    retry: RetryPolicy = field(default_factory=NoRetry)
     interruption: Interruption = UNINTERRUPTED
     side_by_side: SideBySide | None = None
     busy_items: BusyItems | None = None
@@ -147,8 +147,8 @@ class Pipeline:
         self.dead_letters.gate.before_judging(prepared.batch, prepared.rejections)
         fingerprints = self._fingerprints(prepared)
         self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
-        self.patience.call(self.expiry.begin)
-        arrived = self._arrive(prepared, fingerprints)
+        self.retry.call(self.expiry.begin)
+        arrived = self._with_arrivals(prepared, fingerprints)
         before = self.detector.cost()
         events = self._judge(prepared, arrived)
         cost = self.detector.cost().since(before)
@@ -177,17 +177,17 @@ class Pipeline:
     def _fingerprints(self, prepared: PreparedBatch) -> TimedFingerprints:
         """Wait for the fingerprints, without reporting progress, so that a worker process that hangs is noticed."""
         while not prepared.fingerprints.done():
-            wait([prepared.fingerprints], _LOOK_S)
+            wait([prepared.fingerprints], _CHECK_S)
             self.interruption.while_idle()
         return prepared.fingerprints.result()
 
     def _judge(self, prepared: PreparedBatch, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         if self.side_by_side is None:
-            return _in_order(arrived, lambda part: self.patience.call(partial(self.detector.judge, part)))
+            return _in_order(arrived, lambda part: self.retry.call(partial(self.detector.judge, part)))
         partitions = [record.partition for record, _ in prepared.articles]
         judge = partial(_in_order, judge=self.detector.judge)
         # All parts are retried together: one that waits for the store must not hide the permanent failure of another.
-        return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
+        return self.retry.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
     def _answers(
         self,
@@ -204,7 +204,7 @@ class Pipeline:
             )
         ]
 
-    def _arrive(self, prepared: PreparedBatch, timed: TimedFingerprints) -> list[Version | Tombstone]:
+    def _with_arrivals(self, prepared: PreparedBatch, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Return the versions and retractions of a batch with their arrivals, in the order of the feed."""
         arrivals = [self.arrivals.arrived_at(record, article) for record, article in prepared.articles]
         bodied = [
@@ -229,7 +229,7 @@ class Pipeline:
             newest_ms = max(item.time_ms if isinstance(item, Tombstone) else item.record.time_ms for item in arrived)
             # The batch is committed already. If the run has to stop now, the next run sweeps.
             with suppress(Abandoned):
-                self.patience.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
+                self.retry.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
 
 def _measured(prepared: PreparedBatch, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:

@@ -36,23 +36,23 @@ class AuditFilters:
 
     person: str | None = None
     action: str | None = None
-    # Part of the subject or the reason, in any case.
+    # Part of the subject or of the reason, in upper or lower case.
     text: str | None = None
     from_ms: int | None = None
-    # Not included.
+    # Exclusive.
     to_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Entries, the latest first, and the cursor of the next page, None on the last page."""
+    """Entries, latest first, and the cursor of the next page, or None on the last page."""
 
     rows: tuple[AuditEntry, ...]
     after: str | None
 
 
 class NewAuditEntry(NamedTuple):
-    """An action to add to the log. ``address`` is "" if it did not come with a request."""
+    """An action to add to the log. ``address`` is "" if no request caused it."""
 
     at_ms: int
     person: str
@@ -91,8 +91,8 @@ def note_all(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
         connection.execute(insert(AUDIT), rows)
 
 
-def has(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:
-    """Return whether a person did something from an address since then."""
+def has_entry(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:
+    """Return whether the log has this action by this person from this address since ``since_ms``."""
     # Searched by action: a person has many entries, but few of one action.
     by_action = (
         AUDIT.c.action == _stored_text("action", action),
@@ -104,7 +104,7 @@ def has(connection: Connection, action: str, person: str, address: str, since_ms
 
 
 def search(connection: Connection, filters: AuditFilters, after: str | None, rows_max: int) -> AuditPage:
-    """Return a page of entries, the latest first. Raises ``BadCursor``."""
+    """Return a page of entries, latest first. Raises ``BadCursor``."""
     cursor = None if after is None else decoded(after)
     query = select(AUDIT).where(*_conditions(filters))
     if cursor is not None:

@@ -69,7 +69,8 @@ class Database:
     def begin(self) -> Iterator[Connection]:
         """Enter a transaction that writes. It is committed unless the block raises.
 
-        Raises ``DatabaseUnavailable``, also if another transaction holds a lock for too long; ``written`` retries that.
+        Raises ``DatabaseUnavailable``, including when another transaction holds a lock for too long; ``written``
+        retries that.
         """
         with (
             translated(),
@@ -129,7 +130,7 @@ def opened_database(url: str, password: str | None = None) -> Database:
 
 
 class TableVersions(NamedTuple):
-    """The version of the tables in a database, None if it has none yet, and the version that this program uses."""
+    """The version of the tables in a database, or None if it has none yet, and the version that this program uses."""
 
     stored: str | None
     used: str

@@ -48,11 +48,11 @@ class FlagRow(PairFigures):
     original_id: str
     original_version: str
     story_id: int
-    # None until read from the store, "" if the article names none.
+    # None until read from the store, or "" if the article names none.
     source: str | None
     original_source: str | None
     state: State
-    # When it was released, None if no release is known.
+    # When it was released, or None if no release is known.
     released_ms: int | None
     root_id: str
     copies: int

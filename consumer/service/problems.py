@@ -58,7 +58,7 @@ _UNKNOWN_RETRY_S: Final = 5
 
 
 def fault_of(reason: str, detail: str, limit: str, limits: DecodeLimits) -> Fault:
-    """Return the fault of an article. ``limit`` names the exceeded limit, "" if none."""
+    """Return the fault of an article. ``limit`` names the exceeded limit, or "" if none."""
     # The detail may quote what the client sent.
     public_detail = without_credentials(detail)
     return Fault(type_of(INVALID_ARTICLE), INVALID_ARTICLE.title, reason, public_detail, _limit(limit, limits))

@@ -92,7 +92,7 @@ def unknown_article(article_id: str) -> ProblemError:
 
 
 def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
-    """Explain as JSON why two articles are near-duplicates or not. Each is an id and a version, None for the latest.
+    """Explain as JSON why two articles are near-duplicates or not. Each is an id and a version, or None for the latest.
 
     Raises ``ProblemError`` if one of them is not stored.
     """

@@ -1,7 +1,7 @@
 """Requests that store, retract and release articles, and their answers.
 
-An answer comes once the store and the sink have the result. A request without an answer in time may still take effect.
-Sending it again has no further effect, and returns the same verdicts.
+A request is answered once the store and the sink have the result. If it times out, it may still take effect. Sending
+it again has no further effect, and returns the same verdicts.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from storage.interface import Store
 from storage.records import Tombstone, id_hash
 
 NO_OWNER: Final = "this machine"
-"""The owner if no token is needed: some program on this machine."""
+"""The owner recorded for a caller without a token: some program on this machine."""
 
 Action = Literal[
     "articles.add", "articles.retract", "articles.release", "banks.create", "banks.add", "banks.change", "banks.remove"
@@ -56,14 +56,14 @@ Action = Literal[
 log = logging.getLogger("dupwatch")
 
 KEY_HEADER: Final = "Idempotency-Key"
-_WITHOUT_OWNER: Final = b"key:%b"
-_OF_OWNER: Final = b"owned-key\0%b\0%b"
+_KEY_NAME: Final = b"key:%b"
+_OWNED_KEY_NAME: Final = b"owned-key\0%b\0%b"
 """Owners and keys contain no NUL, and the owner of a token is never empty."""
 _RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 
 class ChangeOutcome(NamedTuple):
-    """A change of an article and the outcome of its verdict, or of a bank or an item and its new state."""
+    """A change for the audit log: an article with its outcome, or a bank or an item with its new state."""
 
     action: Action
     id: str
@@ -76,7 +76,7 @@ def owner_of(caller: Caller | None) -> str:
 
 
 async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[ChangeOutcome]) -> None:
-    """Append the changes of a request to the audit log, if there is one, after storing and before answering.
+    """Append the changes of a request to the audit log, if there is one. Called after storing and before answering.
 
     Raises ``ProblemError`` if they cannot be recorded; it tells the client to send the request again.
     """
@@ -99,12 +99,12 @@ async def record(audit_log: AuditLog | None, request: Request, changes: Sequence
     try:
         await asyncio.to_thread(audit_log.append, lines)
     except SinkError as error:
-        log.error("Changes were made that are not in the audit log: %s", error)  # noqa: TRY400  # no defect
+        log.error("Changes were made but are not in the audit log: %s", error)  # noqa: TRY400  # expected, so no traceback
         raise outcome_unknown("The change cannot be recorded in the audit log.") from error
 
 
 class PendingArticles(NamedTuple):
-    """The articles of a request that are being judged, and the limits for their faults."""
+    """The articles of a request that are being judged, and the limits that their faults name."""
 
     submission: Submission
     limits: DecodeLimits
@@ -172,7 +172,7 @@ class Writes:
 
     def _put_articles(self, service: LoadedService, body: bytes, origin: RequestOrigin | None) -> PendingArticles:
         articles = _split_articles(body, service.limits, self._articles_max)
-        return PendingArticles(self._taken(lambda: self._inbox.put(articles, origin)), service.limits)
+        return PendingArticles(self._put_or_refuse(lambda: self._inbox.put(articles, origin)), service.limits)
 
     def _put_retraction(self, service: LoadedService, article_id: str, origin: RequestOrigin) -> Submission:
         try:
@@ -180,15 +180,15 @@ class Writes:
         except BadRecord as error:
             raise invalid_id(error, service.limits) from error
         retraction = Retraction(article_id, retraction_name(service.store, article_id, origin))
-        return self._taken(lambda: self._inbox.put_retraction(retraction, origin))
+        return self._put_or_refuse(lambda: self._inbox.put_retraction(retraction, origin))
 
-    def _taken(self, put: Callable[[], Submission]) -> Submission:
+    def _put_or_refuse(self, put: Callable[[], Submission]) -> Submission:
         try:
             return put()
         except InboxFull as full:
             raise retry_later(
                 BUSY,
-                "Too many articles wait to be judged. Try again after the seconds in Retry-After.",
+                "Too many articles are waiting to be judged. Try again after the seconds in Retry-After.",
                 RETRY_S,
                 Limit(cast("LimitName", full.limit), full.most),
             ) from full
@@ -217,7 +217,7 @@ class Writes:
             if isinstance(result, FailedArticle)
         ]
         check_some_valid(faults, len(results), self._report)
-        # Outside the events, because their bytes must stay as in the store.
+        # Outside the events, whose bytes must stay as they are in the store.
         kinds = [reply.text_kind if isinstance(reply, RecordVerdict) else None for reply in replies]
         return msgspec.json.encode({"results": results, "text_kinds": kinds})
 
@@ -239,7 +239,7 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
 
 
 def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
-    """Return the problem of a body that is not JSON, or has another shape."""
+    """Return the problem of a body that is not JSON, or not a list of articles."""
     try:
         parse_json(body, limits.values_max)
     except BadRecord as error:
@@ -282,13 +282,13 @@ def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> byt
     """Return the name of a retraction. The same name means the same retraction.
 
     Keys belong to their owners, so two owners may use the same key. All callers without a token are one owner.
-    Tombstones of earlier versions are named by the key alone, so their owners are unknown. Until its window has ended,
-    such a tombstone answers any caller with its key. Raises the store's errors.
+    Earlier versions of dupwatch named tombstones by the key alone, so their owners are unknown. Until its window has
+    ended, such a tombstone answers any caller that sends its key. Raises the store's errors.
     """
-    earlier = _WITHOUT_OWNER % origin.key.encode()
+    earlier = _KEY_NAME % origin.key.encode()
     if _is_tombstone(store, article_id, earlier):
         return earlier
-    return _OF_OWNER % (origin.owner.encode(), origin.key.encode())
+    return _OWNED_KEY_NAME % (origin.owner.encode(), origin.key.encode())
 
 
 def _is_tombstone(store: Store, article_id: str, name: bytes) -> bool:
@@ -312,5 +312,5 @@ def _released(service: LoadedService, article_id: str, request: ReleaseRequest) 
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
     except (SinkError, Abandoned) as error:
-        log.error("%r was released, but the sink does not have the event: %s", article_id, error)  # noqa: TRY400  # no defect
+        log.error("%r was released, but the sink does not have the event: %s", article_id, error)  # noqa: TRY400  # expected, so no traceback
         raise outcome_unknown("The sink does not have the event.") from error

@@ -67,7 +67,7 @@ def last_links(store: Store, starts: Sequence[StoredVersion]) -> list[DuplicateL
 
 
 def _original(verdict: Verdict | None) -> bytes | None:
-    """Return the reference that a flag names, None for other verdicts."""
+    """Return the reference that a flag names, or None for other verdicts."""
     if verdict is None or verdict.duplicate_of is None:
         return None
     return original_of(verdict)
@@ -180,13 +180,13 @@ def _exempt(a: StoredVersion, b: StoredVersion, settings: JudgeSettings) -> bool
 
 
 def latest(history: Sequence[StoredVersion | Tombstone]) -> StoredVersion | None:
-    """Return the version of an id that arrived last, None if it has only tombstones."""
+    """Return the version of an id that arrived last, or None if it has only tombstones."""
     versions = [stored for stored in history if isinstance(stored, StoredVersion)]
     return versions[-1] if versions else None
 
 
 def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """Return the titles of flagged articles and of their originals, "" for articles that are no longer stored."""
+    """Return the titles of flagged articles and of their originals, or "" for articles that are no longer stored."""
     references = [reference_in(flag.id, flag.version) for flag in flags]
     references += [original_of(flag) for flag in flags]
     titles = ["" if stored is None else stored.record.title for stored in store.read(references)]
@@ -239,13 +239,13 @@ def arrival_of(entry: StoredVersion | Tombstone) -> Arrival:
 
 
 def origin_of(entry: StoredVersion | Tombstone) -> str | None:
-    """Return the origin of a version or a retraction, None if it is not stored."""
+    """Return the origin of a version or a retraction, or None if it is not stored."""
     origin = entry.record.origin if isinstance(entry, StoredVersion) else entry.origin
     return None if origin is None else str(origin)
 
 
 def how_it_ended(version: StoredVersion, history: History) -> str | None:
-    """Return how and when a version ended, None if it is still in force."""
+    """Return how and when a version ended, or None if it is still in force."""
     if version.ends_at is None:
         return None
     following = next((entry for entry in history if arrival_of(entry) == version.ends_at), None)

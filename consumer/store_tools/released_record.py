@@ -53,9 +53,9 @@ class RecordOrigins:
 class RecordSearch:
     """A search for the record of a version, at its origin or at the positions that its flags name.
 
-    ``flags_since`` yields the records of ``flags_topic`` from a time in ms on. ``record_at`` returns a record, None if
-    it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record has the id, title and text of
-    a version.
+    ``flags_since`` yields the records of ``flags_topic`` from a time in ms on. ``record_at`` returns a record, or None
+    if it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record has the id, title and text
+    of a version.
     """
 
     flags_topic: str
@@ -167,7 +167,7 @@ def _origin(flag: RawRecord) -> RecordId | None:
 
 
 def _record_id(origin: Origin) -> RecordId | None:
-    """Return the position of an origin's record, None if it did not come from a topic."""
+    """Return the position of an origin's record, or None if it did not come from a topic."""
     partition = partition_named(origin.feed)
     return None if partition is None or origin.sequence is None else RecordId(*partition, origin.sequence)
 

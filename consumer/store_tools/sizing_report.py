@@ -67,8 +67,8 @@ def _feed(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     yield SizingFigure("window_s", feed.window_s, "window", span(feed.window_s), sources.window)
     yield SizingFigure("slack_s", slack_s, "slack", span(slack_s), "store.slack_s")
     yield SizingFigure("peak", feed.peak, "peak", f"{feed.peak:g} times the average", sources.peak)
-    yield SizingFigure("peak_a_s", feed.peak_a_s, "articles a second then", f"{feed.peak_a_s:,.0f}", COMPUTED)
-    yield SizingFigure("in_window", feed.in_window, "kept ones in the window", f"{feed.in_window:,}", COMPUTED)
+    yield SizingFigure("peak_a_s", feed.peak_a_s, "articles a second at peak", f"{feed.peak_a_s:,.0f}", COMPUTED)
+    yield SizingFigure("in_window", feed.in_window, "kept in the window", f"{feed.in_window:,}", COMPUTED)
     yield SizingFigure("stored", found.stored, "articles in the store", f"{found.stored:,.0f}", COMPUTED)
 
 
@@ -108,7 +108,7 @@ def _machines(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     )
     judge_source = DOCUMENTED if found.remote else sources.speed
     yield SizingFigure("judge_us", speed.judge_us, "  judging", f"{speed.judge_us:,.0f} µs", judge_source)
-    spare = f"{found.consumers}, of which one spare"
+    spare = f"{found.consumers}, including one spare"
     yield SizingFigure("consumers", found.consumers, "consumers", spare, COMPUTED)
     cores = f"{found.cores_at_peak:,.1f}"
     yield SizingFigure("cores_at_peak", found.cores_at_peak, "cores busy at the peak", cores, COMPUTED)
@@ -155,7 +155,7 @@ def _topics(found: Sizing, topics: tuple[TopicSize, ...]) -> Iterator[SizingFigu
 
 
 def assumptions(found: Sizing, sources: Sources) -> Iterator[str]:
-    """Yield the assumptions behind the figures, a sentence each."""
+    """Yield the assumptions behind the figures, one sentence each."""
     yield from sources.notes
     yield "Messages are uncompressed JSON; topics have 3 replicas. Dead letters add up to 1 GiB per partition."
     yield f"Measured for the docs: {MEASURED_ON} (docs/operate/sizing.md)."
@@ -170,7 +170,7 @@ def assumptions(found: Sizing, sources: Sources) -> Iterator[str]:
 
 
 def span(seconds: int) -> str:
-    """Return a period in days, or in hours if it is not whole days."""
+    """Return a period in days, or in hours if it is not a whole number of days."""
     if seconds % _DAY_S == 0:
         return counted(seconds // _DAY_S, "day")
     return f"{seconds / _HOUR_S:,.1f} hours"

@@ -15,7 +15,7 @@ class Speed(NamedTuple):
     """The time per article in µs: fingerprint and judging in a consumer, processor time of gateway and region server.
 
     ``waiting_us`` is the part of judging in which the consumer waits without using a processor. ``articles_a_s`` is the
-    throughput of a whole run, None if it was not measured.
+    throughput of a whole run, or None if it was not measured.
     """
 
     fingerprint_us: float

@@ -81,7 +81,7 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
 def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, ServedPage]:
     """Return the pages by path, with ``/flags.json`` only if flags are kept in memory.
 
-    ``console_url`` is the address of the console, None if none is configured.
+    ``console_url`` is the address of the console, or None if none is configured.
     """
     has_json = latest.flags_max > 0
     where = ServedPage(

@@ -1,4 +1,4 @@
-"""The difference of two texts, in bounded time and memory.
+"""The differences between two texts, in bounded time and memory.
 
 The result always covers both texts from end to end. Equal text at both ends costs almost nothing. The rest is aligned
 by the first of these that applies:
@@ -75,7 +75,7 @@ class _Block(NamedTuple):
 
 
 class TextPair(NamedTuple):
-    """Two texts as strings with one character per token, so that runs are compared at the speed of memory."""
+    """Two texts as strings with one character per token, so that runs are compared at memory speed."""
 
     a: str
     b: str
@@ -90,7 +90,7 @@ class TextPair(NamedTuple):
 
 
 def _run_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
-    """Return the length of equal text, up to ``limit``, by growing steps until one differs, then by bisection."""
+    """Return the length of the equal run, up to ``limit``: double the step until one differs, then bisect."""
     done, step = 0, _RUN_STEP
     while done < limit:
         size = min(step, limit - done)
@@ -152,10 +152,10 @@ def _trimmed(pair: TextPair, wide: _Range, blocks: list[_Block]) -> _Range:
 
 
 def _few_edits(pair: TextPair, wide: _Range) -> list[_Block] | None:
-    """Return the alignment with the fewest insertions and deletions, None if it has more than ``EDITS_MAX``."""
+    """Return the alignment with the fewest insertions and deletions, or None if it has more than ``EDITS_MAX``."""
     a0, a1, b0, b1 = wide
     reached = {1: 0}
-    """The farthest place in A of a path, by diagonal (place in A minus place in B)."""
+    """The farthest place in A that a path has reached, by diagonal (place in A minus place in B)."""
     trail: list[dict[int, int]] = []
     for edits in range(EDITS_MAX + 1):
         trail.append(reached)

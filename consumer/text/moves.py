@@ -133,7 +133,7 @@ class _MatchSet:
             self._looked_to = match.a.end
 
     def _grow(self, at_a: int, at_b: int, room_a: TextSpan) -> _Match | None:
-        """Return the longest match around a place of each text, None if another match covers the place in B."""
+        """Return the longest match around a place of each text, or None if another match covers the place in B."""
         room_b = _around(self._changed_b, at_b)
         index = bisect_left(self._spans_b, TextSpan(at_b + 1, at_b + 1))
         start = max(room_b.start, self._spans_b[index - 1].end if index else 0)

@@ -15,7 +15,7 @@ import msgspec
 from consumer.model.errors import SinkError
 from consumer.text.timestamps import rfc3339
 from consumer.text.visible import cut, for_terminal
-from storage.files import FileWriting, lock_file, open_made, sync_folder
+from storage.files import FileWriting, lock_file, open_or_make, sync_folder
 
 SCHEMA: Final = "dupwatch.audit/1"
 ID_CHARS_MAX: Final = 512
@@ -151,7 +151,7 @@ class AuditLog:
             return False
 
     def _opened(self) -> int:
-        descriptor = open_made(self._path, _FLAGS, self._writing.mode)
+        descriptor = open_or_make(self._path, _FLAGS, self._writing.mode)
         try:
             _check_kind(descriptor)
             if self._writing.durable:

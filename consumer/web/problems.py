@@ -28,7 +28,7 @@ MALFORMED: Final = ProblemKind("malformed", 400, "Not an HTTP request")
 TOO_SLOW: Final = ProblemKind("too-slow", 408, "The request took too long to arrive")
 UNKNOWN_HOST: Final = ProblemKind("unknown-host", 421, "Unknown host name")
 HEAD_TOO_LARGE: Final = ProblemKind("head-too-large", 431, "The head of the request is too large")
-DEFECT: Final = ProblemKind("defect", 500, "A defect of the service")
+DEFECT: Final = ProblemKind("defect", 500, "Internal error")
 BUSY: Final = ProblemKind("busy", 503, "The service is busy")
 STORE: Final = ProblemKind("store", 503, "The store does not answer")
 
@@ -58,7 +58,7 @@ class ArticleFault(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A problem as clients get it. ``detail`` says what to do."""
+    """A problem as it is sent to clients. ``detail`` says what to do."""
 
     type: str
     title: str
@@ -92,7 +92,7 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
     def problem(self, request_id: str) -> Problem:
-        """Return the problem as the client gets it."""
+        """Return the problem as it is sent to the client."""
         return Problem(
             type=type_of(self.kind),
             title=self.kind.title,
@@ -112,7 +112,7 @@ def type_of(kind: ProblemKind) -> str:
 
 
 def retry_later(kind: ProblemKind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
-    """Return a problem that should be gone if the request is repeated after some seconds."""
+    """Return a problem that should be over if the request is repeated after ``after_s`` seconds."""
     return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
 
 
@@ -122,7 +122,7 @@ def defect() -> ProblemError:
 
 
 def head_too_large() -> ProblemError:
-    """Return the problem of a head beyond the limit."""
+    """Return the problem of a head that is too large."""
     return ProblemError(
         HEAD_TOO_LARGE,
         f"The head of the request has more than {HEAD_BYTES_MAX} bytes. Send shorter headers.",

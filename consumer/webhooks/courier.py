@@ -49,12 +49,12 @@ class AttemptOutcome(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The cause and its detail as one text, "" without a failure; ``cause_of`` splits it."""
+        """The cause and its detail as one text, or "" without a failure; ``cause_of`` splits it."""
         return f"{self.cause} {self.detail}".strip() if self.cause else ""
 
 
 class RefusedEndpoint(DupwatchError):  # noqa: N818  # named for the endpoint
-    """A URL is refused, for a fault in it (``url``) or for one of its addresses (``address``)."""
+    """A URL is refused because of a fault in it (``url``) or one of its addresses (``address``)."""
 
     def __init__(self, cause: Literal["url", "address"], detail: str) -> None:
         super().__init__(f"the URL is refused: {cause} {detail}")
@@ -89,12 +89,12 @@ class Courier:
         self._allows_http = allows_http
         self._resolve = resolve
         self._attempt_s = attempt_s
-        self._trying = Lock()
-        self._tls_made = Lock()
+        self._try_lock = Lock()
+        self._tls_lock = Lock()
         self._tls: ssl.SSLContext | None = None
 
     def check(self, url: str) -> None:
-        """Raise ``RefusedEndpoint`` if a URL is refused. Its name need not have an address yet."""
+        """Raise ``RefusedEndpoint`` if a URL is refused. Its host name need not resolve yet."""
         with suppress(OSError, DeadlinePassed):
             self._resolve_endpoint(url, AttemptDeadline(self._attempt_s))
 
@@ -117,15 +117,15 @@ class Courier:
 
     def try_out(self, url: str, message: WebhookMessage, at_s: float) -> AttemptOutcome | None:
         """Make one attempt while a person waits. Return None if such an attempt is already running."""
-        if not self._trying.acquire(blocking=False):
+        if not self._try_lock.acquire(blocking=False):
             return None
         try:
             return self.send(url, message, at_s)
         finally:
-            self._trying.release()
+            self._try_lock.release()
 
     def _resolve_endpoint(self, url: str, deadline: AttemptDeadline) -> tuple[Endpoint, Sequence[str]]:
-        """Return the endpoint of a URL, and its addresses. They are looked up once, so that checked ones are used.
+        """Return the endpoint of a URL, and its addresses. The caller connects to these, because they were checked.
 
         Raises ``RefusedEndpoint``, ``OSError`` and ``DeadlinePassed``.
         """
@@ -151,7 +151,7 @@ class Courier:
 
     def _tls_context(self) -> ssl.SSLContext:
         """Return a context with the system's authorities, created once because reading them is slow."""
-        with self._tls_made:
+        with self._tls_lock:
             if self._tls is None:
                 self._tls = ssl.create_default_context()
             return self._tls
@@ -168,7 +168,7 @@ def _outcome(reply: WebhookReply, at_s: float) -> AttemptOutcome:
 
 
 def _failure(error: OSError | DeadlinePassed | NoReply, cause: Cause) -> AttemptOutcome:
-    """Return the outcome of an attempt without an answer. The error may have a more precise cause than ``cause``."""
+    """Return the outcome of an attempt without an answer. ``cause`` is used unless the error has a more precise one."""
     if isinstance(error, TimeoutError | DeadlinePassed):
         return AttemptOutcome("unreachable", cause="time")
     if isinstance(error, NoReply):

@@ -28,7 +28,7 @@ class WebhookReply(NamedTuple):
     body: bytes
 
     def header(self, name: bytes) -> str:
-        """Return the value of a header, "" if it is missing."""
+        """Return the value of a header, or "" if it is missing."""
         return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
 
     @property

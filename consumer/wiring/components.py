@@ -181,20 +181,20 @@ def fingerprinting(
 
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
-    """Return the decoder of records of files. It raises ``BadRecord``, also for a fault found while reading."""
+    """Return the decoder of records of files. It raises ``BadRecord``, including for a fault found while reading."""
     return decoder(config).record
 
 
-def record_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
-    """Return the decoder of the configured source, which raises ``BadRecord``; ``patience`` as in ``value_decoder``."""
+def record_decoder(config: Config, retry: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
+    """Return the decoder of the configured source, which raises ``BadRecord``; ``retry`` as in ``value_decoder``."""
     if not source_of(config.source.url).is_keyed:
         return file_decoder(config)
-    return message_decoder(config, patience)
+    return message_decoder(config, retry)
 
 
-def message_decoder(config: Config, patience: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
-    """Return the decoder of messages, which raises ``BadRecord``; ``patience`` as in ``value_decoder``."""
-    decode_value = value_decoder(config, patience)
+def message_decoder(config: Config, retry: RetryPolicy | None = None) -> Callable[[RawRecord], Article]:
+    """Return the decoder of messages, which raises ``BadRecord``; ``retry`` as in ``value_decoder``."""
+    decode_value = value_decoder(config, retry)
     id_bytes_max = DecodeLimits().id_bytes_max
     id_from = config.kafka.id_from
     return partial(decode_message, decode_value=decode_value, id_from=id_from, id_bytes_max=id_bytes_max)
@@ -219,17 +219,17 @@ def decoder(config: Config) -> ArticleDecoder:
     return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
-def value_decoder(config: Config, patience: RetryPolicy | None = None) -> DecodeValue:
+def value_decoder(config: Config, retry: RetryPolicy | None = None) -> DecodeValue:
     """Return the decoder of messages' values, which may need a schema; it raises ``BadRecord``.
 
-    ``patience`` is the policy while the schema registry is out of reach. By default requests are retried for some
+    ``retry`` is the policy while the schema registry is out of reach. By default requests are retried for some
     seconds, and then ``RegistryUnavailable`` ends the run. Raises ``ConfigError`` if the registry's client cannot be
     created.
     """
     if config.kafka.value_format == "json":
         return decoder(config)
     options = registry_options(config)
-    parse = schema_parser(config.kafka.value_format, options, patience or BriefRetry(), decode_limits(config))
+    parse = schema_parser(config.kafka.value_format, options, retry or BriefRetry(), decode_limits(config))
     return _decoder(config, parse)
 
 

@@ -64,9 +64,9 @@ class EventSink(EventPort, Protocol):
 
 
 class ConsoleFile(EventSink):
-    """The console's own file, next to that of a run. It is opened for a few events at a time, and always durable.
+    """The console's own file, next to the run's. It is opened for a few events at a time, and is always durable.
 
-    An incomplete event of a process that was killed is cut off when the file is opened. Used by several threads.
+    Opening the file cuts off an incomplete event that a killed process left. Used by several threads.
     """
 
     streams: Sequence[frozenset[EventKind]] = (FOR_SINK,)
@@ -123,7 +123,7 @@ class TopicEventSink(EventSink):
         }
         self._sink: KafkaSink | None = None
         self._existing: set[str] = set()
-        """Topics that existed when this producer was created, or later."""
+        """Topics that are known to exist."""
         self._deadline_s = 0.0
 
     @override
@@ -191,14 +191,15 @@ def event_sinks(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> tu
 
 
 def unwritable_file(config: Config) -> Path | None:
-    """Return the file of the console's events if this process may not write it; None if it may, and over topics."""
+    """Return the file of the console's events if this process may not write it, or None if it may or uses topics."""
     return unwritable_path(lambda: None, console_file(config))
 
 
 class SinkReleases(ReleasePort):
     """Releases in the store, whose events go to the readers of the configured sink. For one thread.
 
-    ``proceed`` is called during waits for brokers. ``has_times``: the brokers can find an offset by its time.
+    ``proceed`` is called during waits for brokers. ``has_times`` says whether the brokers can find an offset by
+    its time.
     """
 
     def __init__(
@@ -220,29 +221,29 @@ class SinkReleases(ReleasePort):
         self._origins: RecordOrigins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Note the next versions, so that the records of those without an origin are searched for together."""
+        """Note the next versions, to search once for the records of all those that have no origin."""
         self._upcoming, self._origins = versions, None
 
-    def release(self, wanted: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
+    def release(self, releases: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
         """Release versions, and send their events to readers."""
         store, read_at_s = self._access(), time.monotonic()
-        versions = releasable_versions(store, [(release.article_id, release.version) for release in wanted])
+        versions = releasable_versions(store, [(release.article_id, release.version) for release in releases])
         if all(isinstance(version, ConfigError) for version in versions):
             return [version for version in versions if isinstance(version, ConfigError)]
         with self._sink.opened() as sink:
-            outcomes, plans = self._gather(store, wanted, versions)
+            outcomes, plans = self._gather(store, releases, versions)
             if plans:
                 FlagReleaser(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         return outcomes
 
     def _gather(
-        self, store: Store, wanted: Sequence[PendingRelease], versions: Sequence[FlaggedVersion | ConfigError]
+        self, store: Store, releases: Sequence[PendingRelease], versions: Sequence[FlaggedVersion | ConfigError]
     ) -> tuple[list[ConfigError | SourceError | None], list[ReleasePlan]]:
-        """Find the records of the first releases; return the outcomes of these, and the plans to carry out."""
+        """Find the records of the first releases. Return their outcomes, and the plans to carry out."""
         outcomes: list[ConfigError | SourceError | None] = []
         plans: dict[bytes, ReleasePlan] = {}
         until_s = time.monotonic() + GATHER_S
-        for release, version in zip(wanted, versions, strict=True):
+        for release, version in zip(releases, versions, strict=True):
             if outcomes and time.monotonic() > until_s:
                 break
             self._proceed()
@@ -255,7 +256,7 @@ class SinkReleases(ReleasePort):
             back = self._record_to_return(store, version)
             if release.is_patient and isinstance(back, ReturnObstacle) and back.is_passing:
                 outcomes.append(SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
-                # The search may have taken long, as it might for the others.
+                # The search may have taken long, and may do so again for the others.
                 break
             outcomes.append(None)
             plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), back)
@@ -283,5 +284,6 @@ class SinkReleases(ReleasePort):
         except SourceError as error:
             # Each release then searches for its own record, and reports the outcome.
             log.warning(
-                "The records of released articles are searched for one by one, as a joint search failed: %s", error
+                "The records of released articles are searched for one by one, because searching for all failed: %s",
+                error,
             )

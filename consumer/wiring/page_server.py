@@ -60,7 +60,7 @@ def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | 
 def served(
     config: Config, resources: ExitStack, pages: Mapping[str, ServedPage], report: Callable[[object], None]
 ) -> str | None:
-    """Serve the pages until ``resources`` is closed; return their URL, None if none are served.
+    """Serve the pages until ``resources`` is closed; return their URL, or None if none are served.
 
     ``report`` gets every failed request, and occurrences of the certificate.
     """

@@ -124,7 +124,7 @@ class Control:
 
     stopping: StopSignal
     interruption: Interruption = UNINTERRUPTED
-    patience: RetryPolicy = field(default_factory=NoRetry)
+    retry: RetryPolicy = field(default_factory=NoRetry)
 
 
 def build_pipeline(
@@ -146,7 +146,7 @@ def build_pipeline(
         stopping=control.stopping,
         expiry=Expiry(judging.detector, now_ms, judging.bound.settings.window_ms, config.lifetime_s * MS_PER_S),
         postings_watch=config.judge.postings_watch,
-        patience=control.patience,
+        retry=control.retry,
         interruption=control.interruption,
         side_by_side=judging.side_by_side,
         busy_items=judging.busy_items,

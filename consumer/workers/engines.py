@@ -1,4 +1,4 @@
-"""Chooses the engine that computes fingerprints: the compiled one if it is installed and fits, else that in Python."""
+"""Chooses the engine for fingerprints: the compiled one if it is installed and fits, else the one in Python."""
 
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -90,7 +90,7 @@ class SerializedEngine(Engine):
 
 
 class BankAwareEngine(Engine):
-    """An engine that also reports the shingles of known texts; ``known`` returns the current ones."""
+    """An engine that also reports the shingles of known texts, which ``known`` returns."""
 
     def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:
         self._engine = engine

@@ -53,7 +53,7 @@ _FREQUENCY_MAX: Final = 10**9
 
 
 class WordFiles(NamedTuple):
-    """The user's word files, None for jieba's. Worker processes build their lexicon from them."""
+    """The user's word files, or None for jieba's. Worker processes build their lexicon from them."""
 
     dictionary: Path | None = None
     stop_words: Path | None = None
@@ -222,7 +222,7 @@ def _own_words(path: Path) -> tuple[OwnWord, ...]:
 
 
 def _frequency(rest: list[str], where: str) -> int | None:
-    """Return the frequency after a word, None without one; an optional tag may follow."""
+    """Return the frequency after a word, or None without one; an optional tag may follow."""
     is_number = bool(rest) and re.fullmatch("[0-9]+", rest[0]) is not None
     tags = rest[1:] if is_number else rest
     if len(tags) > 1 or any(re.fullmatch("[a-zA-Z]+", tag) is None for tag in tags):

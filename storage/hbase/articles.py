@@ -18,7 +18,7 @@ _SCAN_PAGE: Final = 256
 
 
 class Articles:
-    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
+    """The operations on this table. Each method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes, gateways: Gateways) -> None:
         self._table = table
@@ -67,7 +67,7 @@ class Articles:
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions, None for a missing one. Pending cells are cached for ``settle``."""
+        """Read versions, or None for a missing one. Pending cells are cached for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
@@ -77,7 +77,7 @@ class Articles:
         return [rows[id_hash].history() for id_hash in id_hashes]
 
     def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
-        """Read the texts, None for a missing one."""
+        """Read the texts, or None for a missing one."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         rows = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
         packed = [rows.get(reference[:ID_HASH_BYTES], {}).get(cells.body_column(reference)) for reference in references]
@@ -87,7 +87,7 @@ class Articles:
         ]
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Replace pending cells by settled ones; cells that are not in the cache are read first."""
+        """Replace pending cells with settled ones; cells that are not in the cache are read first."""
         stored = {reference: self._pending.take(reference) for reference, _ in verdicts}
         uncached = [reference for reference, cell in stored.items() if cell is None]
         places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in uncached]
@@ -108,7 +108,7 @@ class Articles:
         return [outcomes[reference] for reference, _ in verdicts]
 
     def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
-        """Replace settled cells by released ones; return the effective verdicts, None without a release."""
+        """Replace settled cells with released ones; return the effective verdicts, or None without a release."""
         places = [(release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)) for release in releases]
         before = zip(releases, read_cells(calls, self._table, places), strict=True)
         swaps = {release: swap for release, cell in before if isinstance(swap := _decide_release(release, cell), Swap)}
@@ -193,7 +193,7 @@ def _decide_release(release: Release, cell: bytes | None) -> SwapDecision:
 
 
 def _release_event(reference: bytes, cell: bytes | None) -> bytes | None:
-    """Return the event of a cell's release, None if it has none."""
+    """Return the event of a cell's release, or None if it has none."""
     return cells.verdict_in(cell, reference) if cell is not None and cells.is_released(cell, reference) else None
 
 

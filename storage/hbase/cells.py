@@ -134,7 +134,7 @@ class ArticleRow:
     arrivals: list[Arrival]
 
     def stored(self, reference: bytes) -> StoredVersion | None:
-        """Return a version with its verdict and the arrival that ended it, None if it is missing."""
+        """Return a version with its verdict and the arrival that ended it, or None if it is missing."""
         cell = self.versions.get(reference)
         if cell is None:
             return None
@@ -266,7 +266,7 @@ class CellCache:
                 self._cells.popitem(last=False)
 
     def take(self, reference: bytes) -> bytes | None:
-        """Remove and return a value, None if it is not cached."""
+        """Remove and return a value, or None if it is not cached."""
         with self._lock:
             return self._cells.pop(reference, None)
 

@@ -27,13 +27,13 @@ _TIME: Final = struct.Struct(">Q")
 
 
 class Meta:
-    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
+    """The operations on this table. Each method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes) -> None:
         self._table = table
 
     def read(self, calls: Calls, row: bytes) -> bytes | None:
-        """Return the value of a row, None if there is none yet."""
+        """Return the value of a row, or None if there is none yet."""
         return read_cells(calls, self._table, [(row, _COLUMN)])[0]
 
     def agree(self, calls: Calls, row: bytes, value: bytes) -> bytes:

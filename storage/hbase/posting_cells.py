@@ -153,7 +153,7 @@ def fresh_cell(key: bytes, posting: bytes) -> CellChange:
 
 
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
-    """Return the postings of a set, in order and joined. Raises ``StoreDamaged``, also for another layout."""
+    """Return the postings of a set, in order and joined. Raises ``StoreDamaged``, including for another layout."""
     try:
         postings, set_layout = decode_set(value)
     except DamagedSetError as error:

@@ -52,7 +52,7 @@ _NO_CELLS: Final = RowCells(b"", {})
 
 
 class _Budget:
-    """The limit on the bytes of postings in one look-up, None for no limit. Thread-safe."""
+    """The limit on the bytes of postings in one look-up, or None for no limit. Thread-safe."""
 
     def __init__(self, bytes_max: int | None) -> None:
         self._bytes_max = bytes_max
@@ -85,7 +85,7 @@ class _Reading(NamedTuple):
 
 
 class PostingRows:
-    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
+    """The operations on this table. Each method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes, meta: bytes, gateways: Gateways) -> None:
         self._table = table

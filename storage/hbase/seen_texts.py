@@ -1,4 +1,4 @@
-"""The table ``seen``, the memory of texts beyond the window: one row with one cell for each digest.
+"""The table ``seen``, which remembers texts beyond the window: one row with one cell for each digest.
 
 The cell is rewritten whenever its text is seen, so HBase's time to live counts from then.
 """
@@ -21,7 +21,7 @@ _SCAN_PAGE: Final = 1_024
 
 
 class SeenTexts:
-    """Reads and changes this table; every method sends its requests through the given ``Calls``."""
+    """The operations on this table. Each method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes) -> None:
         self._table = table
@@ -36,7 +36,7 @@ class SeenTexts:
         return [None if cell is None else _decode(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
 
     def change(self, calls: Calls, changes: Sequence[SeenChange]) -> list[bool]:
-        """Carry out each compare-and-set; return True where ``after`` is stored now."""
+        """Carry out each compare-and-set. Return True for each whose ``after`` is stored now."""
         return swap_all(calls, self._table, [_swap(change) for change in changes])
 
     def scan(self, calls: Calls) -> Iterator[tuple[bytes, SeenTimes]]:

@@ -1,4 +1,4 @@
-"""Plans the packing of a row from its cells: which sets to write, and which cells they replace. Pure."""
+"""Plans the packing of a row from its cells: which sets to write, and which cells they replace. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -28,7 +28,7 @@ def retry_if_unchanged(swap: Swap, cell: bytes | None) -> SwapDecision:
 def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], deciders: Sequence[Decide] | None = None) -> list[bool]:
     """Carry out each swap, and return which cells are in the desired state.
 
-    After a failure the swap's decider says how to go on. The cells of one call differ.
+    After a failure the swap's decider says how to go on. The cells of one call are distinct.
     """
     deciders = [retry_if_unchanged] * len(swaps) if deciders is None else deciders
     outcomes = [False] * len(swaps)
@@ -54,7 +54,7 @@ def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], deciders: Sequen
 
 
 def read_cells(calls: Calls, table: bytes, places: Sequence[tuple[bytes, bytes]]) -> list[bytes | None]:
-    """Return the value at each (row, column), None where there is no cell."""
+    """Return the value at each (row, column), or None where there is no cell."""
     rows = list(dict.fromkeys(row for row, _ in places))
     families = sorted({column.partition(b":")[0] for _, column in places})
     columns_by_row = calls.rows(table, rows, families, ROWS_AT_ONCE)

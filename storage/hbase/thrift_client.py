@@ -46,7 +46,7 @@ class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types 
         super().__init__(host=address.host, port=address.port)
         self._tls = tls
         self.deadline = Deadline(0.0)
-        # How many more bytes of the current answer may be read, None for no limit.
+        # How many more bytes of the current answer may be read, or None for no limit.
         self.left_bytes: int | None = None
         # Bytes that were read already and will be returned again, before new ones.
         self.unread = b""

@@ -39,7 +39,7 @@ class Deadline:
 
 
 class Waits:
-    """Watches the requests to one HBase and announces the first long wait of an outage.
+    """A watch over the requests to one HBase, which announces the first long wait of an outage.
 
     A repeated request counts from its first attempt. ``tell`` is called once for each outage, which ends with an
     answer. Without ``tell`` nothing is watched. ``clock`` returns monotonic seconds.

@@ -32,7 +32,7 @@ class EncodedVersion(NamedTuple):
 
 
 class Articles:
-    """Reads and writes everything about versions and tombstones except their postings."""
+    """Everything about versions and tombstones except their postings."""
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
@@ -70,7 +70,7 @@ class Articles:
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
 
     def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[StoredVersion | None]:
-        """Read versions, None for a missing one."""
+        """Read versions, or None for a missing one."""
         timeline = transaction.cursor(self._databases["timeline"])
         return [self._find(transaction, timeline, reference) for reference in references]
 
@@ -83,7 +83,7 @@ class Articles:
         ]
 
     def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[StoredVersion | Tombstone | None]:
-        """Read the latest version or tombstone of each id, None for an id without any."""
+        """Read the latest version or tombstone of each id, or None for an id without any."""
         timeline = transaction.cursor(self._databases["timeline"])
         entries = []
         for id_hash in id_hashes:
@@ -104,7 +104,7 @@ class Articles:
         return [self._article(transaction, reference, kind) for reference, kind in entries]
 
     def bodies(self, transaction: Transaction, references: Iterable[bytes]) -> list[bytes | None]:
-        """Read the packed texts, None for a missing one."""
+        """Read the packed texts, or None for a missing one."""
         return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
     def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
@@ -151,7 +151,7 @@ class Articles:
         return len(due), records
 
     def newest_ms(self, transaction: Transaction, before_ms: int) -> int | None:
-        """Return the latest time in ``expiry`` before ``before_ms``, None if there is none."""
+        """Return the latest time in ``expiry`` before ``before_ms``, or None if there is none."""
         cursor = transaction.cursor(self._databases["expiry"])
         bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
         return layout.decode_expiry(cursor.key())[0] if _seek_before(cursor, bound) else None
@@ -222,14 +222,14 @@ def _seek_before(cursor: Cursor, bound: bytes) -> bool:
 
 
 def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
-    """Return the arrival of the id's next version or tombstone, None if there is none."""
+    """Return the arrival of the id's next version or tombstone, or None if there is none."""
     timeline.set_key(layout.timeline_key(record.arrival))
     is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
     return layout.decode_arrival(timeline.key()) if is_followed else None
 
 
 class SeenTexts:
-    """Reads, changes and deletes entries of ``seen``, the memory of texts beyond the window, by digest.
+    """The entries of ``seen``, which remembers texts beyond the window, by digest.
 
     A store that an earlier version created and that is opened for reading only has no such database, so no entries.
     """
@@ -238,7 +238,7 @@ class SeenTexts:
         self._databases = databases
 
     def read(self, transaction: Transaction, digests: Iterable[bytes]) -> list[SeenTimes | None]:
-        """Read the entries of these texts, None for a text without one."""
+        """Read the entries of these texts, or None for a text without one."""
         database = self._databases.get("seen")
         if database is None:
             return [None for _ in digests]

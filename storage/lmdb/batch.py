@@ -69,7 +69,7 @@ class Batch(local):
 
 
 class CommitReports:
-    """Reports the commit of each batch, unless its work failed: then its calls have been reported already."""
+    """A reporter of commits. It skips a batch whose work failed, because its calls have been reported already."""
 
     def __init__(self, report: StoreReport) -> None:
         self._report = report

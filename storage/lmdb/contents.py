@@ -16,7 +16,7 @@ _Check = Callable[[Transaction, bytes, bytes], object]
 
 
 class Contents:
-    """Checks the entries of the databases, and that the entries they refer to exist.
+    """A check of the databases' entries, and of whether the entries that they refer to exist.
 
     Every call works within the caller's transaction, and raises ``UnreadableError``.
     """

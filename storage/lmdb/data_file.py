@@ -74,7 +74,7 @@ def _damage(path: Path, why: str) -> str:
 
 
 def _newest_meta(file: BinaryIO, path: Path) -> _Meta | None:
-    """Return the meta page of the last transaction, None for a file whose fault LMDB itself reports."""
+    """Return the meta page of the last transaction, or None for a file whose fault LMDB itself reports."""
     first = _meta_at(file, 0)
     if first is None or first.page_bytes not in _PAGE_BYTES:
         return None

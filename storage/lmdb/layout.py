@@ -101,7 +101,7 @@ def decode_sketch(reference: bytes, value: bytes) -> bytes:
 
 
 def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
-    """Decode the tombstone stored under this reference. Raises ``UnreadableError``, also if it is missing."""
+    """Decode the tombstone stored under this reference. Raises ``UnreadableError``, including when it is missing."""
     try:
         tombstone = _decode_tombstone(value or b"")
     except _MALFORMED as error:

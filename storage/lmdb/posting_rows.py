@@ -21,7 +21,7 @@ _FEW_POSTINGS: Final = 4
 
 
 class PostingRows:
-    """Reads and writes rows of postings; ``row_postings_max`` is the width up to which a row is read whole."""
+    """The rows of postings. ``row_postings_max`` is the width up to which a row is read whole."""
 
     def __init__(self, databases: Mapping[DatabaseName, Any], row_postings_max: int) -> None:
         self._databases = databases

@@ -52,7 +52,7 @@ def test_list_a_file(dupwatch: Command, sink: Path) -> None:
         ended = dupwatch("dead-letters", "list", *named, "--key", "a1", "--json")
         assert [line["position"] for line in json_lines(ended.out)] == ["1"]
     refused = dupwatch("dead-letters", "list", sink, "--sink", sink)
-    assert (refused.code, "the argument and --sink exclude each other" in refused.err) == (2, True)
+    assert (refused.code, "the argument and --sink cannot be used together" in refused.err) == (2, True)
 
 
 def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:

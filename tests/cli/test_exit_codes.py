@@ -77,7 +77,7 @@ def test_section_and_flag(dupwatch: Command) -> None:
         ("DUPWATCH_SOURCE__BATCH_RECORDS_MAX", "1025", "verifications_max"),
         ("DUPWATCH_JUDGE__NOPE", "1", "judge.nope"),
         ("DUPWATCH_JUDGE__MAX_DISTANCE", "two", "judge.max_distance"),
-        ("DUPWATCH_JUDGE", "two", "judge"),
+        ("DUPWATCH_JUDGE", "two", "DUPWATCH_JUDGE"),
         ("DUPWATCH_WORKERS", "two", "workers"),
     ],
 )

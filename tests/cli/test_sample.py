@@ -197,7 +197,7 @@ def test_a_part_is_shown(dupwatch: Command, tmp_path: Path) -> None:
     assert 0.3 < parts["en-weekend"][0]["share_of_that"] < 0.8
     assert "en-rope-bridge" in ended.err
     shown = dupwatch("show", "en-weekend", "--store", store).out.decode()
-    assert "stands in en-rope-bridge" in " ".join(shown.split())
+    assert "of it is in en-rope-bridge" in " ".join(shown.split())
     assert "also in en-rope-bridge" in shown
     plain = json.loads(dupwatch("show", "en-weekend", "--store", store, "--json").out)
     (passages,) = plain[0]["passages"]

@@ -313,7 +313,7 @@ def test_a_configuration_is_named_as_an_argument_or_an_option(dupwatch: Command,
     for refused in (dupwatch("config", "check", wrong), dupwatch("config", "check", DUPWATCH_CONFIG=str(wrong))):
         assert (refused.code, "unknown setting judge.mood" in refused.err) == (2, True)
     refused = dupwatch("config", "check", right, "--config", wrong)
-    assert (refused.code, "the argument and --config exclude each other" in refused.err) == (2, True)
+    assert (refused.code, "the argument and --config cannot be used together" in refused.err) == (2, True)
 
 
 def test_config_check_for_another_machine(dupwatch: Command) -> None:

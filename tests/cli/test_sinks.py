@@ -92,7 +92,7 @@ def test_a_table_of_words_does_not_replace_its_articles(dupwatch: Command, feed:
     before = feed.read_bytes()
     ended = dupwatch("idf", "build", feed, "-o", feed)
     assert ended.code == 2
-    assert "name a different --output" in ended.err
+    assert "name another file" in ended.err
     assert feed.read_bytes() == before
 
 

@@ -21,7 +21,7 @@ def test_a_feed_on_hbase(dupwatch: Command) -> None:
     assert "copies among them 20 % given" in shown
     assert "8,700 bytes (2.90 a" in shown
     assert "16x28: with 4x16 an article" in shown
-    assert "consumers 2, of which one spare computed" in shown
+    assert "consumers 2, including one spare computed" in shown
     assert "region servers 3, of 8 cores computed" in shown
     assert "Measured for the docs: " in shown
     assert "unique" in shown

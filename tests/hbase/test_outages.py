@@ -242,7 +242,7 @@ def test_a_body_that_a_crash_left_out_is_written_when_its_version_is_created_aga
         def dies(*_: object) -> None:
             raise StoreUnavailable("the gateway is down")
 
-        patch.setattr(Articles, "_keep_texts", dies)
+        patch.setattr(Articles, "_write_bodies", dies)
         with pytest.raises(StoreUnavailable):
             store.create([first._replace(body="the first text")])
     store.create([second._replace(body="the second text")])

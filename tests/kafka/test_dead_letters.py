@@ -207,7 +207,7 @@ def test_a_position_where_nothing_is(feed: Feed) -> None:
         for position in ("0:1", "7:0"):
             assert letters.letter(position) is None
         for position in ("0:0x", "0", "-1:0", "", "0:０"):
-            with pytest.raises(ConfigError, match="it is PARTITION:OFFSET"):
+            with pytest.raises(ConfigError, match="write PARTITION:OFFSET"):
                 letters.letter(position)
     ended = feed.run("show", "0:1")
     assert (ended.code, ended.err) == (

@@ -54,7 +54,9 @@ def compare(
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
     check_one_stream([a, b])
     if scheme is not None and store is not None:
-        raise ConfigError("--scheme and --store exclude each other, since a store has its own scheme; use one of them")
+        raise ConfigError(
+            "--scheme and --store cannot be used together, because a store has its own scheme; use one of them"
+        )
     chosen = configured(config, settings, fingerprint__scheme=scheme, store__url=store)
     lexicon = lexicon_of(chosen)
     if store is None:

@@ -17,7 +17,7 @@ from consumer.evaluation.recommendations import Recommendation
 from consumer.evaluation.review_figures import ReviewFigures
 from consumer.model.errors import ConfigError, SinkError
 from consumer.text.install_advice import install_command
-from storage.files import open_made
+from storage.files import open_or_make
 
 _SUFFIXES: Final = (".png", ".svg")
 # Okabe and Ito's colours, which colour-blind readers can distinguish; the line styles help in print.
@@ -98,7 +98,7 @@ def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
 def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # of a library without types
     """Write a figure into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
     try:
-        with open(open_made(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
+        with open(open_or_make(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
             figure.savefig(file, format=path.suffix.lower().removeprefix("."))
     except OSError as error:
         raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error

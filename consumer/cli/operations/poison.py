@@ -81,7 +81,7 @@ def resume(
     verdict or a dead letter.
     """
     if until is not None and skip_to is not None:
-        raise ConfigError("--until and --skip-to exclude each other; use one")
+        raise ConfigError("--until and --skip-to cannot be used together; use one of them")
     chosen = configured(config, settings, source__url=source, kafka__group=group)
     with held_partitions(chosen) as found:
         resumed = found.resume(partitions or [], ResumePoint(until, skip_to))

@@ -74,7 +74,7 @@ def _kinds(annotation: object, limits: list[Any]) -> Iterator[tuple[object, list
 
 
 def _bounds(limits: Sequence[Any]) -> str:
-    """Return the minimum and the maximum of a number, "" without limits."""
+    """Return the minimum and the maximum of a number, or "" without limits."""
     least = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
     above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
     most = next((limit.le for limit in limits if isinstance(limit, Le)), None)

@@ -28,7 +28,7 @@ def sample_feed() -> Path:
 
 
 class DemoFeed:
-    """Sends the records of ``source`` to a topic, ``rate`` a second, and reports when all are judged.
+    """A feed that sends the records of ``source`` to a topic, ``rate`` a second, and reports when all are judged.
 
     All records go to one partition, so that they are judged in the order of the feed. ``on_finished`` is called, from
     any thread, when the whole feed was sent and each record has its answer, or if sending fails.

@@ -48,7 +48,7 @@ class ConsoleSection(Section):
     """The header in which these proxies name the person who has signed in. When unset, people sign in with
     passwords."""
     language: Literal["en", "zh"] | None = None
-    """The language of pages for people who have chosen none; when unset, that of their browser."""
+    """The language of pages for people who have not chosen one. When unset, the browser's language is used."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long a decision can be undone. After that it is final, and a release is sent."""
     idle_s: Seconds = 28_800.0
@@ -62,16 +62,16 @@ class ConsoleSection(Section):
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
     """Flags on one page of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """Maximum flags of a story or of a page of the queue that one decision may cover."""
+    """Maximum flags that one decision may cover, in a story or on a page of the queue."""
     flood_copies: Count = 100
     """A story with this many copies within flood_s is a flood."""
     flood_s: Seconds = 60.0
-    """The time within which the copies of a flood arrive."""
+    """The period in which a story must get flood_copies copies to be a flood."""
     outbox_events_max: Count = 1_000_000
-    """Maximum events waiting for the sink, and as many for each webhook; later events are not sent to that receiver."""
+    """Maximum events waiting for the sink, and for each webhook. Further events are not sent to that receiver."""
     webhooks: WebhooksSection = WebhooksSection()
     authority: Ranks = Field(default_factory=dict)
-    """The rank of each source, from -1,000 to 1,000; a story prefers the member with the highest. Others have 0."""
+    """The rank of each source, from -1,000 to 1,000; the default is 0. A story prefers its highest-ranked member."""
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that render pages."""
     requests_max: Count = 64
@@ -79,7 +79,7 @@ class ConsoleSection(Section):
     connections_max: Annotated[int, Field(ge=1, le=100_000)] = 1_024
     """Maximum open connections; a further one closes the connection that has been idle longest."""
     receive_s: Seconds = 10.0
-    """Time limit for each of these: a TLS handshake, the head of a request, and its body."""
+    """Time limit for a TLS handshake, for the head of a request, and for its body."""
     send_s: Seconds = 30.0
     """How long a client may take to read an answer before its connection is closed."""
     unread_bytes_max: Count = 128 * 1024 * 1024

@@ -221,7 +221,7 @@ def _check_sources(*sources: str | msgspec.UnsetType) -> None:
 
 
 def _schema_of(record: RawRecord) -> str:
-    """Return the schema that a record names, "" if it names none."""
+    """Return the schema that a record names, or "" if it names none."""
     try:
         return msgspec.json.decode(record.data, type=_SchemaMember).schema
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -89,7 +89,7 @@ class EventSenderParts:
 
 
 class EventSender:
-    """Sends events to the sink; used by one thread. Others may do so in other processes."""
+    """A sender of events to the sink. Used by one thread; other processes may do the same."""
 
     def __init__(self, parts: EventSenderParts) -> None:
         self._parts = parts

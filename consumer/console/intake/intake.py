@@ -91,7 +91,7 @@ def store_nothing(_: Connection) -> None:
 
 
 class BatchIntake(ABC, Generic[Event]):
-    """Takes in the events of one source. Used by one thread. ``stopping`` ends it between and within batches.
+    """The intake of events from one source. Used by one thread. ``stopping`` ends it between and within batches.
 
     ``name`` identifies its outages.
     """
@@ -165,7 +165,7 @@ class BatchIntake(ABC, Generic[Event]):
             if events:
                 self._hooks.report(EventsTaken(kind, events))
 
-    def patience(self, proceed: Callable[[], None]) -> RetryUntilReachable:
+    def retry(self, proceed: Callable[[], None]) -> RetryUntilReachable:
         """Return the retry policy for the database."""
         database = RetrySubject("database", self._name, DatabaseUnavailable, "The console's database")
         return RetryUntilReachable(proceed, self._hooks, database)
@@ -210,7 +210,7 @@ class _IntakeOutcome(NamedTuple):
 
 
 class Intake(BatchIntake[Verdict]):
-    """Takes in flags and releases.
+    """The intake of flags and releases.
 
     ``takes_all``: also make other entries from the verdicts, since there are no topics for them.
     """
@@ -261,7 +261,7 @@ class Intake(BatchIntake[Verdict]):
             write_bank_match_events(connection, sides.matches, now_ms)
             return _IntakeOutcome(added, sides, decided, len(begun), told)
 
-        added, sides, decided, begun, told = self.patience(proceed).call(lambda: self._parts.database.written(stored))
+        added, sides, decided, begun, told = self.retry(proceed).call(lambda: self._parts.database.written(stored))
         self.report_taken(
             {
                 "flag": added.flags,

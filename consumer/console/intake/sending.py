@@ -48,9 +48,9 @@ class PendingRelease(NamedTuple):
 
 
 class ReleasePort(Protocol):
-    """Releases versions in the store and in the sink."""
+    """The port that releases versions in the store and in the sink."""
 
-    def release(self, wanted: Sequence[PendingRelease]) -> Sequence[ConfigError | SourceError | None]:
+    def release(self, releases: Sequence[PendingRelease]) -> Sequence[ConfigError | SourceError | None]:
         """Release versions, and return once the sink has the events and the clean feed has the returning articles.
 
         Carries out at least the first release, and returns the outcome of each that it began: None if it was released.
@@ -81,7 +81,7 @@ class ReleaseSenderParts:
 
 
 class ReleaseSender:
-    """Sends due releases. Used by one thread; other processes may do the same."""
+    """A sender of due releases. Used by one thread; other processes may do the same."""
 
     def __init__(self, parts: ReleaseSenderParts) -> None:
         self._parts = parts

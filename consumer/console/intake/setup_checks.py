@@ -143,7 +143,7 @@ class SetupChecks:
 
 
 def sink_fault(path: Path) -> SinkFault | None:
-    """Return why a file yields no flags, None if it begins with an event or has no line yet."""
+    """Return why a file yields no flags, or None if it begins with an event or has no line yet."""
     try:
         with opened_regular(path) as (descriptor, _):
             head = os.pread(descriptor, _HEAD_BYTES, 0)

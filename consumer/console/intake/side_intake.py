@@ -45,7 +45,7 @@ REPEATS_OF_ENDED: Final = SideKind(
 
 
 class SideIntake(BatchIntake[Event]):
-    """Takes in entries of one kind from their topic. The brokers know how far it was read."""
+    """The intake of entries of one kind from their topic. The brokers know how far it was read."""
 
     def __init__(
         self,
@@ -73,5 +73,5 @@ class SideIntake(BatchIntake[Event]):
             return self._side.add(connection, events, self._clock())
 
         # Most batches of verdicts have no such entries and need no transaction.
-        new = self.patience(proceed).call(lambda: self._database.written(stored)) if events else 0
+        new = self.retry(proceed).call(lambda: self._database.written(stored)) if events else 0
         self.report_taken({self._side.kind: new, "known": len(events) - new})

@@ -78,7 +78,7 @@ class DeliveryAttempt(NamedTuple):
 
 
 class WebhookSender:
-    """Sends due deliveries. Used by one thread; other processes may do the same."""
+    """A sender of due deliveries. Used by one thread; other processes may do the same."""
 
     def __init__(self, parts: WebhookParts) -> None:
         self._parts = parts
@@ -242,7 +242,7 @@ def _pause_ms(failures: int, retry_after_s: float | None) -> int:
 
 
 def _off_reason(connection: Connection, webhook_id: int, outcome: AttemptOutcome, now_ms: int) -> OffReason | None:
-    """Return why a webhook that has just failed is turned off, None if it is not."""
+    """Return why a webhook that has just failed is turned off, or None if it is not."""
     if outcome.status == GONE:
         return "gone"
     since_ms = deliveries.failing_since(connection, webhook_id)

@@ -25,8 +25,8 @@ _NOTICES: Final[Mapping[str, str]] = {
 class BankChoice(NamedTuple):
     """The banks that a flag's page offers.
 
-    ``banks`` are those that the person may add to, None if the banks were not read yet. ``notice`` and ``href``
-    describe the text that was just added, "" if none was.
+    ``banks`` are those that the person may add to, or None if the banks were not read yet. ``notice`` and ``href``
+    describe the text that was just added, or "" if none was.
     """
 
     banks: tuple[Bank, ...] | None

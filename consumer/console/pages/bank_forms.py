@@ -1,6 +1,6 @@
 """Reads forms about banks, checks permissions, and makes and records changes.
 
-If somebody else has changed the bank or the item since the page was made, a form is refused.
+A form is refused if somebody else has changed the bank or the item since the page was rendered.
 """
 
 import logging
@@ -100,7 +100,7 @@ def check_may_change_items(visit: SignedInVisit, bank: Bank) -> None:
 
 
 def stamp(visit: SignedInVisit) -> dict[str, object]:
-    """Return author and time of a change, as fields of an entry."""
+    """Return the author and the time of a change, as fields of an entry."""
     return {"by": visit.person.name, "at": rfc3339(visit.context.now_ms())}
 
 
@@ -121,8 +121,8 @@ def entry_after(before: _Kind, values: Mapping[str, object]) -> _Kind:
 def apply_bank_change(visit: SignedInVisit, change: BankChange[tuple[_Answer, BankAuditEntry | None]]) -> _Answer:
     """Make a change of banks, record it in the audit log, and return its answer.
 
-    A change without an audit entry changes nothing. Raises ``BankError``, and ``PageError`` if the change contradicts
-    the banks or cannot be recorded.
+    A change that returns no audit entry has changed nothing. Raises ``BankError``, and ``PageError`` if the banks
+    refuse the change or it cannot be recorded.
     """
     try:
         answer, audit_entry = banks_of(visit).change(change)
@@ -141,7 +141,7 @@ def _note_in_audit_log(visit: SignedInVisit, audit_entry: BankAuditEntry) -> Non
             )
         )
     except DatabaseUnavailable as error:
-        log.error(  # noqa: TRY400  # no defect
+        log.error(  # noqa: TRY400  # expected, so no traceback
             "A change of banks is not in the audit log: %s of %s by %s: %s",
             audit_entry.action,
             audit_entry.subject,
@@ -149,14 +149,14 @@ def _note_in_audit_log(visit: SignedInVisit, audit_entry: BankAuditEntry) -> Non
             error,
         )
         message = N_(
-            "The change was made, but the audit log does not have it: the console's database does not "
-            "answer. The console's log names the change."
+            "The change was made, but it is not in the audit log, because the console's database does not answer. "
+            "The console's own log has it."
         )
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message) from error
 
 
 def changed_by_others() -> PageError:
-    """Return the error for a form whose bank or item has changed since."""
+    """Return the error for a form whose bank or item has changed since the page was rendered."""
     message = N_("Somebody else has changed this since you opened the page. Nothing was changed. Look at it again.")
     return PageError(HTTPStatus.CONFLICT, message)
 
@@ -167,7 +167,7 @@ def check_seen(form: Fields, before: Bank | BankItem) -> None:
         raise changed_by_others()
 
 
-def given_in(form: Fields, names: Sequence[str]) -> dict[str, str]:
+def values_in(form: Fields, names: Sequence[str]) -> dict[str, str]:
     """Return the fields of a form, to show them again."""
     return {name: form.exact(name, ITEM_FORM_BYTES_MAX) for name in names}
 
@@ -178,7 +178,7 @@ def refusal_text(visit: SignedInVisit, refusal: PageError | None) -> str:
 
 
 def checked_text(text: str) -> str:
-    """Return a text if it can be an item. Raises ``PageError`` if it is too short or too long."""
+    """Return the text. Raises ``PageError`` if it is too short or too long for an item."""
     if len(text) > ITEM_CHARS_MAX:
         message = N_("The text has %(num)s characters; an item can have at most %(most)s. Nothing was added.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, num=len(text), most=ITEM_CHARS_MAX)
@@ -192,17 +192,17 @@ def checked_text(text: str) -> str:
 
 
 def title_in(form: Fields) -> str:
-    """Return the title in a form. Raises ``PageError``."""
+    """Return the title in a form. Raises ``PageError`` if it is too long."""
     return form.text("title", TITLE_CHARS_MAX)
 
 
 def note_in(form: Fields) -> str:
-    """Return the note in a form. Raises ``PageError``."""
+    """Return the note in a form. Raises ``PageError`` if it is too long."""
     return form.text("note", REASON_CHARS_MAX)
 
 
 def labels_in(form: Fields) -> tuple[str, ...]:
-    """Return the labels in a form without duplicates. Raises ``PageError``."""
+    """Return the labels in a form, without duplicates. Raises ``PageError`` if they are too many or too long."""
     labels = tuple(dict.fromkeys(form.text("labels", LABELS_CHARS_MAX).split()))
     if len(labels) > LABELS_MAX or not all(map(_LABEL.fullmatch, labels)):
         message = N_("Enter at most %(most)s labels of up to %(num)s characters each, separated by spaces.")
@@ -211,7 +211,7 @@ def labels_in(form: Fields) -> tuple[str, ...]:
 
 
 def similarity_in(form: Fields, *, allows: bool) -> float | None:
-    """Return the similarity in a form, None if it is empty. Raises ``PageError``."""
+    """Return the similarity in a form, or None if the field is empty. Raises ``PageError`` if it is out of range."""
     similarity, least = form.number("similarity"), ALLOW_SIMILARITY if allows else SIMILARITY_MIN
     if similarity is not None and not least <= similarity <= 1:
         message = N_("The similarity must be from %(least)s to 1.")
@@ -220,9 +220,9 @@ def similarity_in(form: Fields, *, allows: bool) -> float | None:
 
 
 def until_in(form: Fields, before: str | None = None) -> str | None:
-    """Return the end of an item, None for never; times without a zone are in UTC. Raises ``PageError``.
+    """Return when an item ends, or None for never; times without a zone are in UTC. Raises ``PageError``.
 
-    An unchanged value, ``before``, is returned as it was.
+    A value equal to ``before`` is returned unchanged.
     """
     text = form.text("until", UNTIL_CHARS_MAX)
     if not text or text == before:
@@ -235,7 +235,7 @@ def until_in(form: Fields, before: str | None = None) -> str | None:
 
 
 def moment_ms(text: str | None) -> int | None:
-    """Return the time of an entry in milliseconds, None if it has none or it is invalid."""
+    """Return the time of an entry in milliseconds, or None if it has none or it is invalid."""
     try:
         return None if text is None else since_1970_ms(parse_moment(text))
     except ValueError:

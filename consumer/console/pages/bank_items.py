@@ -30,7 +30,6 @@ from consumer.console.pages.bank_forms import (
     checked_text,
     entry_after,
     entry_of,
-    given_in,
     item_path,
     labels_in,
     may_change_items,
@@ -43,6 +42,7 @@ from consumer.console.pages.bank_forms import (
     stamp,
     title_in,
     until_in,
+    values_in,
 )
 from consumer.console.pages.item_flags import flags_naming
 from consumer.console.visit import SignedInVisit
@@ -107,7 +107,7 @@ def add_item(visit: SignedInVisit) -> Response:
         }
         addition = add_to_bank(visit, visit.places["bank"], values)
     except PageError as error:
-        return _bank_page(visit, refusal=error, given=given_in(visit.form, _ADDED_FIELDS))
+        return _bank_page(visit, refusal=error, given=values_in(visit.form, _ADDED_FIELDS))
     return visit.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
 
 
@@ -168,7 +168,7 @@ def change_item(visit: SignedInVisit) -> Response:
     try:
         apply_bank_change(visit, change)
     except PageError as error:
-        return _item_page(visit, refusal=error, given=given_in(form, _CHANGED_FIELDS))
+        return _item_page(visit, refusal=error, given=values_in(form, _CHANGED_FIELDS))
     return visit.redirect(item_path(visit.places["bank"], visit.places["item"]), done="changed")
 
 

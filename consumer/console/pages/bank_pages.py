@@ -18,7 +18,6 @@ from consumer.console.pages.bank_forms import (
     check_seen,
     entry_after,
     entry_of,
-    given_in,
     labels_in,
     moment_ms,
     note_in,
@@ -26,6 +25,7 @@ from consumer.console.pages.bank_forms import (
     requested_bank,
     similarity_in,
     stamp,
+    values_in,
 )
 from consumer.console.visit import SignedInVisit
 from consumer.text.counts import counted
@@ -61,7 +61,7 @@ def create(visit: SignedInVisit) -> Response:
         entry = _new_bank(visit)
         apply_bank_change(visit, lambda banks: _creation(banks, entry))
     except PageError as error:
-        return _page(visit, refusal=error, given=given_in(visit.form, _FIELDS))
+        return _page(visit, refusal=error, given=values_in(visit.form, _FIELDS))
     return visit.redirect(f"/banks/{entry.bank}", done="created")
 
 

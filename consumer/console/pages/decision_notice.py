@@ -53,7 +53,7 @@ def decision_notice(visit: SignedInVisit, connection: Connection) -> DecisionNot
 
 
 def review_notice(visit: SignedInVisit, connection: Connection, review_id: int) -> DecisionNotice | None:
-    """Return the notice for a review, None if somebody else made it."""
+    """Return the notice for a review, or None if somebody else made it."""
     review = own_review(connection, visit.person.person_id, review_id)
     return None if review is None else _notice_of(visit, [review], f"/reviews/{review.review_id}/undo")
 

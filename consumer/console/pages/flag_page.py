@@ -183,7 +183,7 @@ def _neighbours(connection: Connection, selection: QueueSelection, flag: FlagRow
 
 
 def _muted(visit: SignedInVisit, connection: Connection, flag: FlagRow) -> StandingDecision | None:
-    """Return the standing decision that mutes the two sources of a flag, None if they are not muted."""
+    """Return the standing decision that mutes the two sources of a flag, or None if they are not muted."""
     pair = (flag.source, flag.original_source)
     standing = in_force(connection, visit.context.now_ms())
     return next((each for each in standing if (each.source, each.original_source) == pair != (None, None)), None)

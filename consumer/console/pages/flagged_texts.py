@@ -61,7 +61,7 @@ def add_original(visit: SignedInVisit) -> Response:
 
 
 def _chosen_side(visit: SignedInVisit) -> str:
-    """Return the article that a form chooses, one of ``SIDES``. Raises ``PageError``, also if there are no banks."""
+    """Return the article that a form chooses, one of ``SIDES``. Raises ``PageError``, for example without banks."""
     banks_of(visit)
     side = visit.form.text("side")
     if side not in SIDES:

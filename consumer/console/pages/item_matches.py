@@ -134,7 +134,7 @@ def _path(chosen: _RequestedItem) -> str:
 
 
 def _kept_matches(visit: SignedInVisit, chosen: _RequestedItem) -> KeptMatches | None:
-    """Return the kept articles that repeat an item, None if nothing is compared with it now."""
+    """Return the kept articles that repeat an item, or None if nothing is compared with it now."""
     return visit.context.matches.kept(chosen.banks) if chosen.counts else None
 
 

@@ -67,7 +67,7 @@ def change_password(visit: SignedInVisit) -> Response:
 
 
 def _why_not(new: str, again: str, name: str) -> str:
-    """Return why a new password is refused, "" if it is not."""
+    """Return why a new password is refused, or "" if it is not."""
     if len(new) < PASSWORD_CHARS_MIN:
         return N_("The new password is too short or too long. Nothing was changed.")
     if new != again:

@@ -96,7 +96,7 @@ def _non_default(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def one_of(query: Fields, name: str, possible: tuple[str, ...]) -> str | None:
-    """Return the value of a field, None if it is missing. Raises ``PageError`` unless it is one of ``possible``."""
+    """Return the value of a field, or None if it is missing. Raises ``PageError`` unless it is one of ``possible``."""
     value = query.text(name)
     if value and value not in possible:
         message = N_("“%(field)s” cannot be %(value)s. Possible values: %(possible)s.")

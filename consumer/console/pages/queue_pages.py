@@ -55,7 +55,7 @@ KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plura
 class QueueRow(NamedTuple):
     """A row of the queue. ``others`` are people who have the flag open; ``items`` are the bank items that it names.
 
-    ``standing_of`` is the person whose standing decision decided it, "" if none did.
+    ``standing_of`` is the person whose standing decision decided it, or "" if none did.
     """
 
     flag: FlagRow

@@ -15,7 +15,7 @@ from consumer.reviews.moderation.reasons import REASON_CHARS_MAX, REASONS_MAX, R
 from consumer.text.names import is_name
 
 FIELD: Final = "reason"
-"""The form field with the number of a reason, "" for none."""
+"""The form field with the number of a reason, or "" for none."""
 _NOTICES: Final = {
     "add": N_("Reason added."),
     "rename": N_("Reason renamed."),
@@ -34,7 +34,7 @@ _CHANGES: Final = {
 
 
 def chosen_reason(form: Fields) -> int | None:
-    """Return the number of the reason in a form, None if none was chosen. Raises ``PageError``."""
+    """Return the number of the reason in a form, or None if none was chosen. Raises ``PageError``."""
     return form.integer(FIELD) if form.text(FIELD) else None
 
 

@@ -42,7 +42,7 @@ class ReviewSnapshot(NamedTuple):
 def kept_evaluation(
     database: Database, judging: JudgeSettings | None, now_ms: Callable[[], int]
 ) -> CachedResult[ReviewSnapshot] | None:
-    """Return the cached report, None if the judge settings are unknown or measure no similarity (plain SimHash)."""
+    """Return the cached report, or None if the judge settings are unknown or measure no similarity (plain SimHash)."""
     if judging is None or not judging.verify:
         return None
     return CachedResult("evaluation", lambda: evaluation_of(database, judging, now_ms))

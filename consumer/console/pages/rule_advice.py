@@ -18,7 +18,7 @@ class Advice(NamedTuple):
 
 
 def advice(source: str | None, original_source: str | None) -> Advice | None:
-    """Return the narrowest possible rule, None if the article has no source or it is not known yet.
+    """Return the narrowest possible rule, or None if the article has no source or it is not known yet.
 
     A rule for the pair needs both sources.
     """

@@ -75,7 +75,7 @@ def articles_named(context: ConsoleContext, named: Iterable[VersionKey], *, bodi
 
 
 def original_named(found: ArticleLookUp, versions: Mapping[str, str], root_id: str) -> ArticleView | None:
-    """Return the original of a story, None if it is not in the store; ``versions`` maps ids of originals."""
+    """Return the original of a story, or None if it is not in the store; ``versions`` maps ids of originals."""
     version = versions.get(root_id)
     return None if version is None else found.articles.get((root_id, version))
 

@@ -172,7 +172,7 @@ class FlagCounts(NamedTuple):
 class ProfileAdvice(NamedTuple):
     """A profile whose threshold is reached: its name, its threshold, and the configuration that selects it.
 
-    ``toml`` is for the whole store, "" if a rule is enough; ``rule`` is for one source, "" for a lower threshold.
+    ``toml`` is for the whole store, or "" if a rule is enough; ``rule`` is for one source, or "" for a lower threshold.
     """
 
     name: str
@@ -182,9 +182,9 @@ class ProfileAdvice(NamedTuple):
 
 
 class ThresholdChange(NamedTuple):
-    """Another threshold: its point, and the configuration for it, "" if a rule cannot be less strict.
+    """Another threshold: its point, and the configuration for it, or "" if a rule cannot be less strict.
 
-    ``come`` and ``gone`` are the flags gained and lost, None for none; ``profile`` is None if no profile is reached.
+    ``come`` and ``gone`` are the flags gained and lost, or None for none; ``profile`` is None if no profile is reached.
     """
 
     point: ReviewPoint
@@ -267,7 +267,7 @@ def _precision(visit: SignedInVisit) -> float:
 def _chosen_change(
     visit: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None
 ) -> ThresholdChange | None:
-    """Return the change to the threshold in the query; without one, to a better threshold, None if there is none."""
+    """Return the change to the threshold in the query; without one, to a better threshold, or None if there is none."""
     value = visit.query.number("threshold")
     if value is None:
         best = figures.best_f1 or reaching

@@ -67,7 +67,7 @@ def tree_of(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup in a revision, None if it is empty. Raises ``MarkupTooComplex``."""
+    """Return the tree of markup in a revision, or None if it is empty. Raises ``MarkupTooComplex``."""
 
     def parsed(text: str) -> etree._Element | None:
         return parse_html(text, attributes_max, values_max, parser_type)

@@ -94,7 +94,7 @@ class _Repair:
         self._in_container = False
 
     def of(self, tag: str) -> str | None:
-        """Return the text to put before a start tag or in place of an end tag, None if the tag is correct."""
+        """Return the text to put before a start tag or in place of an end tag, or None if the tag is correct."""
         name = tag.removeprefix("/")
         if name in _RUBY_PARTS or name == "ruby":
             return self._of_ruby(tag)

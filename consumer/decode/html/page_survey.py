@@ -96,7 +96,7 @@ class PagePart:
 
 @dataclass(slots=True)
 class Survey:
-    """The result of surveying a page: its parts by element, None for elements left out, and the parts with points.
+    """The result of surveying a page: its parts by element, or None for elements left out, and the parts with points.
 
     ``hinted`` are the parts with hints; ``survey_apart`` surveys their contents.
     """

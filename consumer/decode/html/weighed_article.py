@@ -1,9 +1,9 @@
 """Finds the article on a page and weighs it against the rest of the page: revision 2 of the extractor ``fast``.
 
-Tags, roles, attributes and names are hints at what is not part of an article, and are wrong on some pages. So the text
-page is weighed against the longest block of prose that was left out (``page_blocks``); only one, because all comments
-together are often longer than the article. If that block is longer, its hints are ignored and the page is searched
-again. If no search finds the longest block, there is no article.
+Tags, roles, attributes and names hint at parts of a page that do not belong to its article, but are wrong on some
+pages. So the text found is weighed against the longest block of prose that it leaves out (``page_blocks``). Only one
+block counts, because all comments together are often longer than the article. If that block is longer, its hints are
+ignored and the page is searched again. If no search finds the longest block, there is no article.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from consumer.decode.html.page_survey import PagePart, Rules, Survey, elements_o
 _SEARCHES_MAX: Final = 4
 """The last search ignores all names."""
 _HINTED_WEIGHT: Final = 0.9
-"""The weight of a hinted block, in case it is just as long as the article."""
+"""The weight of a hinted block: it loses to an article of the same length."""
 _PREFERRED_SHARE_MIN: Final = 0.5
 """A preferred article may be shorter than an unmarked block by this factor."""
 _ARTICLE_BYTES_MIN: Final = 600
@@ -32,7 +32,7 @@ _ARTICLE_SHARE_MIN: Final = 1 / 6
 _ARTICLES: Final = frozenset(["article", "main"])
 DIALOGS_MAX: Final = 100
 """The maximum number of elements examined."""
-_VENDORS: Final = frozenset(
+_VENDOR_IDS: Final = frozenset(
     {
         *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
         *("cky-consent", "cmpbox", "cmplz-cookiebanner-container", "consent_blackbar", "cookie-law-info-bar"),
@@ -47,8 +47,8 @@ _VENDORS: Final = frozenset(
 _VENDOR_PREFIXES: Final = ("osano-cm-", "sp_message_container_")
 _ROLES: Final = frozenset(["alertdialog", "dialog"])
 _CONTROLS: Final = ("button", "input", "select")
-_OF_PAGES: Final = ("article", "h1", "main")
-_NEVER: Final = frozenset(["article", "body", "html", "main"])
+_PAGE_TAGS: Final = ("article", "h1", "main")
+_NEVER_DIALOGS: Final = frozenset(["article", "body", "html", "main"])
 _SHARE_MAX: Final = 0.8
 """An element with a larger share of the text is the page itself."""
 
@@ -68,7 +68,7 @@ def weighed_article_text(tree: etree._Element) -> str:
         return ""
     rules = rules_for(tree)
     doubted: set[etree._Element] = set()
-    last = -1
+    last_size = -1
     for search in range(_SEARCHES_MAX):
         page = survey(tree, replace(rules, by_name=search < _SEARCHES_MAX - 1, doubted=doubted))
         if page is None:
@@ -79,10 +79,10 @@ def weighed_article_text(tree: etree._Element) -> str:
         if rival is None or _is_article(page, taken, size, rival):
             return taken.text
         left_out = rival.size_without(taken.elements)
-        if size == last and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(page, taken, rival):
+        if size == last_size and size >= left_out * _PREFERRED_SHARE_MIN and _is_preferred(page, taken, rival):
             # The result is the same, although the hints against the other block were ignored.
             return taken.text
-        last = size
+        last_size = size
         doubted.update(part.element for part in (rival.root, *rival.root.around()))
     return ""
 
@@ -114,7 +114,7 @@ def _parts(page: Survey, taken: ArticleText) -> list[PagePart]:
 
 
 def _bytes_at_most(element: etree._Element) -> int:
-    """Return quickly an upper bound of the bytes of text outside links."""
+    """Return an upper bound on the bytes of text outside links, without surveying the element."""
     linked = (inner.text or "" for inner in element.iter("a", "script", "style"))
     return sum(map(_bytes, element.itertext())) - sum(map(_bytes, linked))
 
@@ -144,7 +144,7 @@ def _is_preferred(page: Survey, taken: ArticleText, rival: TextBlock) -> bool:
 
 
 def _paragraphs(parts: Iterable[PagePart]) -> int:
-    """Count paragraphs of some length."""
+    """Estimate the number of paragraphs that are long enough to be prose."""
     return sum(min(1 + part.breaks, part.own // _PARAGRAPH_BYTES) for part in parts)
 
 
@@ -161,26 +161,26 @@ def _is_within_mark(page: Survey, taken: ArticleText) -> bool:
 
 
 def consent_dialogs(tree: etree._Element, styles: Mapping[etree._Element, ElementStyle]) -> frozenset[etree._Element]:
-    """Return the elements that are dialogs in front of the page."""
+    """Return the dialogs in front of the page, such as those that ask for consent to cookies."""
     found: set[etree._Element] = set()
-    maybe = {element for element, style in styles.items() if style.fixed}
+    candidates = {element for element, style in styles.items() if style.fixed}
     for element in tree.iter():
         id_ = element.get("id")
-        if id_ is not None and (id_.lower() in _VENDORS or id_.startswith(_VENDOR_PREFIXES)):
+        if id_ is not None and (id_.lower() in _VENDOR_IDS or id_.startswith(_VENDOR_PREFIXES)):
             found.add(element)
         if element.tag == "dialog" or element.get("role") in _ROLES or element.get("aria-modal") == "true":
-            maybe.add(element)
-    if maybe:
-        found.update(_with_controls(tree, maybe))
+            candidates.add(element)
+    if candidates:
+        found.update(_with_controls(tree, candidates))
     return frozenset(found)
 
 
-def _with_controls(tree: etree._Element, maybe: set[etree._Element]) -> Iterator[etree._Element]:
-    """Yield candidates that have controls and no article."""
+def _with_controls(tree: etree._Element, candidates: set[etree._Element]) -> Iterator[etree._Element]:
+    """Yield candidates that have controls but no article."""
     # In page order, so that the limit always keeps the same ones.
-    for element in [element for element in tree.iter() if element in maybe][:DIALOGS_MAX]:
+    for element in [element for element in tree.iter() if element in candidates][:DIALOGS_MAX]:
         has_control = next(element.iter(*_CONTROLS), None) is not None
-        is_page = element.tag in _NEVER or next(element.iter(*_OF_PAGES), None) is not None
+        is_page = element.tag in _NEVER_DIALOGS or next(element.iter(*_PAGE_TAGS), None) is not None
         if has_control and not is_page and _characters(element) <= _characters(tree) * _SHARE_MAX:
             yield element
 

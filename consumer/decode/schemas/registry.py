@@ -88,7 +88,7 @@ class Registry(Protocol):
     """A registry of schemas by id. Schemas never change, so each is fetched once."""
 
     def schema(self, schema_id: int) -> StoredSchema | None:
-        """Return the schema with this id and all schemas that it refers to, None if the registry does not know it.
+        """Return the schema with this id and all schemas that it refers to, or None if the registry does not know it.
 
         Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
         repeated later, and ``ConfigError`` if the registry denies access.

@@ -41,10 +41,10 @@ _READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobu
 
 
 def schema_parser(
-    schema_format: SchemaFormat, options: RegistryOptions, patience: RetryPolicy, limits: DecodeLimits
+    schema_format: SchemaFormat, options: RegistryOptions, retry: RetryPolicy, limits: DecodeLimits
 ) -> Parse:
     """Return a parser of values of one format. Raises ``ConfigError`` if the registry's client cannot be used."""
-    return SchemaParser(schema_format, ConfluentRegistry(options, schema_format), patience, limits).parse
+    return SchemaParser(schema_format, ConfluentRegistry(options, schema_format), retry, limits).parse
 
 
 class SchemaParser:
@@ -54,13 +54,13 @@ class SchemaParser:
         self,
         schema_format: SchemaFormat,
         registry: Registry,
-        patience: RetryPolicy,
+        retry: RetryPolicy,
         limits: DecodeLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._format = schema_format
         self._registry = registry
-        self._patience = patience
+        self._retry = retry
         self._limits = limits
         self._clock = clock
         self._reads: dict[int, Read | BadRecord] = {}
@@ -96,7 +96,7 @@ class SchemaParser:
             return known
         if self._clock() < self._unknown_s.get(schema_id, float("-inf")):
             return _unknown(schema_id)
-        read = self._patience.call(lambda: self._ask(schema_id))
+        read = self._retry.call(lambda: self._ask(schema_id))
         if read is None:
             _keep(self._unknown_s, schema_id, self._clock() + UNKNOWN_S)
             return _unknown(schema_id)

@@ -112,17 +112,17 @@ def _compact(texts: Sequence[str], letters: LetterTables) -> list[str]:
 
 
 def _last(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return for each place the last flagged place up to it, 0 if there is none."""
+    """Return the last flagged place up to each place, or 0 if there is none."""
     return np.maximum.accumulate(np.where(flags, np.arange(len(flags)), 0))
 
 
 def _after(flags: npt.NDArray[np.bool_], *, first: bool = False) -> npt.NDArray[np.bool_]:
-    """Return for each place whether it comes after a flagged one; ``first`` for the first place."""
+    """Return whether each place comes after a flagged one; ``first`` for the first place."""
     return np.concatenate(([first], flags[:-1]))
 
 
 def _before(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return for each place whether it comes before a flagged one."""
+    """Return whether each place comes before a flagged one."""
     return np.concatenate((flags[1:], [False]))
 
 

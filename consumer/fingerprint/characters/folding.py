@@ -33,7 +33,7 @@ def folded_length(text: str) -> int:
 
 @cache
 def _lengths() -> npt.NDArray[np.uint8]:
-    """Return for each code point the number of characters that it becomes, at least 1."""
+    """Return the number of characters that each code point becomes, at least 1."""
     lengths = np.ones(_CODE_POINTS, dtype=np.uint8)
     for first, end in _GROWING:
         lengths[first:end] = [_length(chr(code)) for code in range(first, end)]

@@ -31,7 +31,7 @@ def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: Lett
 
 
 def _has_other_scripts(normalised: Sequence[str], letters: LetterTables) -> list[bool]:
-    """Return for each text whether it has a Greek or Cyrillic letter."""
+    """Return whether each text has a Greek or Cyrillic letter."""
     joined = "".join(normalised)
     has = np.zeros(len(normalised), np.bool_)
     if not joined.isascii():

@@ -137,7 +137,7 @@ class ChineseTables:
         return text
 
     def _has_traditional(self, texts: Sequence[str]) -> list[bool]:
-        """Return for each text whether it has a character that the last step replaces."""
+        """Return whether each text has a character that the last step replaces."""
         # "clip" skips numpy's bounds check, which the table does not need: it has every code point.
         places = np.flatnonzero(np.take(self._traditional, code_points("".join(texts)), mode="clip"))
         has = np.zeros(len(texts), np.bool_)

@@ -59,7 +59,8 @@ class LetterHeaders(NamedTuple):
 
     For a record from a file, ``origin`` is None and ``position`` is "FILE:LINE". For a value that was cut,
     ``size_bytes`` and ``sha256`` (hex) describe the original; otherwise they are None. ``timestamp_ms`` is the record's
-    own time, None if it had none. ``replays`` counts earlier replays of the record. ``own`` has the record's headers.
+    own time, or None if it had none. ``replays`` counts earlier replays of the record. ``own`` has the record's
+    headers.
     """
 
     reason: str

@@ -14,7 +14,7 @@ _CLIENT_SETS_TIME: Final = 0
 
 
 class OutgoingMessage(NamedTuple):
-    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None if the client sets it."""
+    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, or None if the client sets it."""
 
     topic: str
     key: bytes | None
@@ -53,5 +53,5 @@ def produce(
 
 
 def time_of(record: RawRecord) -> int | None:
-    """Return the time of a record, None if it has none."""
+    """Return the time of a record, or None if it has none."""
     return None if record.time_ms == NO_TIME_MS else record.time_ms

@@ -21,7 +21,7 @@ class ClientFailure:
         self._is_new_protocol = settings.get("group.protocol") == "consumer"
 
     def guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
-        """Keep a callback's exception; the client would replace it by an error that does not name the cause."""
+        """Keep a callback's exception; the client would replace it with an error that does not name the cause."""
 
         def guarded(*args: Arguments.args, **named: Arguments.kwargs) -> None:
             try:

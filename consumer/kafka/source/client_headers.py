@@ -2,8 +2,8 @@
 
 Kafka allows any bytes as a header's name. The Python client decodes names as UTF-8 in its C code and does not check
 the result (``c_headers_to_py``, unchanged up to confluent-kafka 2.16.1): ``Message.headers()`` then returns its list
-with an exception set, frees the original bytes, and keeps the list. The tuples of such headers have no first item in
-it, not even None. Three things follow:
+with an exception set, frees the original bytes, and keeps the list. In that list, the tuple of such a header has no
+first item, not even None. Three things follow:
 
 - Reading that item crashes the process. ``gc.get_referents`` skips missing items of a tuple, so that values and
   readable names can still be read.
@@ -27,8 +27,8 @@ UNREADABLE_NAME: Final = "dupwatch-unreadable-name"
 """The replacement for a name that the client cannot return."""
 HEADERS_LOST: Final = "dupwatch-headers-lost"
 """The name of the last header of a record that lost headers; its value is their number."""
-_PAIR: Final = 2
-_HEADERS: Final = methodcaller("headers")
+_PAIR_ITEMS: Final = 2
+_GET_HEADERS: Final = methodcaller("headers")
 
 
 class ClientHeaders(NamedTuple):
@@ -39,13 +39,13 @@ class ClientHeaders(NamedTuple):
 
 
 def read_client_headers(message: Message) -> ClientHeaders:
-    """Return all headers in order; if some were lost, ``HEADERS_LOST`` is the last one and has their number."""
+    """Return all headers in order; if some were lost, ``HEADERS_LOST`` is the last one and gives their number."""
     raw_pairs = _raw_pairs(message)
-    if raw_pairs is not None and len(gc.get_referents(*raw_pairs)) == _PAIR * len(raw_pairs):
+    if raw_pairs is not None and len(gc.get_referents(*raw_pairs)) == _PAIR_ITEMS * len(raw_pairs):
         # The client's type hints are for producers; a consumer always gets pairs with bytes.
         return ClientHeaders(tuple(cast("list[Header]", raw_pairs)), 0)
     pairs = tuple(_pairs(raw_pairs or ()))
-    # Without a list the number is unknown, but at least one.
+    # Without a list the number is unknown, but it is at least one.
     lost = sum(name == UNREADABLE_NAME for name, _ in pairs) or 1
     return ClientHeaders((*pairs, (HEADERS_LOST, b"%d" % lost)), lost)
 
@@ -54,14 +54,14 @@ def _raw_pairs(message: Message) -> Sequence[Any] | None:
     """Return the client's list, in which pairs may lack their names; None if the client returns none."""
     for _ in range(2):
         with suppress(SystemError, UnicodeError):
-            return _HEADERS(message) or ()
+            return _GET_HEADERS(message) or ()
     return None
 
 
 def _pairs(raw_pairs: Iterable[Any]) -> Iterator[Header]:
     for pair in raw_pairs:
         items = gc.get_referents(pair)
-        if len(items) == _PAIR:
+        if len(items) == _PAIR_ITEMS:
             yield pair
         else:
             yield UNREADABLE_NAME, items[0] if items else None

@@ -12,7 +12,7 @@ BEGINNING: Final = -2
 
 
 class CommitPoint(NamedTuple):
-    """A place to commit: the next offset, and the leader epoch of the record before it, None if unknown.
+    """A place to commit: the next offset, and the leader epoch of the record before it, or None if unknown.
 
     ``note`` is committed with the offset.
     """
@@ -35,7 +35,7 @@ class PartitionProgress:
     """The progress of one owned partition.
 
     ``position``: the next offset to accept. ``acknowledged``: the offset before which everything was answered.
-    ``committed``: the committed offset, None if there is none. ``leader_epochs``: pairs of the first offset that was
+    ``committed``: the committed offset, or None if there is none. ``leader_epochs``: pairs of the first offset that was
     read under an epoch, and the epoch. ``end``: there are no records from ``position`` up to this offset. ``note``
     belongs to ``acknowledged``, and ``committed_note`` to ``committed``. ``blocked``: why the partition cannot be read
     past ``position``.

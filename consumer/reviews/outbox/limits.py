@@ -14,7 +14,7 @@ from consumer.reviews.tables.outbox_tables import FOR_SINK
 
 
 class OutboxBacklog(NamedTuple):
-    """The number of waiting events, and when the first of them was written, None without any."""
+    """The number of waiting events, and when the first of them was written, or None without any."""
 
     events: int
     since_ms: int | None

@@ -22,7 +22,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPair:
-    """Two articles that are copies of each other. The article is the later one, "" for a text that is not in the store.
+    """Two articles that are copies of each other. The article is the later one, or "" for a text not in the store.
 
     ``similarity`` is None if nothing was verified.
     """
@@ -124,7 +124,7 @@ def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
 
 
 def similarities(connection: Connection) -> list[float | None]:
-    """Return the similarity of each report in force, None if nothing was verified."""
+    """Return the similarity of each report in force, or None if nothing was verified."""
     return list(connection.execute(select(REPORTS.c.similarity).where(REPORTS.c.undone_ms.is_(None))).scalars())
 
 

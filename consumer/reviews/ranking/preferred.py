@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 
 
 class _StoryPreference(NamedTuple):
-    """A story with its current preferred member, None for the original. ``is_valid``: it is still a member."""
+    """A story with its current preferred member, or None for the original. ``is_valid``: it is still a member."""
 
     preferred_id: int | None
     copies: int

@@ -107,7 +107,7 @@ def flags_with(content: bytes, word: int) -> Numbers:
 
 
 def is_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
-    """Return for each number whether it is among ``ordered``, which is ascending."""
+    """Return whether each number is in ``ordered``, which is ascending."""
     if not len(ordered):
         return np.zeros(len(numbers), np.bool_)
     places = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)

@@ -228,7 +228,7 @@ def _insert(
 
 
 def _undecided(connection: Connection, flag_ids: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return for each of these flags, in order, whether it is undecided."""
+    """Return whether each of these flags is undecided, in order."""
     found: set[int] = set()
     for portion in portions(flag_ids.tolist()):
         # By number alone: with a condition on the state, SQLite would read all flags in that state.

@@ -45,7 +45,7 @@ class Terms(NamedTuple):
 
 
 class WordCutter:
-    """Finds the words of texts and of searches. ``cut`` is the engine's; ``simplified`` maps traditional characters.
+    """A cutter of texts and searches into words. ``cut`` is the engine's; ``simplified`` maps traditional characters.
 
     ``simplified`` replaces single characters regardless of context, so that searches and texts are folded alike.
     """

@@ -116,4 +116,4 @@ def test_a_service_that_begins_with_a_wrong_clock_loses_nothing(tmp_path: Path) 
         assert service.stop() == 0
     found, log = judged(store, copy_of(1, "b"), copy_of(2, "b"), copy_of(3, "b"))
     assert found == ["a1", "a2", None]
-    assert "more than the window of 7 days, 0:00:00, so articles that come now are not compared" in log
+    assert "more than the window of 7 days, 0:00:00, so new articles are not compared with it" in log

@@ -144,7 +144,7 @@ def test_slots_are_compared_where_they_are_asked_for(
         ({"judge": {"facts": "slots", "facts_shared_min": 0.8}}, "judge.slot_conflicts_max and judge.facts_shared_min"),
         (
             {"judge": {"facts": "slots"}, "rules": {"wire": {"facts_shared_min": 0.8}}},
-            "judge.slot_conflicts_max and rules.wire.facts_shared_min exclude each other",
+            "judge.slot_conflicts_max and rules.wire.facts_shared_min cannot be used together",
         ),
         ({"judge": {"facts": "slots"}, "fingerprint": {"scheme": "jieba-tfidf/2"}}, "compares letters"),
         ({"rules": {"wire": {"facts": "slots"}}, "fingerprint": {"scheme": "md5-64/1"}}, "compares letters"),

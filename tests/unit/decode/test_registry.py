@@ -269,7 +269,7 @@ AVRO = {"value_format": "avro"}
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"kafka": AVRO}, "name their registry in registry.url"),
+        ({"kafka": AVRO}, "set registry.url to their registry"),
         ({"kafka": AVRO, "registry": {"url": "localhost:8081"}}, r"registry\.url: write it as http"),
         ({"kafka": AVRO, "registry": {"url": "http://u:hunter2@h:8081"}}, r"registry\.url: .*basic\.auth\.user\.info"),
         ({"kafka": {"value_format": "xml"}}, r"kafka\.value_format"),

@@ -83,7 +83,7 @@ def test_waiting_has_an_end(group: ConsumerGroup, monkeypatch: pytest.MonkeyPatc
     """Where no coordinator comes, and where the brokers will not, that is said."""
     given(group, KafkaError.NOT_COORDINATOR)
     with pytest.raises(SourceError, match="new cannot be read or set"):
-        group.committed([KEY], patience_s=0.01)
+        group.committed([KEY], wait_s=0.01)
     monkeypatch.setattr(groups, "SETTLED_S", 0.01)
     given(group, KafkaError.UNSTABLE_OFFSET_COMMIT)
     with pytest.raises(SourceError, match="new cannot be read or set"):

@@ -134,7 +134,7 @@ def test_no_plan_is_advised_that_finds_less(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         running.run()
     (warned,) = caplog.records
-    assert warned.message.endswith("the window is too large for the plan 4x16; shorten the window")
+    assert warned.message.endswith("The window is too large for the plan 4x16: shorten the window")
 
 
 def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:
@@ -257,7 +257,7 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     """The batch is judged again when the store is back, and nothing becomes a dead letter meanwhile."""
     ends = Ends([line("a"), line("b")])
     running = pipeline(ends, Flickering())
-    running.patience = Patient(3)
+    running.retry = Patient(3)
     running.run()
     assert running.detector.cost().settle_s > 0
     assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]

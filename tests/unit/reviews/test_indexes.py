@@ -152,7 +152,7 @@ def everything(database: Database) -> None:
     read(database, reports.report_of, missed)
     read(database, reports.flag_of_pair, missed)
     written(database, reports.undo, made_report or 0, ann, NOW_MS)
-    read(database, audit.has, "session.begin", "Ann", "::1", NOW_MS)
+    read(database, audit.has_entry, "session.begin", "Ann", "::1", NOW_MS)
     sent_to_webhooks(database)
 
 

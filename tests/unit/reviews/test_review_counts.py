@@ -121,7 +121,7 @@ def test_pairs_that_differ_in_too_many_ways_are_not_counted(
     """Nobody can make a page hold a million rows."""
     add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=1.0 + number) for number in range(4)))
     monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 3)
-    with pytest.raises(TooManyCombinations, match="more than 3 ways"):
+    with pytest.raises(TooManyCombinations, match="more than 3 different combinations"):
         read(database, pair_counts)
     monkeypatch.setattr(reviewed_pairs, "ROWS_MAX", 4)
     assert len(read(database, pair_counts)) == 4

@@ -322,7 +322,7 @@ def test_none_is_for_ever(desk: Desk, decision: StandingOutcome) -> None:
     """Nor over before it begins."""
     longest = NewStanding(decision, desk.ann, NOW_MS + LASTS_MS_MAX[decision], "", story_id=desk.story_id)
     for ends_ms in (longest.ends_ms + 1, NOW_MS):
-        with pytest.raises(ValueError, match="ends within"):
+        with pytest.raises(ValueError, match="must be within"):
             written(desk.database, begin, longest._replace(ends_ms=ends_ms), NOW_MS)
     assert written(desk.database, begin, longest, NOW_MS).ends_ms == longest.ends_ms
 

@@ -27,5 +27,5 @@ def test_what_hangs_is_ended_with_the_documented_code() -> None:
     assert "did not stop within 0 s" in ended.stderr
     assert "in hang" in ended.stderr
     page = (Path(__file__).parents[3] / "docs" / "use" / "commands.md").read_text(encoding="utf-8")
-    (row,) = re.findall(rf"^\| {EXIT_CODE} \| (a defect.*) \|$", page, re.MULTILINE)
+    (row,) = re.findall(rf"^\| {EXIT_CODE} \| (a bug.*) \|$", page, re.MULTILINE)
     assert "hung" in row

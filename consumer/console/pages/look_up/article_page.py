@@ -130,7 +130,7 @@ def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, ver
 
 
 def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
-    """Return the story of an article as its original or a copy, None if it is neither."""
+    """Return the story of an article as its original or a copy, or None if it is neither."""
     own = stories_of_roots(connection, {article_id}).get(article_id)
     copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
     return own if own is not None or not copies else story_numbered(connection, copies[0])

@@ -49,7 +49,7 @@ _FIELDS: Final = ("one", "one_version", "other", "other_version", *PastedText._f
 
 
 class ReportRefusal(NamedTuple):
-    """Why a pair cannot be reported, and a page with details, "" for none."""
+    """Why a pair cannot be reported, and a page with details, or "" for none."""
 
     message: str
     href: str = ""
@@ -181,7 +181,7 @@ def _missed_pair(compared: ComparedPair, *, is_text: bool) -> MissedPair:
 
 
 def _refusal(visit: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
-    """Return why a pair cannot be reported, None if it can."""
+    """Return why a pair cannot be reported, or None if it can."""
     comparison = pair.compared.comparison
     if not comparison.other_ids:
         return ReportRefusal(N_("Both are versions of one article. Versions are never compared with each other."))

@@ -25,7 +25,7 @@ _NOTICES: Final = {
 
 
 class RankLine(NamedTuple):
-    """A rank in the list, and the configured rank that it replaces, None if there is none."""
+    """A rank in the list, and the configured rank that it replaces, or None if there is none."""
 
     rank: SourceRank
     replaced: int | None
@@ -51,7 +51,7 @@ def rank_list(visit: SignedInVisit, connection: Connection) -> RankList:
 
 
 def rank_notice(visit: SignedInVisit) -> str:
-    """Return the notice after a change of a rank, "" without one."""
+    """Return the notice after a change of a rank, or "" without one."""
     notice = _NOTICES.get(visit.query.text("done"), "")
     return visit.language.gettext(notice) if notice else ""
 

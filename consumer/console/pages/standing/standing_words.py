@@ -48,7 +48,7 @@ def done_fields(done: str, ending: StandingRevocation | None = None) -> dict[str
 
 
 def standing_notice(visit: SignedInVisit) -> str:
-    """Return the notice about what was just done, "" without one."""
+    """Return the notice about what was just done, or "" without one."""
     language, done = visit.language, visit.query.text(_DONE)
     if done in _NOTICES:
         return language.gettext(_NOTICES[done])
@@ -66,7 +66,7 @@ def standing_notice(visit: SignedInVisit) -> str:
 
 
 def mute_href(source: str | None, original_source: str | None) -> str | None:
-    """Return the address of the page that mutes a pair of sources, None if one is unknown or has no name."""
+    """Return the address of the page that mutes a pair of sources, or None if one is unknown or has no name."""
     if not source or not original_source:
         return None
     return f"/standing/mute?{urlencode({'source': source, 'original_source': original_source})}"

@@ -20,10 +20,10 @@ class AllowItem(NamedTuple):
 
 
 class StoryPart(NamedTuple):
-    """The settings for further copies of a story. ``standing`` is the decision in force, None without one.
+    """The settings for further copies of a story. ``standing`` is the decision in force, or None without one.
 
     ``choice`` has the notice of a text just added to a bank; None if the console has no banks. ``banks`` are the allow
-    banks that the person may add to, None if the banks were not read yet.
+    banks that the person may add to, or None if the banks were not read yet.
     """
 
     standing: StandingDecision | None

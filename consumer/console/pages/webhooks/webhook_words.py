@@ -74,7 +74,7 @@ def sentence(language: Language, cause: str, detail: str, status: int | None = N
 
 
 def off_text(language: Language, webhook: Webhook) -> str:
-    """Return why a webhook is off, "" if it is on."""
+    """Return why a webhook is off, or "" if it is on."""
     if webhook.off_ms is None:
         return ""
     label = OFF[webhook.off_why or "person"]
@@ -83,7 +83,7 @@ def off_text(language: Language, webhook: Webhook) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptReport:
-    """The description of an attempt. ``excerpt`` is the beginning of the receiver's answer, "" if unknown."""
+    """The description of an attempt. ``excerpt`` is the beginning of the receiver's answer, or "" if unknown."""
 
     is_accepted: bool
     text: str
