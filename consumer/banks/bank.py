@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
+from consumer.banks.faults import plain_fault
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
 from consumer.text.counts import counted
@@ -177,11 +178,11 @@ def explained(error: msgspec.DecodeError) -> str:
     """Return a readable message about an invalid entry or request, with limits in words instead of patterns."""
     limit = _LIMIT.match(str(error))
     if limit is None:
-        return str(error)
+        return plain_fault(str(error))
     member, place = limit["member"], f"{limit['place']}: " if limit["place"] else ""
     if limit["pattern"] and member in _FREE_TEXTS:
         return f"{place}{member} has a NUL character"
-    return f"{place}{_RULES[member]}" if member in _RULES else str(error)
+    return f"{place}{_RULES[member]}" if member in _RULES else plain_fault(str(error))
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -313,7 +314,7 @@ def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
     if bank is None:
         raise BankError(
             f"there is no bank {entry.bank!r}; create it first: dupwatch bank create {entry.bank} "
-            "--action deny, or allow"
+            "--action deny (or allow)"
         )
     if bank.action == "allow" and (entry.similarity or 1.0) < ALLOW_SIMILARITY:
         raise BankError(

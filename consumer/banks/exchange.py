@@ -35,8 +35,10 @@ def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     unknown = set(reader.fieldnames or ()) - set(COLUMNS)
     if unknown or "text" not in (reader.fieldnames or ()):
-        found = ", ".join(sorted(unknown)) or "none called text"
-        raise BankError(f"its first line must name columns among {', '.join(COLUMNS)}, including text; found {found}")
+        fault = f"has unknown columns: {', '.join(sorted(unknown))}" if unknown else "has no column text"
+        raise BankError(
+            f"its first line {fault}; write a header with the column text, and any others of {', '.join(COLUMNS)}"
+        )
     try:
         for row in reader:
             try:

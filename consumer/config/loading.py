@@ -36,6 +36,16 @@ _PLAIN_WORDS: Final = {
     "less than or equal to": "at most",
     "a valid tuple": "a list",
     "Tuple should": "must",
+    "a valid integer, got a number with a fractional part": "a whole number",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    r"String should match pattern '^.+:\d{1,5}$'": "write it as HOST:PORT",
+    r"String should match pattern '^$|^.+:\d{1,5}$'": "write it as HOST:PORT, or leave it empty",
+    "String should match pattern '^[A-Za-z0-9-]+$'": "must have only letters, digits and hyphens",
+    "String should match pattern '^[^:]+$'": "must have at least 1 character, and no colon",
+    "String should match pattern '^https?://.+'": "must begin with http:// or https://",
+    "String should": "must",
 }
 """pydantic's words in faults, and ours."""
 
@@ -198,7 +208,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
 
 def plain_fault(message: str) -> str:
     """Return a message of pydantic's in the words of our own."""
-    message = message.removeprefix("Value error, ").partition(", unable to")[0]
+    message = message.replace("Value error, ", "").partition(", unable to")[0]
     for theirs, ours in _PLAIN_WORDS.items():
         message = message.replace(theirs, ours)
     return message

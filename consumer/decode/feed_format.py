@@ -240,7 +240,7 @@ def mapping_advice(
     ordered = sorted(found, key=lambda name: (name not in names.values(), -found[name]))
     listed = ", ".join(map(shown, ordered[:_NAMES_MAX])) + (", …" if len(ordered) > _NAMES_MAX else "")
     options = " ".join(f"--set {shlex.quote(f'source.fields.{field}={name}')}" for field, name in names.items())
-    numbered = ". If nothing identifies an article, number the articles" if names.get("id") == UNKNOWN else ""
+    numbered = ". If nothing identifies an article, add a number to each" if names.get("id") == UNKNOWN else ""
     return f"found: {listed}. Add {options}{numbered}"
 
 

@@ -97,7 +97,9 @@ def _cache_finding(folder: Path) -> Finding:
     """Return whether the cache of fingerprints can be written; without it a run works, but starts slowly."""
     slow = "each start computes all items"
     if folder.exists() and not folder.is_dir():
-        return warning(f"The cache of banks {folder} is not a folder, so {slow}.", "Name a folder in banks.cache.")
+        return warning(
+            f"The cache of banks {folder} is not a directory, so {slow}.", "Name a directory in banks.cache."
+        )
     if not may_write(folder):
         remedy = "Give the user of the run write permission, or correct banks.cache."
         return warning(f"This user may not write the cache of banks {folder}, so {slow}.", remedy)

@@ -102,8 +102,8 @@ def examine(checks: Sequence[DoctorCheck]) -> Iterator[CheckFindings]:
 
 def _skipped(needed: CheckFindings) -> Finding:
     if any(finding.status == "wrong" for finding in needed.findings):
-        return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that first.")
-    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "Read its finding.")
+        return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that check first.")
+    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "See its result above.")
 
 
 def exit_code(results: Iterable[CheckFindings]) -> int:

@@ -73,12 +73,14 @@ def check_written(path: Path, what: str, setting: str) -> Iterator[Finding]:
     folder = path.parent
     if not folder.is_dir():
         yield wrong(
-            SinkError, f"The folder {folder} of the {what} {path} does not exist.", f"Create it, or correct {setting}."
+            SinkError,
+            f"The directory {folder} of the {what} {path} does not exist.",
+            f"Create it, or correct {setting}.",
         )
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield wrong(
             SinkError,
-            f"No permission to write in {folder}, the folder of the {what}.",
+            f"No permission to write in {folder}, the directory of the {what}.",
             f"Give this user write permission, or name a different {what}.",
         )
     elif path.exists() and not path.is_file():

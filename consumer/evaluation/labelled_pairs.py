@@ -92,14 +92,14 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
     try:
         line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
+        raise ValueError(f"this is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
     if isinstance(line, dict):
         missing = [name for name in _PARTS if name not in line]
         if missing:
-            raise ValueError(f"the object has no {' and no '.join(missing)}; {_FORMS}")
+            raise ValueError(f"the object lacks {', '.join(map(repr, missing))}; {_FORMS}")
         return line["a"], line["b"], line["label"]
     if not isinstance(line, list) or len(line) < len(_PARTS):
-        raise ValueError(f"it is not a labelled pair; {_FORMS}")
+        raise ValueError(f"this is not a labelled pair; {_FORMS}")
     return line[0], line[1], line[2]
 
 

@@ -139,9 +139,7 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
             return _ReadResult(*_entries(path, descriptor, start), is_whole=not is_continued)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            raise BanksMissing(
-                f"the bank file {path} cannot be read: there is none; dupwatch bank create makes it"
-            ) from error
+            raise BanksMissing(f"the bank file {path} does not exist; dupwatch bank create creates it") from error
         raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
 
 

@@ -295,12 +295,14 @@ def _letters_path(path: Path) -> Path:
         return path
     letters = dead_letters_path(path)
     try:
-        has_none = path.exists() and not letters.exists()
+        exists, has_letters = path.exists(), letters.exists()
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from error
-    if has_none:
+    if has_letters:
+        return letters
+    if exists:
         raise ConfigError(f"{path} has no dead letters: there is no {letters.name} next to it")
-    return letters
+    raise SourceError(f"{path} does not exist, and neither does {letters.name} next to it; name an existing file")
 
 
 def no_letters(_url: str, _opening: SinkArguments) -> AbstractContextManager[LetterReader]:

@@ -189,13 +189,13 @@ class FileSource(Source):
         forge them.
         """
         why = (
-            f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed within "
-            f"{OPEN_QUOTE_FACTOR} times record_bytes_max, or before the input ends"
+            f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed before "
+            f"the input ends, or within {OPEN_QUOTE_FACTOR} times source.record_bytes_max"
         )
         if self._streams:
             yield self._splitter.abandon(BadRecord(Reason.TRUNCATED_INPUT, why))
         yield None
-        raise SourceError(f"{self._name}: {why}. All rows before it are judged: close the quote and run again")
+        raise SourceError(f"{self._name}: {why}. All earlier rows were judged. Close the quote and run again")
 
     def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
         """Yield the last records where the input became unreadable, unless an earlier run has answered the fault.

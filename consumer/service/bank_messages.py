@@ -29,7 +29,7 @@ class BankSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The settings of a bank. Omitted members get their defaults.
 
     ``deny`` reports articles that repeat an item; ``allow`` never flags them. The action of a bank cannot be changed.
-    ``similarity`` is the threshold for items without their own, by default 0.7. In a bank that allows it must be at
+    ``similarity`` is the threshold for items without their own, by default 0.7. In an allow bank it must be at
     least 0.9.
     """
 
@@ -45,7 +45,7 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     The title and the language of the article are copied, too, unless they are given. A text needs at least six letters
     or digits. ``item`` is the id, by default a digest of the text. It replaces an item with the same id. The item
-    expires at ``until``. ``similarity`` is the threshold, by default that of the bank. In a bank that allows it must be
+    expires at ``until``. ``similarity`` is the threshold, by default that of the bank. In an allow bank it must be
     at least 0.9.
     """
 

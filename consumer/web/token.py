@@ -32,7 +32,7 @@ class Role(StrEnum):
     WRITER = "writer"
     """Judge and store articles, and retract them."""
     REVIEWER = "reviewer"
-    """Release flagged articles, and change the items of banks that deny."""
+    """Release flagged articles, and change the items of deny banks."""
     ADMIN = "admin"
     """Manage tokens, read the audit log, and change banks and the items of those that allow."""
 

@@ -48,7 +48,8 @@ def refuse_other_things(path: Path, *, readonly: bool) -> None:
         )
     if readonly:
         raise StoreRefused(
-            f"There is no store at {path}. Name the directory of an existing one: dupwatch run creates it."
+            f"There is no store in the directory {path}. Name the directory of an existing store; dupwatch run "
+            "creates one."
         )
     if names - _OWN_FILES:
         raise StoreRefused(f"The directory {path} holds other files and no store. Name an empty or a new directory.")

@@ -393,7 +393,7 @@ def test_a_story_is_decided_for_what_still_comes(browser: Chrome, tmp_path_facto
                 assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE["width"]
                 assert axe(browser) == []
         browser.get(f"{desk.served.url}/?state=right")
-        assert browser.find_element(By.TAG_NAME, "main").text.count("by Ann's decision about further copies") == 3
+        assert browser.find_element(By.TAG_NAME, "main").text.count("because Ann decided about further copies") == 3
         browser.get(f"{desk.served.url}{path}")
         browser.find_element(By.CSS_SELECTOR, 'form[action="/standing/1/end"] button').click()
         wait_for(browser, lambda: "3 of its decisions were taken back" in browser.find_element(By.ID, "main").text)

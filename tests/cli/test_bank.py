@@ -173,7 +173,7 @@ def test_a_change_counts_while_a_run_goes_on(dupwatch: Command, made: Path, tmp_
 
 def test_a_run_does_not_begin_with_an_invalid_file(dupwatch: Command, banks: Path, tmp_path: Path) -> None:
     """Or without the file that the configuration names."""
-    for content, complaint in ((None, "cannot be read"), ("{}\n", "line 1")):
+    for content, complaint in ((None, "does not exist"), ("{}\n", "line 1")):
         if content is not None:
             banks.write_text(content)
         ended = dupwatch(
@@ -363,7 +363,7 @@ def test_a_text_that_repeats_nothing_is_said_to(dupwatch: Command, made: Path) -
 def test_a_file_that_is_not_there_is_made_by_a_command(dupwatch: Command, banks: Path) -> None:
     """The error names it."""
     ended = dupwatch("bank", "list", "--banks", banks)
-    assert (ended.code, "dupwatch bank create makes it" in ended.err) == (2, True)
+    assert (ended.code, "dupwatch bank create creates it" in ended.err) == (2, True)
 
 
 def test_a_file_has_to_be_named(dupwatch: Command) -> None:

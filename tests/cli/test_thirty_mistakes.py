@@ -34,7 +34,7 @@ MISTAKES: dict[str, Mistake] = {
     "an option that there is not": Mistake(("run", "--sorce", "x"), 2, ("--sorce", "--source", "--help")),
     "an option without its value": Mistake(("run", "--source"), 2, ("--source", "argument")),
     "a command without its file": Mistake(("query",), 2, ("FILE", "dupwatch query", "--help")),
-    "a number that is none": Mistake((*RUN, "--workers", "two"), 2, ("--workers", "integer", "--help")),
+    "a number that is none": Mistake((*RUN, "--workers", "two"), 2, ("--workers", "whole number", "--help")),
     "hundreds of files for one": Mistake(
         ("query", *(f"feed-{number}.jsonl" for number in range(300))), 2, ("feed-1.jsonl", "--help")
     ),

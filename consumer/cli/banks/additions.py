@@ -33,7 +33,11 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
 
     entries, (before,) = change_banks(config, "create", entry.bank, created), found
     if before is None:
-        does = "never flags what repeats its texts" if entry.action == "allow" else "reports what repeats its texts"
+        does = (
+            "keeps articles that repeat its texts from being flagged"
+            if entry.action == "allow"
+            else "reports articles that repeat its texts"
+        )
         yield f"The bank {entry.bank} {does}. Add one: dupwatch bank add {entry.bank} FILE{banks}"
     elif entries:
         yield f"Changed the bank {entry.bank}; options that were not given have their defaults."

@@ -48,9 +48,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmat
 @app.command()
 def create(
     bank: BankArgument,
-    action: Annotated[
-        Action, typer.Option(help="deny: report what repeats an item. allow: never flag what repeats one.")
-    ],
+    action: Annotated[Action, typer.Option(help="deny: report articles that repeat an item. allow: never flag them.")],
     label: LabelOption = None,
     note: NoteOption = "",
     similarity: SimilarityOption = None,

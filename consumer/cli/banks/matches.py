@@ -30,7 +30,9 @@ def matches(
     item: Annotated[str | None, typer.Argument(metavar="ITEM", help="One item; default: all of the bank.")] = None,
     members: Annotated[
         bool,
-        typer.Option("--members", help="Also scan the store, and count the flagged articles that repeat each of them."),
+        typer.Option(
+            "--members", help="Also scan the store, and count the flagged articles that repeat each kept article."
+        ),
     ] = False,
     json: JsonOption = False,
     store: LastingStoreOption = None,

@@ -31,7 +31,7 @@ LabelOption = Annotated[list[str] | None, typer.Option("--label", help="A label 
 SimilarityOption = Annotated[
     float | None,
     typer.Option(
-        help="How similar an article must be, 0.5 to 1; default: 0.7, or 0.9 if the bank allows.", metavar="SHARE"
+        help="How similar an article must be, 0.5 to 1; default: 0.7, or 0.9 for an allow bank.", metavar="SHARE"
     ),
 ]
 

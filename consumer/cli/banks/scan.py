@@ -33,12 +33,12 @@ def scan(
     bank: Annotated[str | None, typer.Option("--bank", help="Only the items of this bank.", metavar="BANK")] = None,
     item: Annotated[str | None, typer.Option("--item", help="Only this item of the bank.", metavar="ID")] = None,
     release: Annotated[
-        bool, typer.Option("--release", help="Release the flagged articles that repeat an item of a bank that allows.")
+        bool, typer.Option("--release", help="Release the flagged articles that repeat an item of an allow bank.")
     ] = False,
     send: Annotated[
         bool,
         typer.Option(
-            "--send", help="Send an event to the topics for each article that repeats an item of a bank that denies."
+            "--send", help="Send an event to the topics for each article that repeats an item of a deny bank."
         ),
     ] = False,
     by: Annotated[str | None, typer.Option("--by", help="With --release: who releases them.", metavar="NAME")] = None,
@@ -56,9 +56,9 @@ def scan(
     """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
 
     It reads the texts of a store, so it also finds items within longer articles. With --release or --send it first
-    counts what it would do and asks for confirmation; then it writes the events. Run again, --send sends the same
-    events again, and --release writes those of its earlier releases with the same --by and --reason again, to topics or
-    to standard output.
+    counts what it would do and asks for confirmation; then it writes the events. You can run it
+    again: --send then sends the same events, and --release repeats the events of its earlier releases with the same
+    --by and --reason, to topics or to standard output.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
     chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
@@ -80,7 +80,7 @@ def _check_options(
     if source is not None and (store is not None or release or send):
         raise ConfigError("an archive has no flags and no verdicts: leave out FILE, or --store, --release and --send")
     if release and send:
-        raise ConfigError("--release is for banks that allow, and --send for banks that deny; use one of them")
+        raise ConfigError("--release is for allow banks, and --send is for deny banks; use one of them")
     if release and not by:
         raise ConfigError("--release needs --by NAME: events name the person who is responsible for a release")
     if (release or send) and not yes:
@@ -88,11 +88,11 @@ def _check_options(
 
 
 def _of_action(items: Banks, action: str) -> Banks:
-    """Return the banks that allow, or those that deny. Raises ``ConfigError`` if there are none."""
+    """Return the allow banks, or the deny banks. Raises ``ConfigError`` if there are none."""
     names = [name for name, bank in items.banks.items() if bank.action == action]
     if not names:
-        option, does = ("--release", "allows") if action == ALLOW else ("--send", "denies")
-        raise ConfigError(f"{option} is for items of a bank that {does}, and none of these banks does; name another")
+        option = "--release" if action == ALLOW else "--send"
+        raise ConfigError(f"{option} is for items of {action} banks, and none is named here; name another bank")
     return Banks(
         {name: items.banks[name] for name in names},
         {key: each for key, each in items.items.items() if key[0] in names},

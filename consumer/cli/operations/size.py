@@ -68,8 +68,8 @@ def size(
     Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces assumptions
     about articles, and --calibrate replaces speeds that were measured on another machine.
 
-    Both judge articles into a store in a temporary folder, which takes up to some GB: set TMPDIR to a folder on the
-    disk of the future store. Nothing else is written.
+    Both judge articles into a store in a temporary directory, which takes up to some GB: set TMPDIR to a directory on
+    the disk of the future store. Nothing else is written.
     """
     numbers = SizeOptions(articles_a_day, chars, lang, window, copies, peak)
     request = size_request(configured(config, settings), store, numbers, _options(config, settings))

@@ -34,7 +34,7 @@ def add(
         typer.Option(
             "--role",
             help="reader: check texts, read articles, banks and metrics. writer: judge and retract articles. reviewer: "
-            "release articles, change banks that deny. admin: manage tokens and banks, read the audit log. No role "
+            "release articles, change deny banks. admin: manage tokens and banks, read the audit log. No role "
             "contains another; may be repeated.",
         ),
     ],

@@ -54,7 +54,7 @@ EXIT_CODES: Final = """
 
 | code | meaning |
 |---|---|
-| 0 | all input was answered, by verdicts and dead letters |
+| 0 | success; every record of a run got a verdict or a dead letter |
 | 1 | a bug in the program, with a traceback; with a message: a worker was killed, or `demo` or a run over topics \
 hung while stopping |
 | 2 | an invalid option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \

@@ -32,8 +32,8 @@ def backfill(
     state: Annotated[
         str | None,
         typer.Option(
-            help="File for progress; dead letters go next to it. Default: a file next to the archive, another one for "
-            "each store.",
+            help="File for progress; dead letters go next to it. Default: next to the archive, one file for each "
+            "store.",
             metavar="FILE",
         ),
     ] = None,
@@ -61,7 +61,7 @@ def backfill(
     )
     if not outlives_run(chosen):
         raise ConfigError(
-            f"a store at {chosen.store.url} is lost when the command ends; name the store to fill: {STORE_EXAMPLES}"
+            f"a {chosen.store.url} store is lost when the command ends; name the store to fill: {STORE_EXAMPLES}"
         )
     console = render.console(stderr=True)
     state_file, notice = _state(chosen, state)

@@ -60,9 +60,9 @@ def console(
     rebuild: Annotated[
         Literal["sink", "topic", "store"] | None,
         typer.Option(
-            help="Read all flags again, and keep what is known. sink: from the sink, with the near misses of topics; "
-            "stop all other consoles of the group first. topic: the same as sink. store: from the store, which has no "
-            "near misses.",
+            help="Read all flags again, and keep everything in the database. sink: from the sink, with the near misses "
+            "of topics; stop all other consoles of the group first. topic: the same as sink. store: from the store, "
+            "which has no near misses.",
         ),
     ] = None,
     config: ConfigOption = None,

@@ -14,8 +14,8 @@ class BanksSection(Section):
     """A file of banks, or kafka://HOST:PORT/PREFIX for the topic PREFIX.banks. dupwatch bank changes them, and runs
     follow the changes. When unset, there are no banks."""
     cache: Text | None = None
-    """A folder that caches the fingerprints of items, for faster starts; dupwatch creates it. When unset, every start
-    computes them."""
+    """A directory that caches the fingerprints of items, for faster starts; dupwatch creates it. When unset, every
+    start computes them."""
 
     busy_share: Annotated[float, Field(gt=0, le=1)] = 0.01
     """An item that matches more than this share of recent articles is busy. An alert fires, and bank matches that name

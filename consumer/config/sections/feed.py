@@ -108,7 +108,8 @@ class FilesSection(Section):
     """Permissions of files on disk: stores, verdicts, dead letters, checkpoints, tables of words."""
 
     mode: FileMode = f"{FILE_MODE:04o}"
-    """The mode of new files, in octal; new folders get the matching execute bits. Existing files keep their mode."""
+    """The mode of new files, in octal; new directories get the matching execute bits. Existing files keep
+    their mode."""
 
     @property
     def bits(self) -> int:

@@ -65,7 +65,7 @@ ACTIONS: Final[dict[str, str]] = {
     "webhook.secret": N_("made a new secret for a webhook"),
     "webhook.former": N_("ended the former secret of a webhook"),
     "webhook.test": N_("tested a webhook"),
-    "webhook.send": N_("had a webhook send its waiting events"),
+    "webhook.send": N_("sent the waiting events of a webhook"),
     "webhook.off": N_("a webhook was turned off"),
     "webhook.remove": N_("removed a webhook"),
     "own.language": N_("changed their language"),

@@ -143,7 +143,7 @@ def _new_bank(visit: SignedInVisit) -> Bank:
         )
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     if action not in ACTIONS:
-        raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose whether the bank denies or allows."))
+        raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose the action of the bank: deny or allow."))
     values = {
         "bank": name,
         "action": action,

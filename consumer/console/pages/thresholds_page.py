@@ -246,7 +246,7 @@ def _source_figures(found: ReviewSnapshot, source: str) -> ReviewFigures:
         if figures.source == source:
             return figures
     if found.is_whole:
-        message = N_("This source has too few reviews for figures of its own.")
+        message = N_("This source has too few decisions for figures of its own.")
         raise PageError(HTTPStatus.NOT_FOUND, message)
     raise PageError(
         HTTPStatus.SERVICE_UNAVAILABLE,

@@ -56,9 +56,9 @@ def test_an_entry_is_read_as_it_was_written(entry: Bank | BankItem) -> None:
     ("line", "complaint"),
     [
         (b"{", "truncated"),
-        (b"[]", "Expected `object`"),
+        (b"[]", "must be an object, not a list"),
         (b'{"bank": "spam"}', "has no action"),
-        (b'{"bank": "spam", "action": "block"}', "Invalid enum value"),
+        (b'{"bank": "spam", "action": "block"}', "action: must be 'deny' or 'allow'"),
         (b'{"bank": "spam\\n", "action": "deny"}', "the name of a bank must have"),
         (b'{"bank": "spam", "item": "x\\n", "text": "letters"}', "the id of an item must have"),
         (b'{"bank": "spam", "action": "deny", "labels": ["a\\n"]}', "at most 20 labels"),

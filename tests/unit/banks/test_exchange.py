@@ -79,8 +79,8 @@ def test_a_list_of_texts_is_enough() -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("title\nx\n", "including text; found none called text"),
-        ("text,colour\nletters,red\n", "found colour"),
+        ("title\nx\n", "has no column text"),
+        ("text,colour\nletters,red\n", "has unknown columns: colour"),
         ("text\nletters\nabc\n", "line 3: .*has 3 letters"),
         ("text\nletters,more\n", "line 2: .*more values"),
         ("text,similarity\nletters,high\n", "line 2: similarity: could not convert"),

@@ -44,7 +44,7 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
         ({"mood": 1}, "unknown setting mood"),
         ({"rules": {"wire": {"flags": "never"}}}, "unknown setting rules.wire.flags;"),
         ({"source": {"fields": {"bodi": "x"}}}, "unknown setting source.fields.bodi; did you mean source.fields.body?"),
-        ({"source": {"fields": {"body": ""}}}, "source.fields.body: String should have at least 1 character"),
+        ({"source": {"fields": {"body": ""}}}, "source.fields.body: must have at least 1 character"),
         ({"banks": {"url": "a\0b"}}, "it contains a NUL character"),
         (
             {"source": {"fields": "body"}},
@@ -217,7 +217,7 @@ def test_an_error_names_the_file_or_variable_that_it_comes_from(
     with pytest.raises(ConfigError) as caught:
         load_config(path, {"sink": {"emit": "some"}})
     found = str(caught.value)
-    assert f"judge.similarity_min: must be a valid number (it is 'high', from {path})" in found
+    assert f"judge.similarity_min: must be a number (it is 'high', from {path})" in found
     assert f"unknown setting judge.window (from {path});" in found
     assert "from the environment variable DUPWATCH_SOURCE__BATCH_RECORDS_MAX)" in found
     assert "sink.emit: must be 'duplicates', 'all' or 'none' (it is 'some')" in found

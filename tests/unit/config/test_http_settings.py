@@ -17,7 +17,7 @@ from consumer.text.redaction import HIDDEN
         ({"user": "ops"}, "user needs password"),
         ({"password": "x"}, "user needs password"),
         ({"user": "ops", "password": "x", "password_file": "y"}, "both set"),
-        ({"user": "o:s", "password": "x"}, "pattern"),
+        ({"user": "o:s", "password": "x"}, "no colon"),
         ({"tls_key": "x"}, "tls_certificate"),
         ({"flags": -1}, "at least 0"),
         ({"flags": 501}, "at most 500"),

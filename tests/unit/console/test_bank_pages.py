@@ -125,7 +125,7 @@ def test_a_bank_that_cannot_be_is_refused(desk: Office, path: Path) -> None:
         ({"bank": ""}, "lowercase letters"),
         ({"bank": "a" * 65}, "lowercase letters"),
         ({"bank": "a/b"}, "lowercase letters"),
-        ({"action": "burn"}, "whether the bank denies or allows"),
+        ({"action": "burn"}, "action of the bank: deny or allow"),
         ({"similarity": "0.4"}, "from 0.5 to 1"),
         ({"action": "allow", "similarity": "0.8"}, "from 0.9 to 1"),
         ({"similarity": "nan"}, "“Similarity (optional)” is not a number"),

@@ -117,7 +117,7 @@ def test_a_flagged_article(desk: Desk) -> None:
     (chain,) = opened.texts("#chain li")
     assert chain.startswith("repeats first")
     assert opened.hrefs("#chain a") == ["/look-up?id=first"]
-    assert "Decided 14 Nov 2023, 22:13:21 UTC" in opened.answer.shown
+    assert "Judged 14 Nov 2023, 22:13:21 UTC" in opened.answer.shown
     assert "similarity 0.9" in opened.answer.shown
     assert opened.texts("mark")
     assert opened.texts("#text") == [edited(TEXT, 1)]
@@ -127,7 +127,7 @@ def test_a_flagged_article(desk: Desk) -> None:
     assert original.link("1 copy of this original") == f"/stories/{flag.story_id}"
     assert original.texts("#verdict") == ["Unique: it repeated no earlier article when it arrived."]
     assert opened.link("Report a missed copy of it …") == "/look-up/report?one=copy"
-    assert "Decided 14 Nov 2023, 22:13:21 UTC ( 2 years ago )" in opened.answer.shown
+    assert "Judged 14 Nov 2023, 22:13:21 UTC ( 2 years ago )" in opened.answer.shown
 
 
 def test_shared_keywords_say_something(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_versions_and_returns(desk: Desk) -> None:
     assert len(rows) == 3
     assert ["the text returned" in row for row in rows] == [True, False, False]
     assert ["shown above" in row for row in rows] == [True, False, False]
-    assert "The text had ended once and came back." in opened.answer.shown
+    assert "The text came back after it had been replaced or retracted once." in opened.answer.shown
     assert "feed.jsonl" in rows[0]
     assert opened.texts("#text") == [written(5, 100)]
     middle = page(desk.office.ann, opened.hrefs("#history a")[1])

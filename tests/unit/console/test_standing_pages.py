@@ -123,11 +123,11 @@ def test_the_flag_and_the_queue_say_that_nobody_clicked(desk: Office) -> None:
     begin(desk, desk.ann)
     flag = copy(desk, 3)
     opened = page(desk.colleague(), f"/flags/{flag.flag_id}")
-    assert opened.texts(".history li")[0].startswith("Right · by Ann's decision about further copies")
-    assert "by Ann's decision about further copies" in page(desk.ann, "/?state=right").texts("ol.queue .figures")[0]
+    assert opened.texts(".history li")[0].startswith("Right · because Ann decided about further copies")
+    assert "because Ann decided about further copies" in page(desk.ann, "/?state=right").texts("ol.queue .figures")[0]
     decide(desk.ann, desk.room.row("ferry-0").flag_id, "right")
     rows = page(desk.ann, "/?state=right&order=oldest").texts("ol.queue .figures")
-    assert ["by Ann's" in row for row in rows] == [False, True]
+    assert ["because Ann" in row for row in rows] == [False, True]
     path = f"/flags/{flag.flag_id}"
     (undo,) = [node.attributes["action"] for node in page(desk.ann, path).all(".decided form")]
     assert desk.ann.post(str(undo), page(desk.ann, path).form(str(undo))).status == 303
@@ -156,7 +156,7 @@ def test_a_pair_of_sources_is_muted(desk: Office) -> None:
     assert flag.state == "wrong"
     assert copy(desk, 9, name="other", source="radio").state == "open"
     history = page(desk.ann, f"/flags/{flag.flag_id}").texts(".history li")[0]
-    assert "by Ann's mute of this pair of sources" in history
+    assert "because Ann muted this pair of sources" in history
     assert "will be released" in history
     assert history.endswith("MirrorThey send it by contract.")
     assert "muted until 25 Nov 2025, 16:00:00 UTC" in page(desk.ann, "/sources").answer.shown
@@ -339,5 +339,5 @@ def test_pages_are_there_in_chinese(desk: Office) -> None:
     desk.ann.send("/me/language", language="zh")
     assert "今后到达的副本会自动判定为正确" in followed(desk.ann, begin(desk, desk.ann))
     assert "静音" in followed(desk.ann, mute(desk.ann))
-    assert "由 Ann 对后续副本的判定作出" in desk.ann.get(f"/flags/{copy(desk, 3).flag_id}").shown
+    assert "因为 Ann 对后续副本作了判定" in desk.ann.get(f"/flags/{copy(desk, 3).flag_id}").shown
     assert "持续判定已停止。" in followed(desk.ann, desk.ann.send("/standing/1/end"))

@@ -141,7 +141,7 @@ def test_sources_have_figures_of_their_own(desk: Office) -> None:
     review(desk, source="few", flags=10)
     opened = whole_figures(desk)
     assert opened.texts("table")[1].count("0.") > 6
-    assert "1 source has too few reviews for figures of its own." in opened.answer.shown
+    assert "1 source has too few decisions for figures of its own." in opened.answer.shown
     assert not {"\u202e", "\x1b"} & set(opened.answer.text)
     of_hostile = page(desk.ann, next(href for href in opened.hrefs("table a") if "%3Cb%3E" in href))
     assert "80 right, 20 wrong" in of_hostile.answer.shown
@@ -155,7 +155,7 @@ def test_sources_have_figures_of_their_own(desk: Office) -> None:
     assert strict.hrefs("table a")[0].startswith("/thresholds?source=strict")
     answer = desk.ann.get("/thresholds?source=few")
     assert answer.status == 404
-    assert "too few reviews" in answer.shown
+    assert "too few decisions" in answer.shown
 
 
 def of_profile(name: str, **rules: SourceRule) -> JudgeSettings:

@@ -77,7 +77,10 @@ def test_rows_become_json_for_topics() -> None:
             "has no column 'id' or 'body'; found: 'guid', 'content'. Add --set source.fields.id=guid --set",
         ),
         (b"a,b,c,d,e,f,id", "found: 'a', 'b', 'c', 'd', 'e', …. Add --set source.fields.body=NAME"),
-        (b"headline,text", "--set source.fields.title=headline. If nothing identifies an article, number the articles"),
+        (
+            b"headline,text",
+            "--set source.fields.title=headline. If nothing identifies an article, add a number to each",
+        ),
         (b"guid,title,full_text", "Add --set source.fields.id=guid --set source.fields.body=full_text"),
         (b"id,body,id", "names the column 'id' twice"),
         (b"id;body", "separated by semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat FEED"),

@@ -30,7 +30,7 @@ def test_banks_that_cannot_be_read_would_end_a_run(tmp_path: Path) -> None:
     """The finding says where and why."""
     path = tmp_path / "banks.jsonl"
     path.write_text("{}\n")
-    for broken, why in ((path, "line 1"), (tmp_path / "missing", "there is none")):
+    for broken, why in ((path, "line 1"), (tmp_path / "missing", "does not exist")):
         (finding,) = findings(broken)
         assert (finding.status, finding.means) == ("wrong", ConfigError)
         assert why in finding.found
@@ -44,7 +44,7 @@ def test_a_cache_that_cannot_be_written_slows_starts(tmp_path: Path, monkeypatch
     assert findings(path, cache)[1:] == [Finding("ok", f"The cache of banks {cache} can be written.")]
     assert not cache.exists()
     (named_file,) = findings(path, path)[1:]
-    assert (named_file.status, "is not a folder" in named_file.found) == ("warning", True)
+    assert (named_file.status, "is not a directory" in named_file.found) == ("warning", True)
     monkeypatch.setattr(examination, "may_write", lambda folder: folder != cache)
     (refused,) = findings(path, cache)[1:]
     assert (refused.status, "may not write the cache" in refused.found) == ("warning", True)

@@ -85,7 +85,7 @@ def test_labels_of_articles_are_not_pairs() -> None:
     """The error for the wrong file of the sample shows the form of a pair."""
     error = failure(FEED, SAMPLE / "labels.jsonl")
     assert isinstance(error, ConfigError)
-    assert 'has no a and no b and no label; write ["id", "id", label] or {"a": "id",' in str(error)
+    assert '\'label\'; write ["id", "id", label] or {"a": "id",' in str(error)
 
 
 @pytest.mark.parametrize("bits", [0, 3, 5, 7])

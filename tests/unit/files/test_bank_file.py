@@ -218,11 +218,11 @@ def test_a_file_whose_banks_were_all_removed_is_not_empty(path: Path, monkeypatc
     assert Banks.of(file.read().entries) == Banks.of(())
 
 
-@pytest.mark.parametrize("name", ["missing", "folder"])
-def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "fault"), [("missing", "does not exist"), ("folder", "cannot be read")])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, fault: str) -> None:
     """The sentence names it; only one that is not there may be created."""
     (tmp_path / "folder").mkdir()
-    with pytest.raises(BankError, match=f"{name} cannot be read") as raised:
+    with pytest.raises(BankError, match=f"{name} {fault}") as raised:
         banks_in(tmp_path / name)
     assert isinstance(raised.value, BanksMissing) == (name == "missing")
 

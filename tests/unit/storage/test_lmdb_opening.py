@@ -199,7 +199,7 @@ def test_bodies_are_left_out_where_they_are_not_wanted(tmp_path: Path) -> None:
 def test_a_store_opened_for_reading_reads_and_refuses_to_write(tmp_path: Path) -> None:
     """It sees the contents, changes nothing, and creates no store."""
     readonly = replace(SMALL, readonly=True)
-    with pytest.raises(StoreRefused, match="There is no store at"):
+    with pytest.raises(StoreRefused, match="There is no store in"):
         LmdbStore.open(tmp_path / "store", readonly)
     assert not (tmp_path / "store").exists()
     version = make_version()
