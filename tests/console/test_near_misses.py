@@ -140,7 +140,7 @@ def test_a_topic_that_is_not_there_is_no_error_and_may_come_later(topics: Topics
     with consoling(topics, store, sqlite_place(tmp_path), tmp_path) as console:
         console.wait_ready()
         wait_for(lambda: console.metric('dupwatch_console_flags{state="open"}') == 2, WAIT_S)
-        wait_for(lambda: "no near misses come in" in console.log.read_text(), WAIT_S)
+        wait_for(lambda: "so there are no near misses" in console.log.read_text(), WAIT_S)
         assert console.readiness() == (200, [])
         # Nobody who only looks has made it.
         assert name not in admin.list_topics(timeout=WAIT_S).topics
@@ -150,7 +150,7 @@ def test_a_topic_that_is_not_there_is_no_error_and_may_come_later(topics: Topics
         wait_for(lambda: console.metric(TAKEN) == 1, WAIT_S)
         assert console.readiness() == (200, [])
         assert console.stop() == 0, console.log.read_text()
-    assert console.log.read_text().count("no near misses come in") == 1
+    assert console.log.read_text().count("so there are no near misses") == 1
 
 
 def test_what_is_broken_or_newer_costs_no_flag(topics: Topics, tmp_path: Path) -> None:
