@@ -1,4 +1,4 @@
-"""Fingerprints of bank items, as arrays: the data that take long to compute and can be cached."""
+"""Fingerprints of bank items as arrays. They are slow to compute, so they can be cached."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ _DIGEST_BYTES: Final = 16
 class ItemFingerprints:
     """The fingerprints of n items.
 
-    ``digests`` uint64[n, 2] identify the entries from which they were computed, see ``entry_digest``. ``facts`` has the
-    facts of items in ``allow`` banks, by place.
+    ``digests`` uint64[n, 2] identify the entries that were fingerprinted; see ``entry_digest``. ``facts`` maps the
+    positions of items in ``allow`` banks to their facts.
     """
 
     digests: Words
@@ -47,12 +47,12 @@ class ItemFingerprints:
         )
 
     def prepared(self) -> Self:
-        """Return the same fingerprints, with shingles in a form that ``KnownShingles`` does not copy."""
+        """Return the same fingerprints, with shingles in a form that ``KnownShingles`` uses without copying."""
         return replace(self, shingles=KeyIndex(held_hashes(self.shingles.keys), self.shingles.items))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the fingerprints of one or more parts, one after the other."""
+        """Concatenate the fingerprints of one or more parts."""
         sizes = [len(part) for part in parts]
         offsets = np.cumsum([0, *sizes[:-1]]).tolist()
         return cls(
@@ -67,7 +67,7 @@ class ItemFingerprints:
         )
 
     def look_up(self, digests: Words) -> "DigestLookUp":
-        """Look for the items whose entries have these digests."""
+        """Return the fingerprints of the items whose entries have these digests, and the digests not found."""
         if not len(self):
             return DigestLookUp(self, np.zeros(0, np.intp), np.arange(len(digests)))
         order = np.argsort(self.digests[:, 0], kind="stable")
@@ -88,7 +88,10 @@ class FingerprintSnapshot(NamedTuple):
 
 
 class DigestLookUp(NamedTuple):
-    """The m fingerprints found for digests, the place of each one's digest intp[m], and the places without any."""
+    """The result of looking up digests: the fingerprints of the m items found.
+
+    ``wanted`` intp[m] has the position of each item's digest in the request, ``missing`` those of digests not found.
+    """
 
     fingerprints: ItemFingerprints
     wanted: Places
@@ -98,11 +101,11 @@ class DigestLookUp(NamedTuple):
 NO_FINGERPRINTS: Final = ItemFingerprints(np.zeros((0, DIGEST_WORDS), np.uint64), NO_TEXTS, NO_SHINGLES, {})
 
 CacheLoader = Callable[[], ItemFingerprints | None]
-"""Returns the fingerprints of a cache, or None. Entries may have changed since it was written."""
+"""Returns the cached fingerprints, or None without a cache. Entries may have changed since it was written."""
 
 
 def entry_digest(item: BankItem, action: str | None) -> bytes:
-    """Return a digest of all that fingerprints are computed from: an item's entry and the action of its bank."""
+    """Return a digest of the input of fingerprints: an item's entry and the action of its bank."""
     return hashlib.blake2b(encode_entry(item), digest_size=_DIGEST_BYTES, key=(action or "").encode()).digest()
 
 

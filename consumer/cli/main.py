@@ -68,18 +68,18 @@ def options(
 def main() -> None:
     """Run a command and exit. An error prints one message and has its own exit code; a bug prints its traceback."""
     if None in {sys.stdout, sys.stderr}:
-        # The next file opened would get the free descriptor, and with it everything that is printed.
+        # Otherwise the next file opened gets the free descriptor, and printed text is written into it.
         with suppress(OSError):
             os.write(2, b"dupwatch: standard output and standard error must be open; redirect them to /dev/null\n")
         sys.exit(SinkError.exit_code)
     accept_signals()
     with guarded_streams():
         try:
-            # Until the command has read its configuration, which sets up logging again.
+            # Log this way until the command has read its configuration and sets up logging again.
             logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
             code = _run()
         except KeyboardInterrupt:
-            # Before a command started; within one, Ctrl-C becomes an exit code.
+            # Only before a command starts: a running command turns Ctrl-C into an exit code.
             code = SIGNALLED + SIGINT
     sys.exit(code)
 
@@ -87,14 +87,14 @@ def main() -> None:
 def _run() -> int:
     """Run the command named on the command line and return its exit code."""
     try:
-        # Standalone, Typer would handle usage errors and closed pipes itself.
+        # In standalone mode, Typer would handle usage errors and closed pipes itself.
         code: int | None = app(standalone_mode=False)
     except TyperException as error:
         return _report_usage(error)
     except StoreError as error:
         return _report(stores.fatal(error))
     except StoppedBeforeStart as stopped:
-        # To stop a run over topics is a success, even before it has started.
+        # Stopping a run over topics is a success, even before it starts.
         log.warning("%s", stopped)
         return 0
     except DupwatchError as error:

@@ -1,4 +1,4 @@
-"""Reads the configuration from file, environment and command line, and explains its faults."""
+"""Reads the configuration from a file, the environment and the command line, and explains its faults."""
 
 import os
 import re
@@ -27,9 +27,9 @@ from consumer.text.redaction import is_secret, redacted, remember, remember_cred
 
 _UNKNOWN: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _NOT_A_SECTION: Final = frozenset({"model_type", "dataclass_type"})
-"""pydantic's names for faults, of models and of dataclasses."""
+"""pydantic's types of errors in models and in dataclasses."""
 _SUGGESTION_SIMILARITY_MIN: Final = 0.8
-"""High enough that a shared section alone suggests nothing."""
+"""High enough to suggest no setting that has only its section in common."""
 _PLAIN_WORDS: Final = {
     "Input should be": "must be",
     "greater than or equal to": "at least",
@@ -47,11 +47,14 @@ _PLAIN_WORDS: Final = {
     "String should match pattern '^https?://.+'": "must begin with http:// or https://",
     "String should": "must",
 }
-"""pydantic's words in faults, and ours."""
+"""Phrases in pydantic's messages, and our replacements."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
-    """Read the file (None: no file), the environment and the overrides; ConfigError lists all faults."""
+    """Return the configuration in the file (None: no file), the environment and the overrides.
+
+    Raises ``ConfigError``, which lists all faults.
+    """
     if path is not None:
         _check_toml(path)
     _check_environment()
@@ -95,7 +98,7 @@ class EnvironmentSource(EnvSettingsSource):
 
 
 def _unparsed_variables(error: SettingsError) -> str:
-    """Return the environment variables of the section that could not be parsed."""
+    """Return a phrase with the environment variables of the section that could not be parsed."""
     field = re.search(r'field "(\w+)"', str(error))
     section = f"{ENV_PREFIX}{field[1] if field else ''}".upper()
     names = [name for name in os.environ if name.upper() == section or name.upper().startswith(section + ENV_NESTING)]
@@ -134,11 +137,14 @@ def _check_toml(path: Path) -> None:
 
 
 def _check_environment() -> None:
-    """Raise ``ConfigError`` for variables that name no section: the settings library would ignore them."""
+    """Raise ``ConfigError`` for variables that name a source, or no section.
+
+    The settings library would ignore the latter.
+    """
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
             section, *names = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)
-            # The name of a source would become lower case, and nothing would report a rule for an unknown source.
+            # Source names would become lower case, and rules for unknown sources are not reported.
             if section == "rules":
                 raise ConfigError(
                     f"{name}: set rules in the configuration file; variables lose the capital letters in source names"
@@ -158,13 +164,13 @@ def _check_environment() -> None:
 
 @dataclass(frozen=True)
 class _Origins:
-    """Where settings come from: the command line wins over the environment, and the environment over the file."""
+    """The origins of settings. The command line overrides the environment, and the environment overrides the file."""
 
     path: Path | None
     overrides: Mapping[str, Any]
 
     def of(self, loc: Sequence[str | int]) -> str:
-        """Return "from" and the file or variable that sets this; "" for the command line and defaults."""
+        """Return "from" and the file or variable with this setting, or "" for the command line and defaults."""
         if _has(self.overrides, loc):
             return ""
         variables = {name.upper(): name for name in os.environ}
@@ -207,7 +213,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
 
 
 def plain_fault(message: str) -> str:
-    """Return a message of pydantic's in the words of our own."""
+    """Return pydantic's message in plain words."""
     message = message.replace("Value error, ", "").partition(", unable to")[0]
     for theirs, ours in _PLAIN_WORDS.items():
         message = message.replace(theirs, ours)

@@ -77,7 +77,7 @@ def _similarity_sentences(context: ConsoleContext, language: Language, flag: Fla
 
 
 def verdict_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
-    """Yield sentences about everything else in a verdict."""
+    """Yield sentences about a verdict's limits, earlier arrivals, shared parts and other near articles."""
     if verdict.truncated:
         yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
     if isinstance(verdict.seen_before, SeenBefore):
@@ -110,12 +110,12 @@ def percent(language: Language, share: float) -> str:
 
 
 def event_moment(language: Language, rfc3339: str) -> Markup:
-    """Return a time of an event as pages show it."""
+    """Return the time from an event in the form that pages show."""
     return moment(language, since_1970_ms(parse_moment(rfc3339)))
 
 
 def ended_before_text(language: Language, ended: EndedBefore) -> Markup:
-    """Return a sentence on when the repeated text had ended, and how similar the two are."""
+    """Return a sentence on when the earlier article was retracted or replaced, and how similar both texts are."""
     at = event_moment(language, ended.ended_at)
     if ended.similarity is None:
         sentence = language.gettext(N_("That article was retracted or replaced %(time)s."), time=at)

@@ -1,4 +1,4 @@
-"""Findings on brokers, topics, group and clocks: pure functions of the brokers' answers."""
+"""Findings on brokers, topics, the group and clocks, computed from the brokers' answers by pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -23,7 +23,7 @@ from consumer.text.counts import counted
 from storage.clock import MS_PER_S
 
 CLOCKS_AGREE_MS: Final = 5_000
-"""Clocks agree if they differ by at most this, the age of the message included."""
+"""The maximum difference between clocks that agree, including the age of the message."""
 STALE_SHARE: Final = 0.75
 """A message that has used up this share of its topic's retention is about to be deleted."""
 _MS_PER_H: Final = 3_600_000
@@ -64,7 +64,7 @@ def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: 
 
 
 def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], init: str) -> Iterator[Finding]:
-    """Check that the topics of a sink exist as planned; ``init`` is the command that creates them."""
+    """Yield findings on whether the topics of a sink exist as planned. ``init`` is the command that creates them."""
     for topic in topics:
         if topic.name not in found:
             yield wrong(SinkError, f"The topic {topic.name} does not exist.", f"Create it: {init}")
@@ -75,7 +75,10 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
 def source_findings(
     topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], needed_ms: int
 ) -> Iterator[Finding]:
-    """Check that the topics of articles exist, retain messages for window and slack, and have times set by brokers."""
+    """Yield findings on the topics of articles.
+
+    They should exist, retain messages for window and slack (``needed_ms``), and have times set by brokers.
+    """
     for topic in topics:
         if topic.name not in found:
             yield wrong(
@@ -117,7 +120,7 @@ def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> I
 
 
 def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
-    """Yield the effect of a missing broker on a topic: none yet, no writes, or neither reads nor writes."""
+    """Yield a finding if replicas are not in sync: all still works, writes fail, or both reads and writes fail."""
     brokers = ", ".join(map(str, found.missing))
     remedy = f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start their brokers."
     needed = int(found.settings.get("min.insync.replicas", "1"))
@@ -142,7 +145,7 @@ def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Itera
 def group_findings(
     group: GroupState | None, section: KafkaSection, partitions: int, own_hosts: set[str]
 ) -> Iterator[Finding]:
-    """Yield findings on the members of the group, and on static members with the same name."""
+    """Yield findings on the members of the group, and on a static member elsewhere with this consumer's name."""
     if group is None:
         yield unchecked(
             f"The group {section.group} was not checked: as far as this user can see, no group has committed offsets "
@@ -171,7 +174,7 @@ def group_findings(
 
 
 def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) -> Iterator[Finding]:
-    """Yield the lag of the group, and whether messages were or will soon be deleted before it reads them."""
+    """Yield findings on the lag of the group, and on unread messages that were deleted or soon will be."""
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
     uncommitted = [place for place in progress if place.committed is None]
     waiting = sum(place.end - place.first for place in uncommitted)
@@ -217,11 +220,10 @@ def _partition_findings(place: GroupProgress, committed: int, section: KafkaSect
 
 
 def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
-    """Compare this machine's clock with the clocks that set the times of messages.
+    """Yield a finding that compares this machine's clock with the clocks that set the times of messages.
 
-    No message comes from the future, so one that seems to gives a lower bound for the difference of the clocks. An old
-    message proves nothing: it may be old, or its clock may be slow. ``by_broker`` are the topics whose times the
-    brokers set.
+    A message that is ahead of this machine gives a lower bound of the clocks' difference. A message that is behind
+    proves nothing: it may be old, or its clock may be slow. ``by_broker`` has the topics whose times the brokers set.
     """
     agreed = False
     for message in newest:

@@ -1,4 +1,4 @@
-"""The facts that decide a batch, and the decisions: pure functions between reading and writing."""
+"""The facts that decide a batch, and the pure functions that decide it, between reading and writing."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -16,8 +16,8 @@ from storage.records import Record, StoredVersion
 class Situation(NamedTuple):
     """The facts that decide a batch: its pending versions, the known copies among them, and the others' neighbours.
 
-    ``recalled`` has the memory of the batch's texts. ``seen_before`` and ``parts``, by reference, inform readers of the
-    verdicts and decide nothing.
+    ``recalled`` has the earlier arrivals of the batch's texts. ``seen_before`` and ``parts``, by reference, are remarks
+    for readers of the verdicts, and decide nothing.
     """
 
     pending: Sequence[StoredVersion]
@@ -48,7 +48,7 @@ class Situation(NamedTuple):
         )
 
     def without_repeats(self, writes: "BatchWrites") -> "Situation":
-        """Remove versions that become duplicates with this batch from the remarks of verdicts."""
+        """Return the situation with remarks that do not name versions that become duplicates in this batch."""
         if not self.parts and not self.near.ended:
             return self
         repeats = {each.record.reference for each in (*writes.copies, *writes.duplicates, *writes.claims)}
@@ -89,7 +89,7 @@ def decisions_of(
     """Return the decisions for the versions that are pending according to ``stored``."""
     states = {reference: state_of(version) for reference, version in stored.items()}
     copies = [copy for copy in situation.copies if states[copy.record.reference] is VersionState.PENDING]
-    # Copies come first. A crash may have left postings of one, but no version may repeat or claim it.
+    # Decide copies first: a crash may have left postings of a copy, but no version may repeat or claim it.
     states |= {copy.record.reference: VersionState.DUPLICATE for copy in copies}
     records = [version.record for version in situation.pending if version.record.reference in situation.near.neighbours]
     decisions = decide(records, _not_released(situation.near.neighbours, stored), states, never_flagged)
@@ -99,7 +99,7 @@ def decisions_of(
 def _not_released(
     neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, StoredVersion]
 ) -> Mapping[bytes, list[Neighbour]]:
-    """Drop pairs that a person has released since the look-up."""
+    """Return the neighbours without pairs that a person has released since the look-up."""
     return {
         reference: [other for other in others if not_released(stored[reference], stored[other.record.reference])]
         for reference, others in neighbours.items()

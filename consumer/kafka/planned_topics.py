@@ -19,7 +19,10 @@ _GIB: Final = 1 << 30
 def topic_plan(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
 ) -> list[PlannedTopic]:
-    """Return the planned topics of a prefix, and of ``sources``, which are kept long enough to rebuild a lost store."""
+    """Return the planned topics of a sink and of ``sources``.
+
+    Sources keep messages for ``source_keep_ms``, by default long enough to rebuild a lost store.
+    """
     return [
         PlannedTopic(
             topics.duplicates_topic,
@@ -43,7 +46,7 @@ def topic_plan(
         ),
         PlannedTopic(
             topics.dead_letters_topic,
-            # Letters keep their records' times, so a time limit would delete the letter of an old record on arrival.
+            # Dead letters have their records' times, so a time limit would delete those of old records on arrival.
             _delete_policy_days(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(RECORD_BYTES)},
             may_compact=False,
             compaction="no: a record may be rejected twice, and compaction refuses records without a key",
@@ -90,5 +93,5 @@ def _delete_policy_days(days: int | None) -> dict[str, str]:
 
 
 def _delete_policy(keep_ms: int) -> dict[str, str]:
-    # The broker does not recompress what the producer has compressed.
+    # The broker keeps the producer's compression instead of compressing again.
     return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}

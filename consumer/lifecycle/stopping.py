@@ -1,4 +1,4 @@
-"""Stops a run on a signal: the current item is finished, and no other is started."""
+"""Stops a run on a signal, after the current item."""
 
 import signal
 import time
@@ -24,10 +24,10 @@ class _WakeUp(BaseException):
 
 
 class StopSignal:
-    """A stop between two items on SIGINT or SIGTERM.
+    """The request to stop a run between two items, made by SIGINT or SIGTERM.
 
-    With ``interrupts`` an exception ends a wait for the next item. If that could leave a lock held, pass False, and
-    have the wait call ``asked``.
+    With ``interrupts``, an exception ends a wait for the next item. If that could leave a lock held, pass False, and
+    call ``asked`` repeatedly during the wait.
     """
 
     def __init__(self, *, interrupts: bool = True) -> None:
@@ -42,7 +42,7 @@ class StopSignal:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle the two signals inside the block; only in a main thread."""
+        """Handle both signals inside the block. Works only in the main thread."""
         before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -51,7 +51,7 @@ class StopSignal:
                 signal.signal(number, handler)
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items until a signal asks the run to stop, which also ends a wait for the next item."""
+        """Yield the items until a signal asks the run to stop. With ``interrupts``, it also ends a wait for an item."""
         iterator = iter(items)
         while self.asked_by is None:
             try:
@@ -75,7 +75,9 @@ class StopSignal:
 
 
 def accept_signals() -> None:
-    """Restore the effect of SIGINT, SIGTERM and SIGCHLD if they are ignored or blocked; only in a main thread.
+    """Restore the effect of SIGINT, SIGTERM and SIGCHLD if they are ignored or blocked.
+
+    Works only in the main thread.
 
     Ignored and blocked signals survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some
     supervisors fork with signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would have no

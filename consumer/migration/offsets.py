@@ -1,4 +1,4 @@
-"""Offsets of the old group and of the fill, the journal of the fill, and gaps in a window."""
+"""The offsets of a migration's old group and of its fill, the fill's journal, and gaps in the window."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,15 +17,15 @@ from consumer.text.timestamps import shown_time
 from storage.clock import MS_PER_S
 
 GAP_MS: Final = 60_000
-"""A first message that arrived up to this long after the beginning of a window does not count as a gap."""
+"""A gap of at most this length at the beginning of a window is ignored."""
 SAVE_EVERY_S: Final = 5.0
 
 
 def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
     """Return a sentence about the part of the window that a partition has lost, or None if it has the whole window.
 
-    Its first messages were deleted; ``first_ms`` is the arrival of the first remaining one, or None if none remains.
-    The window begins at ``needed_ms``.
+    Call it for a partition whose first messages were deleted. ``first_ms`` is the arrival of the first remaining
+    message, or None if none remains. The window begins at ``needed_ms``.
     """
     where = f"{partition[0]} [{partition[1]}]"
     if first_ms is None:
@@ -71,7 +71,7 @@ def filled_offsets(new: Mapping[Partition, CommittedOffset], group: str) -> dict
 
 
 class FillJournal(Journal):
-    """A journal that updates ``filled`` after each batch, and calls ``save`` at most every ``SAVE_EVERY_S``.
+    """A journal that updates ``filled`` after each batch, and calls ``save`` at most once every ``SAVE_EVERY_S``.
 
     Batches that were not saved are filled again, with the same result.
     """

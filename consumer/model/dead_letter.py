@@ -14,7 +14,7 @@ SCHEMA: Final = "dupwatch.dead-letter/1"
 
 
 class LetterPosition(msgspec.Struct, frozen=True):
-    """The position of the record: a line and its first byte in a file, or an offset in a partition (``line`` 0)."""
+    """The position of the record: a line and its first byte in a file, or an offset in a partition, with ``line`` 0."""
 
     source: str
     line: int
@@ -48,10 +48,10 @@ def dead_letter(
     sha256: bytes | None = None,
     raw_bytes_max: int = DEAD_LETTER_RAW_BYTES_MAX,
 ) -> DeadLetter:
-    """Build the dead letter of a record.
+    """Return the dead letter of a record.
 
-    If ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) describe the whole.
-    The letter keeps at most ``raw_bytes_max`` bytes, and up to three fewer to avoid cutting a character in two.
+    If ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) describe the whole record.
+    The letter keeps at most ``raw_bytes_max`` bytes, or up to three fewer to avoid cutting a character in two.
     """
     head = data[:raw_bytes_max]
     size = len(data) if size_bytes is None else size_bytes

@@ -1,4 +1,4 @@
-"""Changes of banks: requests become entries of the bank log, answers, and lines of the audit log.
+"""Changes banks on request, by entries in the bank log, and records every change in the audit log.
 
 Every change may be repeated: an entry that changes nothing is not written, but the audit log gets a line every time.
 """
@@ -33,9 +33,9 @@ from consumer.web.token import Role
 from storage.clock import now_ms
 
 LIMITS: Final = DecodeLimits(values_max=100_000)
-"""Limits on a body: 1,000 items with twenty labels each have a third of these values."""
+"""Limits on a body. The largest allowed one, 1,000 items with 20 labels each, has about a third of ``values_max``."""
 _STORE: Final = "the store"
-"""Stands for the store's URL, which clients must not see."""
+"""The name of the store in messages to clients, which must not reveal its URL."""
 _SETTINGS_DECODER: Final = msgspec.json.Decoder(BankSettings)
 _ITEMS_DECODER: Final = msgspec.json.Decoder(NewItems)
 _PATCH_DECODER: Final = msgspec.json.Decoder(ItemPatch)
@@ -93,7 +93,7 @@ class BankWrites:
         return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
 
     async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
-        """Change an item, and return it without its text, which only readers may see. Raises ``ProblemError``."""
+        """Change an item, and return it without its text, which needs the role reader. Raises ``ProblemError``."""
         stamp = _stamp(request)
 
         def prepare() -> BankChange[BankItem]:
@@ -147,7 +147,7 @@ def _check_role(request: Request, bank: Bank) -> None:
 
 
 def _check_patch(request: Request, bank: Bank, patch: ItemPatch) -> None:
-    """Raise ``ProblemError`` if the caller may not make these changes. Only admins may confirm, in any bank."""
+    """Raise ``ProblemError`` if the caller may not make these changes. In every bank, only admins may confirm items."""
     if patch.confirmed is not msgspec.UNSET:
         check_roles(request, [Role.ADMIN])
         if patch == ItemPatch(confirmed=patch.confirmed):
@@ -247,7 +247,7 @@ def _patched(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> Ba
 
 
 def _timestamp(moment: datetime | None, place: str) -> str | None:
-    """Return a time in the form of entries. Raises ``ProblemError`` for a time outside the calendar in UTC."""
+    """Return a time as bank entries write it. Raises ``ProblemError`` if it has no date in UTC."""
     if moment is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Compares all versions in a store with items of banks. It is exact, also for parts, and reads everything."""
+"""Compares all versions in a store with items of banks: exactly, even for parts, but by reading the whole store."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -20,8 +20,8 @@ _VERSIONS_AT_ONCE = 256
 class ScanCounts:
     """The counts of a scan so far.
 
-    ``without_text`` counts versions without a stored text, whose parts are not found. ``limited`` counts versions that
-    repeat more items than are named, or are similar to more than are compared.
+    ``without_text`` counts versions without a stored text, in which no parts can be found. ``limited`` counts versions
+    that repeat more items than are named, or are similar to more items than are compared.
     """
 
     versions: int = 0
@@ -49,9 +49,10 @@ def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[Com
 
 
 def member_counts(store: Store, kept: Collection[bytes]) -> Iterator[Counter[bytes]]:
-    """Yield the number of flagged versions for each of these kept versions, updated after each batch of a scan.
+    """Yield the numbers of flagged versions found so far for these kept versions, after each batch of a scan.
 
-    A flagged version counts for the kept one at the end of its chain. Raises the store's errors.
+    A flagged version counts for the kept version at the end of its chain. All batches yield the same counter. Raises
+    the store's errors.
     """
     members: Counter[bytes] = Counter()
     for batch in _batches(store):

@@ -22,10 +22,10 @@ CHANGES: Final[dict[VerdictChangeKind, str]] = {
     "partner_came_before": "flagged before, against an article older than the replayed range",
     "not_in_force": "without a verdict in the current store",
 }
-"""Each kind of change, and how a report describes it."""
+"""The kinds of changes, and their descriptions in a report."""
 
 _BATCH: Final = 256
-"""Versions that are compared at once."""
+"""The number of versions to compare at once."""
 
 
 class VerdictChange(NamedTuple):
@@ -44,10 +44,10 @@ class StoreComparison(NamedTuple):
 
 
 def compare_stores(now: Store, before: Store, examples_max: int) -> StoreComparison:
-    """Compare the verdicts in ``now`` with those in ``before``. Return at most ``examples_max`` examples of each kind.
+    """Return the changes of verdicts from ``before`` to ``now``, with at most ``examples_max`` examples of each kind.
 
-    A flag in ``before`` whose original is not in ``now`` cannot be found again, so it is counted separately and not as
-    a change. Raises the stores' errors.
+    A flag in ``before`` whose original is not in ``now`` cannot be found again, so it counts as
+    ``partner_came_before``, not as ``not_flagged_now``. Raises the stores' errors.
     """
     counts: Counter[VerdictChangeKind] = Counter()
     examples: list[VerdictChange] = []

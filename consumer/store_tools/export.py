@@ -64,7 +64,7 @@ class ExportedTombstone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
-    """Yield every version and tombstone as a line of JSON without line end; texts are included with ``bodies``."""
+    """Yield every version and tombstone as one line of JSON, without the line end. ``bodies`` includes texts."""
     everything = store.scan()
     while batch := list(islice(everything, _BATCH)):
         versions = [stored.record.reference for stored in batch if isinstance(stored, StoredVersion)]
@@ -104,7 +104,7 @@ def _version(stored: StoredVersion, body: str | None) -> ExportedVersion:
 
 
 def _shingle_members(record: Record) -> dict[str, Any]:
-    """Return the members that come from shingles; none for a keyed scheme, because they reveal parts of its secret."""
+    """Return the members made from shingles, or none for a keyed scheme: they would reveal parts of its secret."""
     if is_keyed(record.scheme):
         return {}
     members: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The latest flags of a consumer for programs, ``/flags.json``, and the hints for people, ``/`` and ``/flags``."""
+"""The latest flags of a consumer for programs (``/flags.json``), and hints for people (``/`` and ``/flags``)."""
 
 from functools import partial
 from http import HTTPStatus
@@ -21,7 +21,7 @@ _TITLE_CHARS_MAX: Final = 300
 class FlagArticleJson(msgspec.Struct, frozen=True):
     """One article of a flag, as JSON. ``url`` is "" unless it is http or https.
 
-    ``ended_at`` is when the version was replaced or its article retracted, null while it is in force.
+    ``ended_at`` is the time at which the version was replaced or retracted, null while it is in force.
     """
 
     title: str
@@ -35,7 +35,7 @@ class FlagArticleJson(msgspec.Struct, frozen=True):
 class FlagJson(msgspec.Struct, frozen=True):
     """A flag as JSON: the fields of the verdict as in its event, and both stored articles.
 
-    ``href`` is its page in the console, null if no console is configured.
+    ``href`` is the address of its page in the console, or null if no console is configured.
     """
 
     id: str
@@ -58,7 +58,7 @@ class FlagJson(msgspec.Struct, frozen=True):
 
 
 class ReturnedJson(msgspec.Struct, frozen=True):
-    """A text that came back: the id of the latest article with it, its first and last arrival, and how often."""
+    """A text that came back: the id of its latest article, its first and last arrival, and the number of arrivals."""
 
     id: str
     first: str
@@ -67,7 +67,7 @@ class ReturnedJson(msgspec.Struct, frozen=True):
 
 
 class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``/flags.json``, newest first."""
+    """The content of ``/flags.json``, with the newest flag first."""
 
     schema: str = SCHEMA
     began_at: str

@@ -1,4 +1,4 @@
-"""The requests that servers answer, and the occurrences that they report.
+"""The requests that servers answer, and the occurrences that servers report.
 
 Metrics, spans and logs must not need a web framework, so this module imports none.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 HEAD_BYTES_MAX: Final = 32 * 1024
-"""The maximum size of the head of a request, so that many of them do not fill the memory."""
+"""The maximum size of a request's head, so that many open requests do not fill the memory."""
 ICON_PATH: Final = "/icon.svg"
 """The icon that browsers show next to the title of the console's pages."""
 OTHER: Final = "other"
@@ -220,11 +220,11 @@ class LimitMet(NamedTuple):
 
 
 class TextsChecked(NamedTuple):
-    """This number of texts in a check have this outcome."""
+    """The number of texts in a check that had this outcome."""
 
     outcome: CheckOutcome
     texts: int
 
 
 class RequestFailed(NamedTuple):
-    """A request for a page was not answered, or only in part, and the client is not to blame."""
+    """A request for a page failed or was answered only in part, through no fault of the client."""

@@ -67,24 +67,24 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 HANGS_S: Final = 300.0
-"""A thread without progress for this long hangs. Searching a topic for a record without an origin may take minutes."""
+"""A thread without progress for this long counts as hanging. Finding a record without an origin may take minutes."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
-"""How often a file is checked for new verdicts, and a topic read again after an error."""
+"""The pause before a file is checked again for new verdicts, and before a topic is read again after an error."""
 _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0
 _RANKS_S: Final = 1.0
 _DOWN: Final = ("database: ", "run: ")
-"""The outages that make pages useless. Pages work without brokers or a store, since the queue is in the database."""
+"""The beginnings of outages that make pages useless. Pages need no brokers or store: the queue is in the database."""
 
 
 class ConsoleResources(NamedTuple):
     """The open resources of a console. Pages use the store ``reads``; releases use ``writes``, which may take longer.
 
     ``check_settings`` raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that
-    releases need but this process may not write; None if there is none. ``banks`` is None if none are configured,
-    ``cutter`` if words are not indexed. ``is_demo``: the brokers are the mock cluster, which finds no offset by its
+    releases must write but this process cannot, or None. ``banks`` is None if none are configured, and ``cutter`` is
+    None if words are not indexed. ``is_demo`` means that the brokers are a mock cluster, which cannot find offsets by
     time.
     """
 
@@ -102,14 +102,14 @@ class ConsoleResources(NamedTuple):
 
 
 class Demo(NamedTuple):
-    """The parts of a demo's console: the store that it judges into, and the person that every visitor is."""
+    """The demo behind a console: its store, and the name of the person that every visitor acts as."""
 
     store: Store
     person: str
 
 
 class ConsoleServer(ListeningServer):
-    """A listening console. With ``fixed_person`` nobody signs in, and every visitor is that person."""
+    """A listening console. With ``fixed_person``, nobody signs in, and every visitor acts as that person."""
 
     def __init__(self, opened: ConsoleResources, fixed_person: str | None, rebuild: Rebuild | None) -> None:
         section, hooks = opened.config.console, opened.hooks
@@ -181,20 +181,20 @@ class ConsoleServer(ListeningServer):
         releases = SinkReleases(
             config, self._opened.writes, now_ms, release_sink, proceed, has_times=not self._opened.is_demo
         )
-        # Closed after its thread has ended.
+        # Registered before its thread starts, so that it is closed after the thread has ended.
         running.callback(releases.close)
         sender = ReleaseSender(ReleaseSenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
         sending = BackgroundWork("sending", sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         room = OutboxRoom(config.console.outbox_events_max)
         parts = EventSenderParts(database, event_sink, room, now_ms, hooks, partial(unwritable_file, config))
         events_sender = EventSender(parts)
-        # Closed when no message is under way.
+        # Registered before their thread starts, so that they are closed when no message is being sent.
         running.callback(events_sender.close)
         running.callback(event_sink.close)
         events = BackgroundWork(EVENTS_THREAD, events_sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         intake_parts = IntakeParts(database, config.console, now_ms, hooks, events.wake, room.has_room)
         feed = flag_feed(config, database, hooks, stopping.is_set)
-        # A file has only verdicts, which also contain the entries that have separate topics.
+        # A file has no separate topics, so its verdicts are the source of all kinds of entries.
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
         flag_work = FlagIntakeWork(feed, flags, self._opened.writes, hooks, self._rebuild)
 
@@ -217,7 +217,7 @@ class ConsoleServer(ListeningServer):
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
         ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
         intake = BackgroundWork("intake", flag_work.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
-        # The work over a topic does not return while it succeeds, so an assignment marks the end of an outage.
+        # Reading a topic does not return while it succeeds, so an assignment of partitions marks the end of an outage.
         hooks.on(PartitionsRebalanced, lambda _: intake.recovered())
         return [
             sending,
@@ -261,7 +261,7 @@ class ConsoleServer(ListeningServer):
         yield BackgroundWork("banks", follow, WorkSchedule(_PROBE_S, "banks"), self._opened.hooks, stopping)
 
     def _checking_topic(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
-        """Yield the check that warns if the database lacks flags of the topic, unless it is being rebuilt."""
+        """Yield the check that warns if the database lacks flags of the topic, but not in a demo or a rebuild."""
         if self._rebuild is None and not self._opened.is_demo:
             check, hooks = self._checks.check_topic, self._opened.hooks
             yield BackgroundWork("topic-check", check, WorkSchedule(CHECK_S, "source"), hooks, stopping)
@@ -284,10 +284,10 @@ def prepared_console(
     demo: Demo | None = None,
     rebuild: Rebuild | None = None,
 ) -> Iterator[ConsoleServer]:
-    """Open a console at the configured address, and release everything afterwards.
+    """Yield a console that listens at the configured address, and release its resources afterwards.
 
-    It waits for the database. Raises ``ConfigError``, ``StoreError``, ``StoreMismatch`` if the store was made with
-    other settings, and ``StoppedBeforeStart`` if it is stopped while it waits.
+    Waits for the database. Raises ``ConfigError``, ``StoreError``, ``StoreMismatch`` if the store was made with other
+    settings, and ``StoppedBeforeStart`` if it is stopped during the wait.
     """
     store, fixed_person = (None, None) if demo is None else demo
     check_sink(config)

@@ -1,6 +1,7 @@
 """Plots of an evaluation: precision and recall with their intervals, and F1.
 
-Labelled pairs have one panel per setting. Reviewed pairs have one panel, which shows where reviewers draw the line.
+The plot of labelled pairs has one panel per setting. The plot of reviewed pairs has one panel, and marks the 95 %
+interval of the similarity at which reviewers begin to accept copies.
 """
 
 import os
@@ -40,7 +41,7 @@ _REVIEWS_INCHES: Final = (7.0, 4.8)
 
 
 def check_plot(path: Path) -> None:
-    """Raise ``ConfigError`` if the plot cannot be drawn, before anything is computed for it."""
+    """Raise ``ConfigError`` if the plot cannot be drawn. Call this before the slow evaluation."""
     if path.suffix.lower() not in _SUFFIXES:
         raise ConfigError(f"--plot {path}: the file name must end in {' or '.join(_SUFFIXES)}")
     if find_spec("matplotlib") is None:
@@ -51,7 +52,7 @@ def check_plot(path: Path) -> None:
 
 def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
     """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
-    # Optional, and slow to import: load it only for a plot.
+    # Matplotlib is optional and slow to import, so only plots load it.
     figure_class: Any = import_module("matplotlib.figure").Figure
     width, height = _PANEL_INCHES
     panels = len(evaluation.curves)
@@ -70,7 +71,7 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
 
 def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     """Draw the evaluation of reviews into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
-    # Optional, and slow to import: load it only for a plot.
+    # Matplotlib is optional and slow to import, so only plots load it.
     figure: Any = import_module("matplotlib.figure").Figure(figsize=_REVIEWS_INCHES, dpi=120, layout="constrained")
     panel = figure.subplots()
     thresholds = [point.threshold for point in figures.points]
@@ -95,7 +96,7 @@ def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     _save(figure, path, mode)
 
 
-def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # of a library without types
+def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # Matplotlib is optional
     """Write a figure into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
     try:
         with open(open_or_make(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
@@ -104,7 +105,7 @@ def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # of a l
         raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error
 
 
-def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # of a library without types
+def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # Matplotlib is optional
     thresholds = [point.threshold for point in curve.points]
     # Dots for settings that take only whole numbers.
     marker = "" if curve.setting == "similarity_min" else "."
@@ -133,7 +134,7 @@ def _drawn(share: float | None) -> float:
 
 
 def _floor(curves: Sequence[Curve]) -> float:
-    """Return the lower end of the axis: the last tenth below all values."""
+    """Return the lower end of the axis: the greatest multiple of 0.1 that is not above the lowest value."""
     drawn = [
         rate.low
         for curve in curves

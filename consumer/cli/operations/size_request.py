@@ -34,7 +34,7 @@ class SizeOptions(NamedTuple):
 
 
 class SizeRequest(NamedTuple):
-    """A feed to plan for; ``place``, the URL of its store, and ``options`` go into the printed commands."""
+    """A feed to plan a store for. ``place`` (the store's URL) and ``options`` go into the printed commands."""
 
     config: Config
     kind: StoreKind
@@ -47,7 +47,7 @@ class SizeRequest(NamedTuple):
 
 
 def size_request(config: Config, store: str | None, numbers: SizeOptions, options: tuple[str, ...] = ()) -> SizeRequest:
-    """Return the request. Raises ``ConfigError`` for impossible values, with a sentence that says what to write."""
+    """Return the request. Raises ``ConfigError`` for impossible values; its message says what to write."""
     if numbers.window is not None:
         window_s = int(option_duration("--window", numbers.window).total_seconds())
         if not window_s:
@@ -91,7 +91,10 @@ def check_measuring(sample: str | None, seconds: float) -> None:
 
 
 def _kind(config: Config, store: str | None) -> tuple[StoreKind, str]:
-    """Return the kind of store and its URL, by default those of the configuration, or LMDB."""
+    """Return the kind and the URL of the named store, or else of the configured one.
+
+    LMDB replaces a configured store that ends with its run. Raises ``ConfigError`` for an impossible name.
+    """
     if store in _KINDS:
         kind = _KINDS[store]
         configured = config.store.url

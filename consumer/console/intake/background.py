@@ -1,7 +1,7 @@
 """Runs each kind of background work repeatedly in a thread of its own.
 
-Failed work is repeated with growing pauses, and ``/readyz`` shows the reason. Pages are useful without it, so a failure
-ends neither the thread nor the console.
+Failed work is retried after growing pauses, and ``/readyz`` shows the reason. A failure ends neither the thread nor the
+console, because pages are useful without the work.
 """
 
 import logging
@@ -33,16 +33,16 @@ _FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
 
 
 class WorkSchedule(NamedTuple):
-    """The pause between two turns of work, and the part to blame for an unknown error."""
+    """The pause between two turns of work in seconds, and the part that an outage names after an unforeseen error."""
 
     pause_s: float
     part: RunPart
 
 
 class BackgroundWork:
-    """Calls ``work`` in a thread while the context is open: after a pause, when woken, or again if it returns True.
+    """A thread that calls ``work`` inside its context: after a pause, when woken, or at once if it returned True.
 
-    ``stopping``, which several may share, is set at the end; long work checks it.
+    ``stopping`` is set when the context ends. Several threads may share it, and long work should check it.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class BackgroundWork:
             log.warning("The %s thread did not end within %.0f s", self._thread.name, _JOIN_S)
 
     def wake(self) -> None:
-        """Do the work now."""
+        """End the pause between two turns of work. A pause after a failure continues."""
         self._woken.set()
 
     def recovered(self) -> None:
-        """Report the end of an outage before the work is done. Any thread may call this."""
+        """Report the end of an outage before the current turn of work ends. Any thread may call this."""
         self._report_outage(None)
 
     def stop(self) -> None:
@@ -92,7 +92,7 @@ class BackgroundWork:
                 continue
             except Exception as error:  # noqa: BLE001  # reported and retried
                 self._report_outage(error)
-                # A wake does not shorten this pause: its caller does not know about the outage.
+                # ``wake`` does not shorten this pause, because its callers do not know about the outage.
                 self.stopping.wait(next(pauses))
                 continue
             self._report_outage(None)

@@ -1,6 +1,6 @@
-"""Caches a result that takes long: a thread computes it, and pages show the latest one.
+"""Caches a result that is slow to compute. A thread computes it, and pages show the latest one.
 
-Callers wait for a moment, so quick results are always fresh. Slow ones are reused for a while.
+Callers wait briefly for a new result. If it takes longer, they get the previous one.
 """
 
 import logging
@@ -16,12 +16,15 @@ log = logging.getLogger("dupwatch")
 FRESH_S: Final = 1.0
 """The shortest time for which a result is reused."""
 REST: Final = 20.0
-"""A result is reused for this many times the time it took, so computing takes at most a twentieth of a core."""
+"""A result is reused for this many times its computing time, so computing uses at most a twentieth of a core."""
 _CLOSE_S: Final = 15.0
 
 
 class CachedResult(Generic[Found]):
-    """The latest value that ``compute`` yielded; it may yield ever more complete ones. Used by several threads."""
+    """The latest value that ``compute`` yielded. Several threads may use it.
+
+    One computation may yield several values, each more complete than the one before.
+    """
 
     def __init__(self, name: str, compute: Callable[[], Iterator[Found]]) -> None:
         self._name = name
@@ -37,7 +40,7 @@ class CachedResult(Generic[Found]):
     def latest(self, wait_s: float) -> Found | None:
         """Return the latest result after waiting up to ``wait_s`` for a new one; None if there is none yet.
 
-        Raises the error of ``compute`` if there was never a result.
+        Raises the error of ``compute`` if there has never been a result.
         """
         with self._changed:
             if self._thread is None and not self._is_closed and time.monotonic() >= self._due_s:
@@ -50,7 +53,7 @@ class CachedResult(Generic[Found]):
             return self._found
 
     def close(self) -> None:
-        """Stop computing, and wait for the computation under way."""
+        """Stop computing at the next value, and wait up to ``_CLOSE_S`` for it."""
         with self._changed:
             self._is_closed = True
             thread = self._thread

@@ -41,7 +41,7 @@ def add(visit: SignedInVisit) -> Response:
 
 
 def disable(visit: SignedInVisit) -> Response:
-    """Disable an account; its sessions and its standing decisions end."""
+    """Disable an account, and end its sessions and standing decisions."""
     now_ms = visit.context.now_ms()
     _write(visit, _change(visit, "person.disable", lambda c, person_id: people.disable(c, person_id, now_ms)))
     return visit.redirect("/people", done="disabled")
@@ -75,7 +75,10 @@ _NOTICES: Final = {
 
 
 def _with_password(visit: SignedInVisit, work: Callable[[Connection], Person], password: str) -> Response:
-    """Set a password, and show it once. People are read in the same transaction, so that nothing fails after it."""
+    """Run a change that sets a password, and show the password once.
+
+    The list of people is read in the same transaction, since a failure after it would lose the password.
+    """
 
     def changed(connection: Connection) -> tuple[Person, list[Person]]:
         return work(connection), people.people(connection)
@@ -114,7 +117,10 @@ def _write(visit: SignedInVisit, work: Callable[[Connection], _Result]) -> _Resu
 def _change(
     visit: SignedInVisit, action: str, change: Callable[[Connection, int], None], why: str = ""
 ) -> Callable[[Connection], Person]:
-    """Return a function that changes the person in the path and records that. It raises ``PageError``."""
+    """Return a function that changes the person in the path and records the change in the audit log.
+
+    It raises ``PageError`` if the person does not exist.
+    """
 
     def changed(connection: Connection) -> Person:
         person = people.person_numbered(connection, visit.places["person_id"])
@@ -128,7 +134,7 @@ def _change(
 
 
 def _role(visit: SignedInVisit) -> Role:
-    """Return the role in a form. Raises ``PageError``."""
+    """Return the role in a form. Raises ``PageError`` for an unknown role."""
     sent = visit.form.text("role")
     for role in ROLES:
         if role == sent:

@@ -1,8 +1,11 @@
 """Reads HTML into a tree or a text, in one of two revisions.
 
-Revision 1 uses libxml2's tree. Revision 2 is closer to what a browser shows: end tags without a start tag break lines
-(``markup_repair``), ruby readings are left out, a line end between two East Asian characters is not a space, and a body
-that was escaped twice or wrapped in a CDATA section is read as the original markup.
+Revision 1 uses libxml2's tree. Revision 2 is closer to a browser:
+
+- End tags without a start tag break lines (``markup_repair``).
+- Ruby readings are left out.
+- A line end between two East Asian characters is not a space.
+- A body that was escaped twice or wrapped in a CDATA section is read as the original markup.
 
 Any change of the result needs a new revision, because stores are bound to one.
 """
@@ -33,19 +36,22 @@ _WIDE: Final = (
     "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
     "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
 )
-"""Ideographs, kana, bopomofo, Yi and their punctuation, which are written without spaces; Hangul has spaces."""
+"""Ideographs, kana, bopomofo, Yi and their punctuation, which are written without spaces. Hangul is not included."""
 _NO_LINES: Final = HIDDEN | {"pre", "textarea", "listing", "xmp"}
-"""Elements that show line ends, or show nothing."""
+"""Elements that keep line ends, or are hidden."""
 _MAYBE_JOINED: Final = re.compile(
     f"\\n\\s{{0,200}}+(?:</?(?i:{'|'.join(sorted(INLINE))})(?=[\\s/>])[^<>]*+>\\s{{0,200}}+){{0,8}}+(?:[{_WIDE}]|&#)"
 )
-"""Matches markup that may have lines to join; bounded, so that many line ends in a row take linear time."""
+"""Matches markup that may have lines to join. Its repetitions are bounded, so the search takes linear time."""
 _PLACE: Final = "\0"
 """Separates the texts of two places in the tree. No text contains it."""
 _PLACES_MAX: Final = 10_000
-"""The maximum number of places joined at once, more than a line of text has."""
+"""The maximum number of places joined at once. Real lines have fewer."""
 _GAP: Final = re.compile(f"(?<=[{_WIDE}])(?=[\\s{_PLACE}])\\s*+{_PLACE}?\\s*+(?=[{_WIDE}])")
-"""A gap between two adjacent elements spans two places and is not matched: links in a row are separate words."""
+"""Matches white space between two wide characters, with at most one separator of places.
+
+White space between adjacent elements has two separators and stays, because links in a row are separate words.
+"""
 
 
 def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
@@ -67,7 +73,7 @@ def tree_of(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup in a revision, or None if it is empty. Raises ``MarkupTooComplex``."""
+    """Return the tree that a revision reads from markup, or None if it is empty. Raises ``MarkupTooComplex``."""
 
     def parsed(text: str) -> etree._Element | None:
         return parse_html(text, attributes_max, values_max, parser_type)
@@ -125,7 +131,10 @@ def _is_reading(element: etree._Element) -> bool:
 
 
 def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> None:
-    """Remove these children. The texts after many children may become one, so they are joined only once."""
+    """Remove these children, but keep the texts after them.
+
+    Removing many children in a row makes one text of the texts after them, which is joined only once.
+    """
     place, texts = _Place(parent, "text"), [parent.text or ""]
     for child in list(parent):
         if child not in readings:

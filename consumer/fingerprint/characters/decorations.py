@@ -1,6 +1,6 @@
-"""Removes decorations, which people put around a text when they pass it on: links, names, repost marks, [emoji].
+"""Removes the decorations that people add to a text when they repost it: links, names, repost marks and [emoji].
 
-Their amount is limited, so that nobody can hide a text in them: a text that would lose too much is compared whole.
+A text that would lose too much is compared whole, so that nobody can hide a text in decorations.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ LETTERS_LEFT_MIN: Final = 24
 """A text is compared whole if fewer letters than this would be left."""
 LETTERS_FREE: Final = 60
 SHARE_LEFT: Final = 4
-"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each of them."""
+"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each of theirs."""
 PLACES_FREE: Final = 4
 LETTERS_A_PLACE: Final = 100
 """If decorations are in more than ``PLACES_FREE`` places, this many letters must be left for each further place."""
@@ -55,7 +55,7 @@ class DecorationLists:
 
     @classmethod
     def of_file(cls, content: bytes) -> "DecorationLists":
-        """Return the lists in a file's content: on each line the kind of a word, and the word."""
+        """Return the lists in a file's content. Each line has the kind of a word, a tab and the word."""
         words: defaultdict[str, set[str]] = defaultdict(set)
         for line in content.decode().splitlines():
             name, word = line.split("\t")
@@ -65,7 +65,7 @@ class DecorationLists:
 
     @cached_property
     def beginnings(self) -> re.Pattern[str]:
-        """Matches characters at which a decoration may begin, and the @ of names."""
+        """A pattern for the first character of a possible decoration, including the @ of a name."""
         words = sorted(self.words["link"] | self.words["mark"])
         return re.compile(
             "|".join(["[@\\[(【]", *(f"{re.escape(word[0])}(?={re.escape(word[1:])})" for word in words)])
@@ -110,7 +110,7 @@ def _without(text: str, letters: LetterTables, lists: DecorationLists) -> str:
 
 
 def _too_much(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
-    """Return whether decorations are too much of a text, so that it is compared whole."""
+    """Return whether decorations make up too much of a text, which is then compared whole."""
     counts = np.concatenate(([0], np.cumsum(is_letter))).tolist()
     linked = other = places = end = 0
     for span in spans:
@@ -129,7 +129,7 @@ def _too_much(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
 
 
 def _spans(text: str, letters: LetterTables, lists: DecorationLists) -> Iterator[_Span]:
-    """Yield the decorations of a text from the left; finding each takes a few characters."""
+    """Yield the decorations of a text from left to right. Each search reads a bounded number of characters."""
     end = 0
     for beginning in lists.beginnings.finditer(text):
         place = beginning.start()
@@ -147,7 +147,7 @@ def _spans(text: str, letters: LetterTables, lists: DecorationLists) -> Iterator
 
 
 def _name(text: str, place: int, least: int, letters: LetterTables, lists: DecorationLists) -> _Span | None:
-    """Return the name after an @, with the words that introduce it."""
+    """Return the place of the name after an @, or None. It includes introducing words from ``least`` on."""
     stop = place + 1
     limit = min(len(text), stop + NAME_CHARS_MAX + 1)
     while stop < limit and (letters.kinds[ord(text[stop])] != DROPPED or text[stop] in "_-"):
@@ -171,7 +171,7 @@ def _continues(text: str, place: int) -> bool:
 
 
 def _boxed(text: str, place: int, letters: LetterTables, lists: DecorationLists) -> _Span | None:
-    """Return an [emoji], or a repost mark in any brackets."""
+    """Return the place of an [emoji] or of a repost mark in any brackets, or None."""
     stop = text.find(_CLOSING[text[place]], place + 1, place + EMOJI_LISTED_CHARS_MAX + 2)
     if stop < 0:
         return None

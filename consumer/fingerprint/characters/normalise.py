@@ -1,4 +1,4 @@
-"""Normalises texts, so that invisible changes do not change a fingerprint."""
+"""Normalises texts, so that invisible differences do not affect fingerprints."""
 
 import re
 import unicodedata
@@ -17,10 +17,10 @@ INVISIBLE: Final = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]+")
-# Nearly every Chinese page has full-width punctuation, and NFKC is slow if it has anything to change. Each of these is
-# a step of NFKC's own decomposition, so doing it first only saves time.
+# Nearly every Chinese page has full-width punctuation, and NFKC is slow if it has anything to change. NFKC makes these
+# replacements too, so making them first saves time and changes no result.
 _FULL_WIDTH: Final = tuple(zip("，：；？！（）…", (",", ":", ";", "?", "!", "(", ")", "..."), strict=True))
-# As in the Stream-Safe Text Format of UAX #15. Without a limit the time of NFKC is quadratic in the length of a row.
+# The limit of the Stream-Safe Text Format (UAX #15). Without one, NFKC takes quadratic time in the length of a row.
 MARKS_IN_A_ROW_MAX: Final = 30
 # Characters of combining class 0 that NFKC turns into marks of other classes.
 _BECOME_MARKS: Final = "\u0f73\u0f75\u0f81\uff9e\uff9f"
@@ -30,8 +30,8 @@ _CODE_POINT_MAX: Final = 0x10FFFF
 def normalise(text: str) -> str:
     """Return a text without invisible characters, in NFKC, casefolded, with single spaces, stripped.
 
-    Of more than 30 combining marks in a row only the first 30 stay, before and after folding. Surrogate pairs become
-    the character that they encode and lone surrogates U+FFFD, so the result can always be encoded as UTF-8. Idempotent.
+    Only the first 30 combining marks in a row remain, before and after folding. Surrogate pairs become the character
+    that they encode, and lone surrogates become U+FFFD, so the result can always be encoded as UTF-8. Idempotent.
     """
     if text.isascii():
         return " ".join(text.lower().split())
@@ -52,7 +52,7 @@ def caseless(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text with surrogate pairs as the character that they encode, and lone surrogates as U+FFFD."""
+    """Replace surrogate pairs by the character that they encode, and lone surrogates by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _first_marks(text: str) -> str:
-    """Return a text with at most 30 combining marks in a row, the first ones."""
+    """Return a text with only the first 30 combining marks of each row."""
     # A row that is too long covers at least one of these places.
     sample = text[MARKS_IN_A_ROW_MAX :: MARKS_IN_A_ROW_MAX + 1]
     if sample.isascii():

@@ -1,4 +1,4 @@
-"""Metrics of known texts."""
+"""Metrics of banks, their items and their matches."""
 
 from collections import Counter
 from typing import Final
@@ -68,7 +68,7 @@ REACTIONS: Final = (
 
 
 class BankMetrics:
-    """Counts of bank matches in verdicts. One thread reports batches."""
+    """Counts of bank matches and busy items. Only one thread may report batches."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._matches = instruments.counter(MATCHES)

@@ -1,6 +1,6 @@
-"""Reports of missed copies: compares two articles, asks for confirmation, and stores the report.
+"""Pages for reports of missed copies: they compare two articles, ask for confirmation, and store the report.
 
-Only a digest of a pasted text and the figures are stored.
+Of a pasted text, only a digest is stored, together with the figures of the comparison.
 """
 
 import logging
@@ -43,13 +43,13 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 LATEST_MAX: Final = 20
-"""The most reports that the form lists, the latest ones."""
+"""The maximum number of reports that the form lists, newest first."""
 _VERSION_CHARS_MAX: Final = 64
 _FIELDS: Final = ("one", "one_version", "other", "other_version", *PastedText._fields)
 
 
 class ReportRefusal(NamedTuple):
-    """Why a pair cannot be reported, and a page with details, or "" for none."""
+    """The reason why a pair cannot be reported, and the address of a page with details, or "" for no page."""
 
     message: str
     href: str = ""
@@ -63,7 +63,7 @@ class _ReportedPair(NamedTuple):
 
 
 def show_form(visit: SignedInVisit) -> Response:
-    """Show the form, filled with the id in the query if there is one."""
+    """Show the form, and fill in the id from the query, if any."""
     return _form(visit, {"one": visit.query.exact("one", ID_CHARS_MAX)})
 
 
@@ -108,7 +108,7 @@ def show_report(visit: SignedInVisit) -> Response:
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo a report of this person, and show it."""
+    """Undo one of the visitor's own reports, and show it. Raises ``PageError`` if it cannot be undone."""
     report_id, now_ms = visit.places["report_id"], visit.context.now_ms()
     found = read_report(visit, report_id)
 
@@ -142,7 +142,7 @@ def _form_values(form: Fields) -> dict[str, str]:
 
 
 def _pair_in(visit: SignedInVisit) -> _ReportedPair:
-    """Compare the two articles in a form. Raises ``PageError``, and the store's errors."""
+    """Return the comparison of the two articles in a form. Raises ``PageError`` and the store's errors."""
     form = visit.form
     one = _version_in(form, "one")
     text, other = pasted_in(form), form.exact("other", ID_CHARS_MAX)
@@ -152,7 +152,7 @@ def _pair_in(visit: SignedInVisit) -> _ReportedPair:
         message = N_("Enter the id of the other article or paste its text, but not both.")
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     second: NamedVersion | Article | None = article_of(text) if text.text else _version_in(form, "other")
-    assert second is not None  # noqa: S101  # as above
+    assert second is not None  # noqa: S101  # checked above
     compared = visit.context.matches.pair(one, second)
     return _ReportedPair(compared, _missed_pair(compared, is_text=bool(text.text)))
 

@@ -111,7 +111,7 @@ class WebhookRow:
 
 
 def row_of(language: Language, webhook: Webhook) -> WebhookRow:
-    """Return the row of a webhook, which shows everybody only the status of the last attempt."""
+    """Return the row of a webhook. Everybody may see it, so it has only the status of the last attempt."""
     last = None
     if webhook.last_ms is not None:
         last = language.gettext(N_("no answer")) if webhook.last_status is None else str(webhook.last_status)
