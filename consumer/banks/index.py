@@ -1,12 +1,12 @@
-"""Finds the bank items that articles repeat: as an equal text, a similar text, or a part of the article.
+"""Finds the bank items that articles repeat: items with the same text, a similar text, or a part of the article.
 
 Similar texts are found by bands of minima, as in lane 1 of the store (Broder, "On the Resemblance and Containment of
 Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", STOC 1998), but in a separate index:
 ``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one band with
-probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9997 for 0.8. Two unrelated texts share one in 1,400,000 cases.
+probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9997 for 0.8. Unrelated texts share a band in 1 of 1,400,000 cases.
 
-Parts are found by the smallest shingles of the item. The share of these that an article has estimates the share of the
-item that the article contains, with a standard error of √(p (1 − p) / 24).
+Parts are found by the smallest shingles of the item. The share p of these that the article contains estimates the share
+of the whole item, with a standard error of √(p (1 − p) / 24).
 
 Everything here works on arrays: n items and m articles.
 """
@@ -30,14 +30,14 @@ SKETCH_BYTES: Final = 256
 _DIGEST_WORDS: Final = 2
 _SHINGLE_BYTES: Final = 8
 _ROUNDING: Final = 1e-6
-"""More than the rounding error of a share of shingles, expressed as a number of shingles."""
+"""A tolerance, as a number of shingles, that exceeds the rounding error of a computed number."""
 _PAIRS_AT_ONCE: Final = 4_096
 _KEYS_AT_ONCE: Final = 8_192
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds of texts compared by their sketches."""
 
 PART_MARGIN: Final = 0.1
-"""Added to the required similarity for parts, since the estimate of the contained share has an error of 0.1."""
+"""Added to the required similarity for parts, since the estimated share has a standard error of up to 0.1."""
 
 EQUAL: Final = "equal"
 SIMILAR: Final = "similar"
@@ -75,7 +75,7 @@ class TextFeatures:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the texts of one or more parts, one after the other."""
+        """Concatenate the features of one or more parts."""
         return cls(
             np.concatenate([part.kinds for part in parts]),
             np.concatenate([part.sketches for part in parts]),
@@ -93,7 +93,7 @@ NO_SHINGLES: Final = KeyIndex(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 class ItemIndex:
     """An immutable index of n items, which threads may share.
 
-    ``shingles`` are the smallest shingles of the items that are found as parts.
+    ``shingles`` holds the smallest shingles of each item that can be found as a part of an article.
     """
 
     texts: TextFeatures
@@ -101,7 +101,7 @@ class ItemIndex:
     similarity: SketchSimilarity
 
     def equal(self, articles: TextFeatures) -> CandidatePairs:
-        """Return the pairs of equal text."""
+        """Return the pairs of an article and an item with equal texts."""
         found = self._by_digest.pairs(articles.text_digests[:, 0], np.arange(len(articles)))
         same = (articles.text_digests[found.articles] == self.texts.text_digests[found.items]).all(axis=1)
         same &= articles.kinds[found.articles] != TextKind.EMPTY
@@ -123,14 +123,14 @@ class ItemIndex:
     def parts(
         self, known_shingles: Sequence[bytes], share_min: float
     ) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
-        """Return pairs, and for each pair the share of the item's shingles that the article has.
+        """Return candidate pairs and, for each, the share of the item's shingles found in the article, float64[pairs].
 
-        ``known_shingles`` are the shingles of each article that occur in any item, 8 bytes each. All pairs with at
-        least ``share_min`` are returned, and possibly others.
+        ``known_shingles`` has the shingles of each article that occur in any item, 8 bytes each. The result includes
+        all pairs with a share of at least ``share_min``, and possibly others.
         """
         hits_min = max(1, math.ceil(share_min * self._shingles_min - _ROUNDING))
         counts = np.array([len(shingles) // _SHINGLE_BYTES for shingles in known_shingles], np.int64)
-        # Most articles have a few shingles by chance, too few for any item.
+        # Most articles share a few shingles with items by chance, but too few to contain one.
         enough = np.flatnonzero(counts >= hits_min)
         hashes = hashes_of([known_shingles[article] for article in enough.tolist()])
         runs = self.shingles.runs(hashes, np.repeat(enough, counts[enough]))
@@ -143,7 +143,7 @@ class ItemIndex:
         return candidates, shared / self._shingle_counts[candidates.items]
 
     def build(self) -> Self:
-        """Build now the parts that the first use would build, and return the index itself."""
+        """Build the lookup tables that would otherwise be built on first use, and return the index itself."""
         _ = self._by_digest, self._band_filter, self._shingles_min
         return self
 
@@ -188,7 +188,7 @@ class ItemIndex:
 
 
 def _count_codes(codes: Places, wanted_codes: Places) -> Places:
-    """Return how often each of ``counted``, which ascend, is among the codes."""
+    """Return how often each of ``wanted_codes``, which are in ascending order, occurs in ``codes``."""
     if not len(wanted_codes):
         return wanted_codes
     places = np.searchsorted(wanted_codes, codes)
@@ -197,13 +197,13 @@ def _count_codes(codes: Places, wanted_codes: Places) -> Places:
 
 
 def shingle_rows(shingles: Sequence[bytes]) -> KeyIndex:
-    """Return the index of n items, given the shingles of each, 8 bytes each, or none."""
+    """Return an index of the shingles of n items. An item has any number of shingles, of 8 bytes each."""
     counts = [len(packed) // _SHINGLE_BYTES for packed in shingles]
     return KeyIndex.of(hashes_of(shingles), np.repeat(np.arange(len(shingles), dtype=np.uint32), counts))
 
 
 def hashes_of(shingles: Sequence[bytes]) -> Words:
-    """Return packed shingles as numbers, uint64[n]."""
+    """Return the hashes in packed shingles, which have 8 bytes each, as uint64[n]."""
     return np.frombuffer(b"".join(shingles), ">u8").astype(np.uint64)
 
 

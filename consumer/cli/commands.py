@@ -68,7 +68,7 @@ class Commands(TyperGroup):
         self.commands = _CommandModules()  # type: ignore[assignment]  # no command is added
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # Typer's own type is not public
-        """Parse the options of the group, and keep all arguments, which parsing consumes."""
+        """Parse the options of the group. Keep a copy of all arguments first, because parsing consumes them."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         with _without_secrets(tuple(args)):
             return list(super().parse_args(ctx, args))
@@ -78,7 +78,7 @@ class Commands(TyperGroup):
         return _with_untyped_flags(super().get_params, ctx)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
-        """Run the command. A usage error quotes arguments, which may contain a secret."""
+        """Run the command. Remove secrets from usage errors, which quote arguments."""
         with _without_secrets(ctx.meta[_ARGUMENTS]):
             return super().invoke(ctx)
 
@@ -99,7 +99,7 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
 
 
 class _CommandModules(Mapping[str, Any]):
-    """Commands by name. A module has a function with the name of its command, or an ``app`` with subcommands."""
+    """Commands by name. The module of a command has a function with its name, or an ``app`` with subcommands."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
         if name not in NAMES:
@@ -127,15 +127,15 @@ def _command(name: str) -> Any:  # noqa: ANN401  # as above
 
 
 def _in_panel(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
-    """Return the command, in its panel of ``--help``."""
+    """Assign the command to its panel in ``--help``, and return it."""
     command.rich_help_panel = next(group for group, commands in GROUPS.items() if name in commands)
     return _with_plain_help(command)
 
 
 def _with_plain_help(command: Any) -> Any:  # noqa: ANN401  # as above
-    """Return the command with help that the terminal wraps, and flags without types; subcommands likewise.
+    """Let the terminal wrap the help of a command and its subcommands, hide the types of flags, and return the command.
 
-    Typer would keep the line breaks of docstrings.
+    Without this, Typer keeps the line breaks of docstrings.
     """
     command.help = command.help and _LINE_BREAK.sub(" ", command.help)
     command.get_params = partial(_with_untyped_flags, command.get_params)
@@ -145,7 +145,7 @@ def _with_plain_help(command: Any) -> Any:  # noqa: ANN401  # as above
 
 
 def _with_untyped_flags(get_params: Callable[[Any], list[Any]], ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
-    """Return the parameters of a command, ``--help`` included; flags show no ``<bool>``."""
+    """Return the parameters of a command, including ``--help``. Its flags show no ``<bool>``."""
     parameters = get_params(ctx)
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):

@@ -1,6 +1,6 @@
 """Searches the store for articles that repeat an item or a text, and compares two articles.
 
-One page searches at a time, within a time limit.
+Only one page searches at a time, and each search has a time limit.
 """
 
 import logging
@@ -38,7 +38,7 @@ MATCHES_MAX: Final = 100
 COMPARED_MAX: Final = 500
 """The most flagged articles that are compared with an item, and released by one decision."""
 LOOK_UP_S: Final = 10.0
-"""How long the search of one page may take."""
+"""The time limit of one search."""
 WAIT_S: Final = 5.0
 """How long a request waits for its turn."""
 ID_CHARS_SHOWN: Final = 80
@@ -47,7 +47,7 @@ _VERSIONS_AT_ONCE: Final = 64
 
 
 class NamedVersion(NamedTuple):
-    """A version of an article, by name; the latest if ``version`` is None."""
+    """The id and version of an article. If ``version`` is None, the latest version is meant."""
 
     id: str
     version: str | None = None
@@ -72,9 +72,9 @@ class TextMatches(NamedTuple):
 
 
 class ComparedPair(NamedTuple):
-    """Two articles, the later one first, with every condition for one to repeat the other.
+    """Two articles, the later one first, and the conditions under which the later one repeats the earlier one.
 
-    ``is_one_story``: both lead to the same kept article.
+    ``is_one_story`` says that the chains of both end at the same kept article.
     """
 
     article: ComparedArticle
@@ -84,9 +84,10 @@ class ComparedPair(NamedTuple):
 
 
 class MatchSearch:
-    """A search for stored articles that repeat items or texts. It also compares pairs. Used by several threads.
+    """A search for stored articles that repeat items or texts, which also compares two articles. Thread-safe.
 
-    Methods raise ``PageError`` if they take too long or cannot compare, and errors of ``access`` and the store.
+    Methods raise ``PageError`` if they take too long or cannot compare. They also raise the errors of ``access`` and of
+    the store.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class MatchSearch:
         self._bank_texts = BankTexts(now_ms)
 
     def kept(self, banks: Banks) -> KeptMatches:
-        """Return the kept articles of the window that repeat the items of these banks."""
+        """Return the kept articles in the window that repeat an item of these banks."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)
             return KeptMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
@@ -142,7 +143,7 @@ class MatchSearch:
             return ComparedPair(later, earlier, comparison, is_one_story)
 
     def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
-        """Return those of the versions that are in force and repeat an item of these banks."""
+        """Return the references of those versions in force that repeat an item of these banks."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
@@ -166,7 +167,7 @@ class MatchSearch:
 
     @contextmanager
     def _exclusive(self) -> Iterator[tuple[QueriedStore, Callable[[], None]]]:
-        """Wait for the turn; yield the store, and a function that raises ``PageError`` after ``LOOK_UP_S``."""
+        """Wait until no other page searches; yield the store, and a function that raises ``PageError`` at the limit."""
         if not self._lock.acquire(timeout=WAIT_S):
             message = N_("The store is still being searched for somebody else. Try again in a few seconds.")
             raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
@@ -183,7 +184,7 @@ class MatchSearch:
 
 
 def _without_matches(versions: Sequence[Version]) -> Sequence[Version]:
-    """Return the versions without bank matches."""
+    """Return the versions unchanged, for searches that do not compare with banks."""
     return versions
 
 

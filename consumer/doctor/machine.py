@@ -1,4 +1,4 @@
-"""Findings on this machine: the limit of open files, output files, the address of the pages, and TLS files."""
+"""Checks this machine: the limit on open files, output files, the address of the pages, and TLS files."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ from storage.kinds import needs_of_all
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
 _DESCRIPTORS_BASE: Final = 64
-"""Libraries, the dictionary, logs, and connections of two clients to some brokers."""
+"""Needed by every run: libraries, the dictionary, logs, and the connections of two clients to a few brokers."""
 _DESCRIPTORS_WORKER: Final = 6
 ENDS_SOON: Final = timedelta(days=14)
 PAGE_S: Final = 3.0
@@ -56,7 +56,7 @@ def check_descriptors(config: Config) -> Iterator[Finding]:
 
 
 def descriptor_finding(limit: int, needed: int) -> Finding:
-    """Return whether a limit is enough for a process that needs ``needed`` open files."""
+    """Return the finding on a limit of open files, given the number that the process needs."""
     if limit == resource.RLIM_INFINITY:
         return ok("The number of open files is unlimited.")
     found = f"The limit is {limit} open files; a run needs about {needed}"
@@ -69,7 +69,7 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
 
 
 def check_written(path: Path, what: str, setting: str) -> Iterator[Finding]:
-    """Yield why a run could not write this file; ``what`` describes it, and ``setting`` names it."""
+    """Yield a finding if a run could not write this file, which ``setting`` configures and ``what`` describes."""
     folder = path.parent
     if not folder.is_dir():
         yield wrong(
@@ -114,7 +114,7 @@ def check_address(config: Config) -> Iterator[Finding]:
 
 
 def why_not_free(address: ListenAddress) -> OSError | None:
-    """Return why a server could not listen on this address; None if it could."""
+    """Return the error that prevents a server from listening on this address, or None."""
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -136,7 +136,7 @@ def cannot_listen(section: str, listen: str, error: OSError) -> Finding:
 
 
 def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage | None:
-    """Return what a server answers at /readyz, over TLS if it has a certificate; None if nothing answers."""
+    """Return the answer of a server at /readyz, over TLS if it has a certificate, or None if nothing answers."""
     access = ClientAccess()
     if certificate is not None:
         # A server with the configured certificate is ours, under any host name.
@@ -148,7 +148,7 @@ def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage
 
 
 def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
-    """Return what uses the address: a consumer, with its state, or another process."""
+    """Return the finding on an address in use: by a consumer, with its state, or by another process."""
     answer = readiness_at(address, certificate)
     if answer is None or not answer.ours:
         return wrong(
@@ -191,7 +191,7 @@ def tls_files(config: Config) -> list[TlsFiles]:
 
 
 def today() -> datetime:
-    """Return the current time, with which the dates of certificates are compared."""
+    """Return the current time, for comparison with the dates of certificates."""
     return datetime.now(UTC)
 
 

@@ -18,7 +18,7 @@ _POSTINGS: Final = "dupwatch_postings_read_total"
 _ARTICLES: Final = "dupwatch_articles_total"
 _CONNECTIONS: Final = "dupwatch_store_connections_total"
 _ARTICLES_MIN: Final = 50
-"""With fewer articles in an interval, the mean since the start is used, since the sizes of rows vary."""
+"""With fewer articles in an interval, the mean since the start is used, because the sizes of rows vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ class Interval:
         return max(self.after.at_s - begin_s, 1e-3)
 
     def increases(self, name: str, **labels: str) -> Iterator[tuple[dict[str, str], float]]:
-        """Yield the increase of each counter with this name and these labels, from 0 if it was reset."""
+        """Yield all labels and the increase of each counter with this name and these labels.
+
+        A counter that was reset increases from 0.
+        """
         same_process = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
         earlier = self.before.samples.get(name, {}) if self.before is not None and same_process else {}
         for found, value in self.after.samples.get(name, {}).items():
@@ -114,7 +117,7 @@ def quantile(intervals: Sequence[Interval], share: float, name: str, **labels: s
 
 
 class OutgrownPlan(NamedTuple):
-    """A plan, the mean postings that an article reads with it, the limit for the plan, and the plan to move to."""
+    """A plan, the mean number of postings read per article, the limit on that mean, and the plan to move to."""
 
     plan: str
     read: float
@@ -123,7 +126,7 @@ class OutgrownPlan(NamedTuple):
 
 
 def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
-    """Yield each plan that the window of some of these consumers has outgrown.
+    """Yield those plans of these consumers that their windows have outgrown.
 
     Consumers with the same plan share a window. Their store counts as remote if any of them has opened connections to
     one. A plan is not outgrown unless a larger one finds the same pairs.

@@ -1,4 +1,4 @@
-"""The results of an engine for a batch of texts; cutting and joining of batches."""
+"""The results of an engine for a batch of texts, and functions that split and join batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ class Fingerprints:
 
     ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
     ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
-    ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
-    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the compared form.
-    ``facts``: packed facts or slots, see the modules of these names; empty if the scheme has neither.
+    ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest keywords of at most 64
+    characters, with their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the
+    compared form. ``facts``: packed facts or slots, see the modules of these names; empty if the scheme has neither.
     ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
-    ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare that. ``anchors`` and
-    ``samples``: see ``consumer.fingerprint.parts``; empty unless requested. ``known_shingles``: the hashes of known
-    shingles, 8 bytes each, see ``consumer.fingerprint.known_shingles``; empty unless a set is given. ``marked``:
-    whether empty bins have the byte 0, as in schemes that compare letters.
+    ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare this text itself.
+    ``anchors`` and ``samples``: see ``consumer.fingerprint.parts``; empty unless requested. ``known_shingles``: the
+    hashes of known shingles, 8 bytes each, see ``consumer.fingerprint.known_shingles``; empty unless a set is given.
+    ``marked``: whether empty bins have the byte 0, as in schemes that compare letters.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -45,7 +45,7 @@ class Fingerprints:
 
 
 def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
-    """Return a batch in one or more chunks of a single text, or of several with at most ``characters_max`` in all."""
+    """Split a batch into chunks. A chunk has one text, or several with at most ``characters_max`` characters in all."""
     cuts, characters = [0], 0
     for place, text in enumerate(texts):
         if place > cuts[-1] and characters + len(text) > characters_max:
@@ -56,7 +56,7 @@ def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
 
 
 def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
-    """Return one or more batches as one; results do not depend on how texts are batched."""
+    """Join the results of one or more batches. Results do not depend on how texts are batched."""
     if len(parts) == 1:
         return parts[0]
     written = [part.written_digests for part in parts if part.written_digests is not None]

@@ -11,12 +11,12 @@ empty bin takes the minimum of another bin. The uses, by bin:
     all bins                              bits 0-7 of each minimum: the stored sketch
 
 The top bits of a minimum are nearly always 0 and its low bits are uniform, so all uses take low bits, and the one-bit
-minima take a bit that is not in the sketch. Bands and one-bit minima share no bin, so agreement in a band says no more
-about the one-bit minima than similarity does.
+minima take a bit that is not in the sketch. Bands and one-bit minima share no bin. So texts that agree in a band
+are no more likely to agree in one-bit minima than other texts of the same similarity.
 
-A *marked* sketch shows which bins were empty: their byte is 0, and that of a filled bin is 1 plus the bits from 9 on,
-modulo 255. Only bins that either text fills count, and none counts twice, so the estimate is more exact for short
-texts.
+A *marked* sketch shows which bins were empty. Their byte is 0. The byte of a filled bin is 1 + (minimum >> 9) mod 255.
+Only bins that at least one of the two texts fills are compared, and no minimum is compared twice. So the estimate is
+more exact for short texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 SketchSimilarity = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], npt.NDArray[np.float64]]
-"""Estimates the similarity of the shingle sets of two sketches, uint8[..., 256], broadcast."""
+"""A function that estimates the similarity of shingle sets from two arrays of sketches, uint8[..., 256], broadcast."""
 _BAND_SEED: Final = 0xD1B54A32D192ED03
 _DONOR_SEED: Final = 0x9E3779B97F4A7C15
 _BIN_SHIFT: Final = 56
@@ -41,7 +41,7 @@ _MARKED_SHIFT: Final = 9
 _MARKED_VALUES: Final = 255
 _Bins = npt.NDArray[np.uint64] | npt.NDArray[np.uint8]
 _EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-# In a text of some hundred shingles an empty bin finds a filled one within a few probes.
+# In a text of a few hundred shingles, an empty bin finds a filled one within a few probes.
 _PROBES_FIRST: Final = 8
 
 
@@ -87,7 +87,7 @@ class Minima:
         self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
     def lower(self, chunk: HashedChunk) -> None:
-        """Lower the minima of each text to those of its shingles. Chunks come in order."""
+        """Lower the minima of each text to those of its shingles. The caller passes the chunks in order."""
         minima = self._minima[chunk.texts]
         bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
         cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
@@ -141,9 +141,9 @@ def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
 
 
 def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return the estimated Jaccard similarity of the shingle sets of sketches, uint8[..., 256], broadcast.
+    """Estimate the Jaccard similarity of shingle sets from two arrays of sketches, uint8[..., 256], broadcast.
 
-    Unrelated minima agree by chance in 1 of 256 cases; this is corrected, and the result clipped to [0, 1]. Equal
+    Unrelated minima agree by chance in 1 of 256 cases. The estimate corrects for this, and is clipped to [0, 1]. Equal
     sketches give exactly 1.0.
     """
     agreement = _counts(a == b) / np.float64(a.shape[-1])
@@ -152,10 +152,10 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
 
 
 def marked_sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return the estimated Jaccard similarity from marked sketches, uint8[..., 256], broadcast.
+    """Estimate the Jaccard similarity of shingle sets from two arrays of marked sketches, uint8[..., 256], broadcast.
 
-    Bins that either text fills count as equal if their bytes are; filled bins agree by chance in 1 of 255 cases. Equal
-    sketches give exactly 1.0, but 0 if neither text has a shingle.
+    Only bins that at least one text fills are compared. Filled bins agree by chance in 1 of 255 cases; the estimate
+    corrects for this. Equal sketches give exactly 1.0, or 0.0 if neither text has a shingle.
     """
     filled_a, filled_b, either = (_counts(filled != 0).astype(np.float64) for filled in (a, b, a | b))
     both = filled_a + filled_b - either
@@ -207,7 +207,8 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
 def _fill(bins: _Bins, values: _Bins, filled: npt.NDArray[np.bool_]) -> None:
     """Give each unfilled bin of ``bins`` the value of the first filled bin in its order, in place.
 
-    ``values`` and ``filled`` have all 256 bins of each row; ``bins`` may have fewer. Rows without a filled bin stay.
+    ``values`` and ``filled`` have all 256 bins of each row; ``bins`` may have fewer. Rows without a filled bin stay as
+    they are.
     """
     rows, places = np.nonzero(~filled[:, : bins.shape[1]] & filled.any(axis=1, keepdims=True))
     for probes in (_PROBES_FIRST, 255):

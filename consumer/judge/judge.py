@@ -1,4 +1,4 @@
-"""The port of the judge, as the pipeline uses it."""
+"""The interface of the judge, as the pipeline uses it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,12 +11,12 @@ from storage.records import Tombstone, Version
 
 
 class QueryResult(NamedTuple):
-    """The kept versions that an article would be flagged for, best first.
+    """The result of a query for an article. ``matches`` are the kept versions that it would repeat, best first.
 
     ``truncated`` says that the search hit a limit, ``pending`` that a near version has no verdict yet, ``seen_before``
-    that the text was seen before the window. ``parts`` are the passages it shares with other articles, ``banks`` the
-    known texts it repeats. ``ended_before`` is a version it would repeat had that not ended; a verdict names it only
-    for an article without matches.
+    that the text was seen before the window. ``parts`` are the passages that the article shares with others, ``banks``
+    the known texts that it repeats. ``ended_before`` is a version that it would repeat if that version had not ended; a
+    verdict names it only if there are no matches.
     """
 
     matches: list[Neighbour]
@@ -29,21 +29,21 @@ class QueryResult(NamedTuple):
 
 
 class Judge(Protocol):
-    """A judge of batches of versions and tombstones against a store. One per process, for one thread.
+    """A judge, which compares batches of versions and tombstones with a store. There is one per process.
 
-    Several threads may call ``judge`` of a ``Detector`` at the same time if the store allows it. ``judge`` and
-    ``sweep`` raise the store's errors. After an error or a crash, the call may be repeated.
+    It is for one thread, except that several threads may call ``Detector.judge`` at the same time if the store allows
+    it. ``judge`` and ``sweep`` raise the store's errors. After an error or a crash, the call may be repeated.
     """
 
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Return the stored verdict of each item of a batch; no two items have the same id.
+        """Judge a batch, and return the stored verdict of each item. No two items may have the same id.
 
         Called once the fingerprints of the batch are computed.
         """
         ...
 
     def retraction(self, article_id: str, arrived_at: ArrivalTime, origin: bytes) -> Tombstone:
-        """Return the tombstone of an article that is retracted now; ``origin`` is as for ``versions.tombstone``.
+        """Return the tombstone of an article that is being retracted; for ``origin`` see ``versions.tombstone``.
 
         Called for an article without a body. ``judge`` stores the tombstone.
         """
@@ -57,7 +57,7 @@ class Judge(Protocol):
         ...
 
     def forget(self, newest_ms: int, texts_max: int) -> int:
-        """Check up to ``texts_max`` texts remembered beyond the window, and forget those whose time is up.
+        """Check up to ``texts_max`` texts remembered beyond the window, and forget the expired ones.
 
         ``newest_ms`` is the newest arrival of the batch. Returns the number forgotten. Called after ``sweep``.
         """

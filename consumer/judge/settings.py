@@ -1,7 +1,7 @@
 """The settings that decide verdicts: consumers with equal settings judge alike.
 
-A store keeps a description of the settings it was made with, which is checked whenever it is opened. So all articles
-in a store are judged by the same rules.
+A store keeps a description of the settings it was created with. Each time the store is opened, the description is
+checked. So all articles in a store are judged by the same rules.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from storage.clock import MS_PER_DAY
 from storage.records import Record
 
 FACTS_DIFFERING_MIN = 3
-"""The fact guard lets a pair pass that differs in fewer facts, because it may be a correction."""
+"""A pair that differs in fewer facts passes the fact guard, because one text may be a correction of the other."""
 
 FACTS_MISSING_MIN: Final = 4
-"""A text that lacks fewer of the other's facts is not a frame without facts (revision 2 of the fact guard)."""
+"""A text must lack at least this many of the other's facts to count as a frame (revision 2 of the fact guard)."""
 
 FACTS_SHARED_OF_MORE_MIN: Final = 0.6
-"""The share of its facts that the text with more must share (revision 2 of the fact guard)."""
+"""The text with more facts must have this share of them in common with the other (revision 2 of the fact guard)."""
 
 FACTS_REVISION: Final = 2
 """The latest revision of the fact guard, which new stores get."""
@@ -34,7 +34,7 @@ STRETCHES_MAX: Final = 64
 """The default limit on how often a content of an id may come back into force within the window."""
 
 STRETCHES_LIMIT: Final = 1_000
-"""The highest ``stretches_max``. One delivery may read this many records."""
+"""The highest value of ``stretches_max``: a delivery may have to read this many records."""
 
 NEVER_WITH_MAX: Final = 100
 """Limit on the sources that one rule may name; every comparison searches them."""
@@ -50,12 +50,12 @@ Conflicts = Annotated[int, Ge(0), Le(SLOTS_KEPT)]
 
 @dataclass(frozen=True, slots=True)
 class SourceRule:
-    """The exceptions for articles of one source; None stands for the general setting.
+    """The exceptions for articles of one source. None stands for the general setting.
 
-    ``never_with`` names sources whose articles and those of this one never repeat each other. It is enough if one of
-    the two rules names the other. "" stands for articles without a source.
+    Articles of this source and of a source in ``never_with`` never repeat each other. It is enough if the rule of one
+    of the two sources names the other one. "" stands for articles without a source.
 
-    The section of the configuration is derived from this, including the limits, which are not checked here.
+    The section of the configuration is derived from this class. The section checks the limits; this class does not.
     """
 
     similarity_min: _Share | None = None
@@ -74,7 +74,7 @@ class SourceRule:
     """Sources whose articles and those of this one never repeat each other; "" stands for articles without a source."""
 
     def __post_init__(self) -> None:
-        """Sort the names, so that their order does not matter."""
+        """Sort the names without duplicates, so that equal rules compare equal."""
         object.__setattr__(self, "never_with", tuple(sorted(set(self.never_with))))
 
 
@@ -84,8 +84,8 @@ _DEFAULT_RULE = SourceRule()
 class Thresholds(NamedTuple):
     """The thresholds for *near*: the lowest similarity, the greatest distance in bits, the shares of common facts.
 
-    The shares are of the text with fewer facts and of the text with more; 0 demands nothing. ``slot_conflicts_max`` is
-    None if slots are not compared.
+    ``facts_shared_min`` is for the text with fewer facts, ``facts_shared_of_more_min`` for the text with more. 0 turns
+    the check off. ``slot_conflicts_max`` is None if slots are not compared.
     """
 
     similarity_min: float
@@ -106,7 +106,7 @@ class JudgeSettings:
     Lane 1 finds texts that share a band and differ in at most ``one_bits_distance_max`` of the 64 one-bit minima.
     Unrelated texts differ in 32 ± 4 of them.
 
-    ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
+    ``facts_shared_min`` is the fact guard: a pair with a smaller share of common facts is never near, however similar.
     0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the revision of the
     guard, 1 or 2; revision 2 also keeps a frame without facts apart from its stories.
 
@@ -180,12 +180,12 @@ class JudgeSettings:
         return b not in self.rule(a).never_with and a not in self.rule(b).never_with
 
     def never_compared(self, source: str) -> frozenset[str]:
-        """Return the sources that this one is never compared with, by the rule of either."""
+        """Return the sources that this one is never compared with, because its own rule or theirs says so."""
         naming = {name for name, rule in self.sources.items() if source in rule.never_with}
         return frozenset(naming.union(self.rule(source).never_with))
 
     def thresholds_for(self, *sources: str) -> Thresholds:
-        """Return the strictest of the general thresholds and those of these sources; plain SimHash has no guards."""
+        """Return the strictest of the general thresholds and those of these sources. Plain SimHash has no guards."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
         conflicts = [self.slot_conflicts_max]
         for rule in [self.sources[source] for source in sources if source in self.sources]:
@@ -275,7 +275,7 @@ def _without_unused(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_unused(name: str, value: object) -> bool:
-    # Where slots are compared, 0 is the usual maximum.
+    # For slot_conflicts_max only None means off: 0 is the usual maximum.
     return value is None if name == "slot_conflicts_max" else not value and name in _ADDED_LATER
 
 

@@ -1,8 +1,8 @@
 """Stores arriving versions, each as a stretch of its content.
 
 A version is an id with one content. Each time that content comes into force, a *stretch* of it begins, which is stored
-as a separate version: the first under the reference of the content, later ones under a reference made from it and a
-number. So content that ended and returned is judged again, but a message that is delivered again is not
+as a separate version. The first stretch has the reference of the content. Later ones have a reference made from that
+reference and a number. So content that ended and returned is judged again, but a redelivered message is not
 (docs/decisions/0072-stretches.md).
 """
 
@@ -26,7 +26,7 @@ class NewStretch(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A delivery that replays this stretch; ``is_limited`` if only the limit prevented a new one."""
+    """A delivery that replays this stretch. ``is_limited`` says that only the limit prevented a new stretch."""
 
     stored: StoredVersion
     is_limited: bool = False
@@ -37,7 +37,7 @@ Placement = NewStretch | Replay
 
 
 class StoredBatch(NamedTuple):
-    """The stored version of each delivery, in order; ``limited`` are references that stand in for new stretches."""
+    """The stored version of each delivery, in order. ``limited``: references returned because the limit was reached."""
 
     stored: list[StoredVersion]
     limited: frozenset[bytes] = frozenset()
@@ -52,7 +52,7 @@ class Stretches:
     tally: Tally
 
     def create(self, versions: Sequence[Version]) -> StoredBatch:
-        """Store each version, and return what is stored; the ids are distinct. Raises the store's errors."""
+        """Store each version, and return the stored versions. The ids must be distinct. Raises the store's errors."""
         stored = self.store.create(versions)
         if not self.stretches_max:
             return StoredBatch(stored)
@@ -113,14 +113,14 @@ def may_return(delivery: Record, first: StoredVersion) -> bool:
 
 
 def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, Placement]:
-    """Return the placements of deliveries of content whose first stretch has ended, by first reference.
+    """Return the placement of each delivery by the reference of its content, whose first stretch has ended.
 
     The number of reads does not depend on the length of an id's history, which senders control. Raises the store's
     errors.
     """
     if not versions:
         return {}
-    # In this order: the second read also returns a stretch that begins between the two.
+    # Read the latest versions first: the second read also returns a stretch that begins between the two.
     latest = store.latest([version.record.id_hash for version in versions])
     references = [
         [stretch_reference(version.reference, stretch) for stretch in range(stretches_max + 1)] for version in versions
@@ -137,7 +137,7 @@ def placements_in(store: Store, versions: Sequence[Version], stretches_max: int)
 def placement_of(
     version: Version, latest: StoredVersion | Tombstone | None, stretches: Sequence[StoredVersion], stretches_max: int
 ) -> Placement:
-    """Return whether a delivery, under the first reference of its content, replays a stretch or begins one.
+    """Return whether a delivery replays a stretch or begins one. Its version has the first reference of its content.
 
     It begins one if its content has ended, no stored stretch has its origin, and it arrived later than the ``latest``
     version or tombstone of its id. ``stretches`` are those of its content.

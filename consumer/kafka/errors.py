@@ -53,7 +53,7 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether another process has this static member's name; of a fatal error, only the text says so."""
+    """Return whether another process uses this static member's name. A fatal error says so only in its text."""
     return KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str()
 
 
@@ -63,7 +63,7 @@ def describe(error: KafkaError) -> str:
 
 
 def no_answer(brokers: str, error: KafkaError, failure: str) -> str:
-    """Return why a request failed, and what to do; ``failure`` begins the message if the brokers refused it."""
+    """Return why a request failed, and what to do. The message begins with ``failure`` if a broker has answered."""
     if error.code() not in _TRANSPORT | _CERTAIN:
         return f"{failure}: {describe(error)}"
     return (
@@ -73,7 +73,7 @@ def no_answer(brokers: str, error: KafkaError, failure: str) -> str:
 
 
 class BrokerHealth:
-    """The reachability of the brokers. Suspicions are checked first, because a single broker may fail at any time."""
+    """A monitor of the brokers. It checks suspicions before a report, because a single broker may fail at any time."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -137,12 +137,12 @@ class MissingTopics:
         self._next_check_s = 0.0
 
     def suspect(self, topic: str) -> None:
-        """Note that the client does not know this topic; for a name that is not ours, any of ours may be missing."""
+        """Note that the client does not know this topic. If it is none of our topics, suspect them all."""
         for suspect in [topic] if topic in self._topics else self._topics:
             self._suspects.setdefault(suspect, 0)
 
     def check(self, consumer: Consumer) -> None:
-        """Check the suspected topics. Raises ``SourceError`` where one does not exist."""
+        """Check the suspected topics. Raises ``SourceError`` if one does not exist."""
         if not self._suspects or time.monotonic() < self._next_check_s:
             return
         self._next_check_s = time.monotonic() + AGAIN_S
@@ -157,12 +157,12 @@ class MissingTopics:
 
 
 def no_topic(topic: str, brokers: str) -> SourceError:
-    """Return the error of a topic that does not exist."""
+    """Return the error for a topic that does not exist."""
     return SourceError(f"there is no topic {topic} at {brokers}; create it, for example with dupwatch topics init")
 
 
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:
-    """Return whether the topic does not exist; None where no broker answers."""
+    """Return whether the topic does not exist, or None if no broker answers."""
     try:
         metadata = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
     except KafkaException:

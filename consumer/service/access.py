@@ -1,4 +1,4 @@
-"""Access control: each route has a dependency that names its roles, of which a request needs one.
+"""Access control: each route has a dependency that names the roles that may use it.
 
 With a token file, a request needs a token (RFC 6750) with one of the roles. Without it, only programs on this machine
 can connect, and they have all roles. ``consumer.web.front`` checks host names for all routes.
@@ -23,7 +23,7 @@ RoleName = Literal["reader", "writer", "reviewer", "admin"]
 _SCHEME: Final = "bearer"
 _CHALLENGE: Final = 'Bearer realm="dupwatch"'
 _RETRY_S: Final = 5
-"""When a client should retry while tokens cannot be checked."""
+"""The time after which a client should retry while tokens cannot be checked."""
 
 
 class TokenAuthentication:
@@ -38,10 +38,11 @@ class TokenAuthentication:
         return self._caller_of is not None
 
     def authenticate(self, request: Request, roles: Sequence[Role]) -> None:
-        """Store the caller as ``caller`` in the request's state: None without tokens.
+        """Check the token of a request, and store its caller in ``request.state.caller``: None without a token file.
 
-        Raises ``ProblemError`` if the caller has none of the roles. The reason goes into ``refused`` of the state, for
-        the log only: the client must not learn whether a secret is unknown, expired or revoked.
+        Raises ``ProblemError`` if the token is missing or refused, or if the caller has none of the roles. The reason
+        is stored in ``request.state.refused``, for the log only: the client must not learn whether a secret is unknown,
+        expired or revoked.
         """
         state = request.state
         state.caller = None
@@ -79,9 +80,9 @@ def allowed(*roles: RoleName) -> RoleRequirement:
 
 
 def check_roles(request: Request, roles: Sequence[Role]) -> None:
-    """Raise ``ProblemError`` if the caller has none of these roles. Without tokens, every caller has all.
+    """Raise ``ProblemError`` if the caller has none of these roles. Without a token file, every caller has all roles.
 
-    The request is authenticated already. A route calls this if the role depends on what the request names.
+    The request must be authenticated. A route calls this itself if the role depends on the content of the request.
     """
     caller: Caller | None = request.state.caller
     if caller is None or not caller.roles.isdisjoint(roles):
@@ -95,7 +96,7 @@ def check_roles(request: Request, roles: Sequence[Role]) -> None:
 
 
 def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Role, ...]]]:
-    """Yield path, method and roles of each route that needs one."""
+    """Yield the path, a method and the roles of each route that needs a role."""
     for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute):
@@ -107,7 +108,7 @@ def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Rol
 def _secret_of(request: Request) -> str | None:
     """Return the secret that was sent, valid or not; None if there is none.
 
-    Two headers count as an invalid secret: a proxy in front may have checked the other one.
+    Two headers count as an invalid secret: a proxy in front may have checked only one of them.
     """
     headers = request.headers.getlist("authorization")
     schemes = [value.partition(" ")[0].lower() for value in headers]

@@ -1,4 +1,4 @@
-"""Checks: what articles would repeat if they arrived now. Checks store nothing."""
+"""Answers check requests: which articles would texts repeat if they arrived now? Checks store nothing."""
 
 import uuid
 from collections import Counter
@@ -40,7 +40,7 @@ Report = Callable[[object], None]
 
 
 class Checks:
-    """The answers to check requests. Each is computed in one thread, any number at a time."""
+    """A handler of check requests. Any number of threads may call ``answer`` at the same time."""
 
     def __init__(self, articles_max: int, report: Report) -> None:
         self._articles_max = articles_max
@@ -89,7 +89,7 @@ def _decoded(item: object, service: LoadedService) -> Article | Fault:
 
 
 def _article(item: object, service: LoadedService) -> Article:
-    """Decode an article like one of a feed, with the same fields, limits and reasons. Only the id is optional."""
+    """Decode an article like a feed's record, with the same fields, limits and reasons, but without requiring an id."""
     fields, key = service.fields, None
     if isinstance(item, dict):
         if field_at(item, fields.body) is None:
@@ -141,7 +141,7 @@ def _match(record: Record, match: Neighbour) -> CheckMatch:
         distance=match.distance,
         similarity=events.rounded(match.similarity),
         shared_keywords=events.shared_keywords(record, other),
-        # Only kept versions match, and the chain of a kept one is itself.
+        # Only kept versions match, and a kept version represents its own cluster.
         cluster=other.id,
     )
 

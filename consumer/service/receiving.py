@@ -1,4 +1,4 @@
-"""Receives request bodies, with limits on their size, their time, and the bytes of all bodies in memory."""
+"""Receives request bodies. Limits the size of a body, the time it takes, and the bytes of all bodies in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from consumer.web.request_threads import RETRY_S
 
 JSON: Final = "application/json"
 _LAST: Final = {"Connection": "close"}
-"""Closes the connection instead of waiting for the rest of a refused body."""
+"""The header that closes the connection, so that nobody waits for the rest of a refused body."""
 
 
 class _Body:
@@ -28,8 +28,8 @@ class _Body:
 class BodyReceiver:
     """A receiver that limits a body to ``body_bytes_max`` and ``receive_s``, and all bodies to ``received_bytes_max``.
 
-    When they would exceed that, the body that has been arriving longest is refused, so that slow clients do not keep
-    out others. Used by one event loop.
+    If all bodies together exceed their limit, the body that has been arriving longest is refused. So slow clients do
+    not keep out other clients. For one event loop.
     """
 
     def __init__(self, body_bytes_max: int, received_bytes_max: int, receive_s: float) -> None:
@@ -37,12 +37,12 @@ class BodyReceiver:
         self._received_bytes_max = received_bytes_max
         self._receive_s = receive_s
         self._bytes = 0
-        # In order of entry, since dictionaries keep it.
+        # A dictionary, because it keeps the order in which the bodies began to arrive.
         self._arriving: dict[_Body, None] = {}
 
     @asynccontextmanager
     async def received(self, request: Request) -> AsyncIterator[bytes]:
-        """Receive the body of a request. Its bytes count until the context is left.
+        """Receive and yield the body of a request. Its bytes count towards the limit until the context ends.
 
         Raises ``ProblemError``, and ``ClientDisconnect`` if the client disconnects.
         """
@@ -75,7 +75,10 @@ class BodyReceiver:
         return bytes(data)
 
     def _make_room(self, newest: _Body) -> None:
-        """Cut off the bodies that have been arriving longest, until the others fit."""
+        """Cut off the bodies that have been arriving longest, until the others fit.
+
+        Raises ``ProblemError`` if the newest body itself is next.
+        """
         while self._bytes > self._received_bytes_max:
             slowest = next(iter(self._arriving))
             if slowest is newest:
@@ -104,7 +107,7 @@ class BodyReceiver:
 
 
 def _check_type(request: Request) -> None:
-    """Refuse bodies that are not JSON. Pages of other sites cannot send JSON without a preflight request."""
+    """Raise ``ProblemError`` unless the body is JSON, which other sites cannot send without a preflight request."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != JSON:
         raise ProblemError(MEDIA_TYPE, f"Send the body as JSON, with the header Content-Type: {JSON}.")

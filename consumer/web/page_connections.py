@@ -1,10 +1,13 @@
 """Limits on connections to the pages of a consumer: how many at once, and for how long.
 
-While a connection does its handshake and sends its request, its page is unknown. So if too many connections arrive, the
-oldest one of the client with the most is cut. A complete probe arrives within milliseconds; a client that trickles its
-request stays until it is cut. Slow clients may share the address of the probes, for example behind a proxy, and
-reconnect faster than a handshake is read. So no connection is cut within its grace period; until then the next one
-waits in the queue of the kernel. Answers have a limit for each kind of page, so that one kind cannot crowd out another.
+Until a connection has sent its request, its page is unknown. So if too many connections arrive, the oldest one of the
+client with the most connections is cut. A probe sends its whole request within milliseconds; a client that trickles its
+request stays until it is cut.
+
+Slow clients may share the address of the probes, for example behind a proxy, and reconnect faster than a handshake is
+read. So no connection is cut within its grace period. In the meantime, new connections wait in the kernel's queue.
+
+Answers have a limit for each kind of page, so that one kind cannot crowd out another.
 """
 
 import socket
@@ -30,7 +33,7 @@ class PageConnection:
     was_cut: bool = False
 
     def move_to(self, limit: "PageLimit", *, cuts: bool) -> bool:
-        """Move from the current limit to another. Return whether it was admitted: see ``PageLimit.admit``."""
+        """Move to another limit, and return whether the connection was admitted; see ``PageLimit.admit``."""
         self.leave()
         if self.was_cut or not limit.admit(self, cuts=cuts):
             return False
@@ -44,16 +47,16 @@ class PageConnection:
             self.limit = None
 
     def cut(self) -> None:
-        """Close the connection while its thread waits on it."""
+        """Close the connection, even while its thread waits on it."""
         self.was_cut = True
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
 class PageLimit:
-    """A limit of ``most`` connections at once, each for at most ``seconds``. ``cut`` is called for each cut one.
+    """A limit of ``most`` connections at once, each for at most ``seconds``.
 
-    No connection is cut in favour of another within its first ``grace_s``.
+    No connection is cut in favour of another one in its first ``grace_s`` seconds. ``cut`` is called after each cut.
     """
 
     def __init__(
@@ -71,16 +74,16 @@ class PageLimit:
         self._cut = cut
         self._clock = clock
         self._changed = threading.Condition()
-        # In order of entry, since dictionaries keep it.
+        # When each connection was admitted, the oldest first: dictionaries keep their order.
         self._inside: dict[PageConnection, float] = {}
 
     def __len__(self) -> int:
         return len(self._inside)
 
     def admit(self, connection: PageConnection, *, cuts: bool) -> bool:
-        """Admit a connection. At the limit, cut another one if ``cuts``, and refuse this one otherwise.
+        """Admit a connection, and return True. At the limit, cut another one first if ``cuts``, else return False.
 
-        Waits until the grace period of the other connection is over, or any connection leaves.
+        Before it cuts, waits until the grace period of the other connection is over or any connection leaves.
         """
         victim = None
         with self._changed:
@@ -100,13 +103,13 @@ class PageLimit:
         return True
 
     def release(self, connection: PageConnection) -> None:
-        """Remove a connection. A cut one is removed already."""
+        """Remove a connection, unless it was cut and so removed already."""
         with self._changed:
             self._inside.pop(connection, None)
             self._changed.notify()
 
     def cut_late(self) -> None:
-        """Cut the connections that have exceeded their time."""
+        """Cut the connections that have exceeded the time limit."""
         now_s = self._clock()
         with self._changed:
             late = [inside for inside, entered_s in self._inside.items() if now_s - entered_s > self._seconds]
@@ -133,7 +136,7 @@ class RequestHead:
         self._left = HEAD_BYTES_MAX
 
     def readline(self, size: int) -> bytes:
-        """Read the next line. Raises ``LineTooLong``, which is answered with 431, beyond the limit."""
+        """Read the next line. Beyond the limit, raises ``LineTooLong``, which is answered with 431."""
         line: bytes = self._file.readline(min(size, self._left + 1))
         self._left -= len(line)
         if self._left < 0:

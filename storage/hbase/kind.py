@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from storage.hbase.store import HbaseStore
 
 _GATEWAY_IDLE_S: Final = 60
-"""The default after which a gateway drops an idle connection."""
+"""The default time after which a gateway drops an idle connection."""
 
 
 def _identity(url: str) -> str:
@@ -20,13 +20,13 @@ def _identity(url: str) -> str:
 
 
 def _same(url: str, other_url: str) -> bool:
-    """Return whether two URLs share a gateway and the namespace; one HBase may have more gateways than each names."""
+    """Return whether two URLs share a gateway and the namespace. Each may name only some gateways of one HBase."""
     place, other = parse_place(url), parse_place(other_url)
     return place.namespace == other.namespace and bool(set(place.addresses) & set(other.addresses))
 
 
 def _open(url: str, opening: StoreArguments) -> "HbaseStore":
-    from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
+    from storage.hbase.store import HbaseStore  # noqa: PLC0415  # takes 0.1 s, which only HBase needs
 
     defaults = opening.own_options(HbaseOptions)
     options = replace(

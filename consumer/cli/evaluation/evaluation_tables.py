@@ -1,4 +1,4 @@
-"""Tables of an evaluation on a terminal."""
+"""Shows the results of an evaluation as tables on a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -47,7 +47,7 @@ def tables(
 
 
 def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> Iterator[RenderableType]:
-    """Yield a table that compares profiles and names the best one, if there are any."""
+    """Yield a table that compares profiles, and a line that recommends one. Yield nothing without profiles."""
     if not profiles:
         return
     profile = Column("profile", no_wrap=True)
@@ -65,7 +65,7 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
 
 
 def _limits(curve: Curve, recommended: Recommendation, settings: JudgeSettings) -> Iterator[str]:
-    """Yield why some thresholds of a curve cannot be set, if there are any."""
+    """Yield a note that says why some thresholds of a curve cannot be set, if any cannot."""
     if all(recommended.can_be_set(point.threshold) for point in curve.points):
         return
     if curve.setting == "max_distance":
@@ -166,7 +166,7 @@ def _marks(threshold: float, recommended: Recommendation) -> str:
 
 
 def rate(value: Rate) -> str:
-    """Return a rate with three decimals; a dash if there is none."""
+    """Return a rate with three decimals, or a dash if there were no trials."""
     return _share(value.value)
 
 
@@ -175,7 +175,7 @@ def _share(value: float | None) -> str:
 
 
 def interval(rate: Rate) -> str:
-    """Return the ends of a rate's interval."""
+    """Return the 95 % interval of a rate as text, with three decimals."""
     return f"{rate.low:.3f}–{rate.high:.3f}"
 
 

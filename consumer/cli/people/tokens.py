@@ -1,4 +1,4 @@
-"""``dupwatch tokens``: add, list and revoke tokens with which programs use the HTTP service."""
+"""``dupwatch tokens``: add, list and revoke the tokens that programs use for the HTTP service."""
 
 from datetime import datetime
 from pathlib import Path
@@ -103,7 +103,7 @@ def _show_secret(secret: str) -> None:
 
 
 def _fields(token: Token, now: datetime) -> dict[str, object]:
-    """Return the fields of a token that may be shown."""
+    """Return the fields of a token for JSON output, without the digest of its secret."""
     return {
         "name": token.name,
         "roles": token.roles,

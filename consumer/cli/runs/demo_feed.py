@@ -19,7 +19,7 @@ _PARTITION: Final = 0
 
 
 def sample_feed() -> Path:
-    """Return the sample feed, installed with this package or in a checkout. Raises ``ConfigError`` without it."""
+    """Return the path of the sample feed, in the package or a checkout. Raises ``ConfigError`` if it is missing."""
     here = Path(consumer.__file__ or "").parent
     for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
         if path.is_file():
@@ -28,10 +28,11 @@ def sample_feed() -> Path:
 
 
 class DemoFeed:
-    """A feed that sends the records of ``source`` to a topic, ``rate`` a second, and reports when all are judged.
+    """A feed that sends the records of ``source`` to a topic at ``rate`` records a second, and reports the end.
 
-    All records go to one partition, so that they are judged in the order of the feed. ``on_finished`` is called, from
-    any thread, when the whole feed was sent and each record has its answer, or if sending fails.
+    ``place`` is the address of the brokers and the topic. All records go to one partition, so that they are judged in
+    the order of the feed. ``on_finished`` is called, from any thread, once every record is sent and has a verdict or
+    dead letter, or if sending fails.
     """
 
     def __init__(
@@ -57,16 +58,19 @@ class DemoFeed:
         self._thread: threading.Thread | None = None
 
     def start(self, ready: Callable[[], bool]) -> None:
-        """Start to send once the consumer is ``ready``; otherwise records would pile up and not arrive at the rate."""
+        """Start a thread that sends records once ``ready`` returns True.
+
+        Records that were sent earlier would pile up, and then be judged in a burst.
+        """
         self._thread = threading.Thread(target=self._run, args=(ready,), name="demo-feed", daemon=True)
         self._thread.start()
 
     def seconds(self) -> float:
-        """Return how long ago the first record was due."""
+        """Return the time since the first record was due, in seconds."""
         return time.monotonic() - self._began_s
 
     def answered(self, records: int) -> None:
-        """Count records of the topic that have their verdict or dead letter."""
+        """Count records of the topic that have received a verdict or a dead letter."""
         with self._lock:
             self._answered += records
         self._report_if_finished()

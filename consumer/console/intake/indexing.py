@@ -1,6 +1,7 @@
-"""Maintains the index of words: reads the texts of new flags from the store, and tidies the index.
+"""Maintains the word index: adds the words of new flags, merges parts, and removes flags whose articles are gone.
 
-Several consoles may share a database. Each claims its work; if one leaves it undone, another one does it after a while.
+Several consoles may share a database. Each claims its work. If it does not finish, the claim expires, and another
+console takes over.
 """
 
 import logging
@@ -31,13 +32,13 @@ _CLEAR_S: Final = 60.0
 TEXTS_MAX: Final = 50
 """The most texts in memory at a time."""
 CHECKED_MAX: Final = 500
-"""The most articles of one read without texts."""
+"""The most articles to read at a time if their texts are not needed."""
 
 
 class IndexParts(NamedTuple):
-    """The parts of an indexer. ``cutter`` is None if texts are not indexed.
+    """The dependencies of an indexer. ``cutter`` is None if texts are not indexed.
 
-    ``proceed`` is called between steps, and may raise.
+    ``proceed`` is called between steps. It may raise an error to stop the work.
     """
 
     database: Database
@@ -48,15 +49,15 @@ class IndexParts(NamedTuple):
 
 
 class Indexer:
-    """Indexes the words of waiting flags. Used by one thread."""
+    """An indexer of the words of waiting flags, which also maintains the index. For one thread."""
 
     def __init__(self, index_parts: IndexParts) -> None:
         self._parts = index_parts
-        # After an upgrade or a restored backup, some flags may neither wait nor be indexed.
+        # After an upgrade or a restore from a backup, some flags may be neither waiting nor indexed.
         self._are_all_known = False
 
     def work(self) -> bool:
-        """Index some flags or tidy the index, and return whether there may be more to do.
+        """Index some flags or maintain the index, and return whether there may be more to do.
 
         Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
         """
@@ -99,7 +100,7 @@ class Indexer:
         return len(claimed.flag_ids) == waiting.CLAIMED_MAX
 
     def _words_of(self, claimed: IndexClaim) -> tuple[dict[int, set[int]], list[int]]:
-        """Return the words of flags, and the flags whose texts the store does not have."""
+        """Return the words of each claimed flag by its id, and the ids of flags whose texts are not in the store."""
         cutter = self._parts.cutter
         assert cutter is not None  # noqa: S101  # otherwise nothing is indexed
         texts: dict[int, set[int]] = {}
@@ -115,7 +116,7 @@ class Indexer:
         return texts, missing
 
     def _merge(self) -> bool:
-        """Merge some parts, and return whether there were any to merge."""
+        """Merge some parts. Return False if there are none to merge, or if another console has claimed them."""
         database, now_ms = self._parts.database, self._parts.now_ms()
         with database.reading() as connection:
             has_replaced = parts.has_replaced(connection, now_ms)
@@ -142,7 +143,10 @@ class Indexer:
         )
 
     def _check(self) -> bool:
-        """Remove flags without articles from the part checked longest ago; return whether a check was due."""
+        """Check the part that was checked longest ago, and return whether one was due.
+
+        Removes flags whose articles are gone.
+        """
         now_ms = self._parts.now_ms()
         with self._parts.database.reading() as connection:
             found = parts.parts(connection)
@@ -174,7 +178,7 @@ class Indexer:
 
 
 def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> BackgroundWork:
-    """Return the work that maintains the index of words, or deletes it if there is no cutter."""
+    """Return the background work that maintains the word index, or deletes the index if there is no cutter."""
     indexer = Indexer(index_parts)
 
     def keep() -> bool:
@@ -186,7 +190,7 @@ def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stoppi
 
 
 def clear_index(database: Database) -> bool:
-    """Delete the index of words; returns False. Raises ``DatabaseUnavailable``."""
+    """Delete the word index. Return False, since nothing remains to be done. Raises ``DatabaseUnavailable``."""
     with database.reading() as connection:
         is_clear = waiting.is_clear(connection)
     if not is_clear:

@@ -1,7 +1,7 @@
 """Limits the number of values in a payload, and counts those of a Protobuf payload before it is parsed.
 
-An empty Protobuf message in a list takes two bytes, but in memory it takes 8 bytes for each field of its type, so 8 MiB
-can become gigabytes. Payloads that are too short for that, given their types, are not counted.
+An empty Protobuf message in a list takes two bytes. In memory it takes 8 bytes for each field of its type, so a payload
+of 8 MiB can take gigabytes. Payloads that are too short to take much memory are not counted.
 """
 
 from typing import Any, Final, NamedTuple
@@ -11,14 +11,14 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 _SPARE: Final = 10_000
-"""Values that any payload may have, since fields may take no bytes of their own."""
+"""The number of values allowed in addition to one per byte, since some fields take no bytes."""
 _FREE_BYTES: Final = 32 << 20
-"""The memory that any payload may take."""
+"""Payloads that cannot take more memory than this are not counted."""
 _MESSAGE_BYTES: Final = 48
 _FIELD_BYTES: Final = 8
 _MESSAGE_BYTES_MIN: Final = 2
 _FIELDS_A_VALUE: Final = 16
-"""A message counts as one value, and as one more for each group of this many fields of its type."""
+"""Each full group of this many fields of its type adds one to a message's count of values, which begins at one."""
 _FIXED_BYTES: Final = {1: 8, 5: 4}
 _MORE: Final = 0x80
 _VARINT_BITS_MAX: Final = 63
@@ -38,7 +38,7 @@ class ValueBudget:
         self._depth_max = depth_max
 
     def enter(self, depth: int) -> None:
-        """Begin an object or a list at this depth. Raises ``BadRecord`` if that is too deep."""
+        """Raise ``BadRecord`` if an object or a list at this depth is nested too deep."""
         if depth > self._depth_max:
             raise BadRecord(
                 Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {self._depth_max}"
@@ -46,7 +46,7 @@ class ValueBudget:
 
     @property
     def left(self) -> int:
-        """The remaining number of values."""
+        """The number of values left in the budget."""
         return self._left
 
     def check(self, values: int) -> None:
@@ -61,7 +61,7 @@ class ValueBudget:
 
 
 class MessageShape:
-    """A message type: how many values a message of it counts as, and the types of its fields by their numbers."""
+    """A message type: ``values`` is the count of one message, ``inner`` has the message types of fields by number."""
 
     __slots__ = ("inner", "values")
 
@@ -74,7 +74,7 @@ _SCALAR: Final = MessageShape(0)
 
 
 class Layout(NamedTuple):
-    """A message type, and the largest number of fields of it or of any type within it."""
+    """A message type, and the number of fields of the widest type: this one or any type within it."""
 
     kind: MessageShape
     fields_max: int
@@ -112,7 +112,7 @@ def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
 
 
 def count_values(payload: bytes, kind: MessageShape, values_max: int) -> int:
-    """Count the fields, each message by its type, until they exceed ``values_max`` or the payload ends."""
+    """Return the number of values in a payload. Stops counting beyond ``values_max``, or where it is malformed."""
     values, at, end = 0, 0, len(payload)
     outer: list[tuple[int, MessageShape]] = []
     try:

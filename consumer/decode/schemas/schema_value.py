@@ -1,7 +1,7 @@
 """Parses values in Confluent's wire format, with schemas from a registry.
 
-A value consists of the byte 0, the schema's id in four bytes, big-endian, and the payload, which in Protobuf begins
-with the message's position in its file. A schema is fetched with the first record that needs it.
+A value consists of the byte 0, the schema's id (four bytes, big-endian) and the payload. A Protobuf payload begins with
+the position of its message type in the schema's file. A schema is fetched for the first record that needs it.
 """
 
 import time
@@ -26,7 +26,7 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 SCHEMAS_MAX: Final = 1_000
-"""How many schemas are cached, and how many unknown ids; the oldest go first."""
+"""The most schemas, and the most unknown ids, to cache. The oldest are dropped first."""
 UNKNOWN_S: Final = 10.0
 """How long to wait before requesting an unknown id again."""
 _MAGIC: Final = 0
@@ -67,7 +67,7 @@ class SchemaParser:
         self._unknown_s: dict[int, float] = {}
 
     def parse(self, data: bytes) -> object:
-        """Parse a value into plain values. Raises ``BadRecord``, and what ``RetryPolicy`` and ``Registry`` raise."""
+        """Parse a value into plain objects. Raises ``BadRecord`` and the errors of ``RetryPolicy`` and ``Registry``."""
         schema_id = self._id(data)
         read = self._read(schema_id)
         if isinstance(read, BadRecord):
@@ -104,7 +104,7 @@ class SchemaParser:
         return read
 
     def _ask(self, schema_id: int) -> Read | BadRecord | None:
-        """Return the reader for a schema, or why there is none; None if the registry does not know the schema."""
+        """Return the reader for a schema, or the reason it cannot be used; None if the registry does not know it."""
         try:
             schema = self._registry.schema(schema_id)
             return None if schema is None else self._compiled(schema)

@@ -31,7 +31,7 @@ _ROOT_SOURCE: Final = SOURCES.alias("root_sources")
 class MemberChanges(NamedTuple):
     """Flags that have joined or left the copies in force of their stories.
 
-    ``stories`` must be examined as a whole, because flags were moved into or out of them, or sources became known.
+    In ``stories``, all members must be examined, because flags were moved into or out of them, or sources became known.
     """
 
     joined: Collection[int] = ()
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 
 
 class _StoryPreference(NamedTuple):
-    """A story with its current preferred member, or None for the original. ``is_valid``: it is still a member."""
+    """A story and its preferred member, None for the original. ``is_valid`` says that this one is still a member."""
 
     preferred_id: int | None
     copies: int
@@ -70,7 +70,7 @@ class _StoryPreference(NamedTuple):
 
 
 def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]:
-    """Update the preferred members of the stories that changes concern, and return the stories with a new one.
+    """Update the preferred members of stories after changes, and return the stories whose preferred member is new.
 
     Without ranks, this does nothing. The caller must hold ``Lock.FLAGS``.
     """
@@ -82,7 +82,7 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
     chosen: dict[int, int | None] = {}
     for story_id, story in _preferences(connection, joined.keys() - whole, ranks).items():
         new = joined[story_id]
-        # The new flags may reveal that the original has a negative rank, so that other copies may lead.
+        # The new flags may reveal that the original has a negative rank. Then another copy may lead.
         others_may_lead = story.current is None and story.root_rank < UNRANKED and story.copies > len(new)
         if others_may_lead or not story.is_valid:
             whole.add(story_id)
@@ -96,7 +96,7 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
 
 
 def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
-    """Find the preferred members of stories among all their members, and return the stories with a new one.
+    """Choose the preferred members of stories among all members, and return the stories whose preferred member is new.
 
     The caller must hold ``Lock.FLAGS``.
     """
@@ -141,9 +141,9 @@ def _stories_led_by(connection: Connection, flag_ids: Collection[int]) -> set[in
 def _joined_candidates(
     connection: Connection, flag_ids: Collection[int], ranks: Mapping[int, int]
 ) -> dict[int, list[_Candidate]]:
-    """Return the stories that new flags concern, each with its new flags in force.
+    """Return the stories that new flags affect, each with those new flags that are copies in force.
 
-    A flag also concerns the story of its original, whose source it may be the first to name.
+    A flag also affects the story of its original: it may be the first flag that names the source of the original.
     """
     found: dict[int, list[_Candidate]] = {}
     originals: set[str] = set()
@@ -156,7 +156,7 @@ def _joined_candidates(
         *_candidate_columns(FLAGS.c),
     )
     for portion in portions(sorted(flag_ids)):
-        # By number alone: with a condition on the state, SQLite would read all flags in that state.
+        # Select by flag id only: with a condition on the state, SQLite would read all flags in that state.
         for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
             original_id, story_id, state, kind, source_id, *rest = row
             originals.add(original_id)
@@ -207,10 +207,10 @@ def _store(connection: Connection, chosen: Mapping[int, int | None]) -> set[int]
 
 @cache
 def _leading_query() -> Select[*tuple[Any, ...]]:
-    """Return the query for stories with the rank and arrival of their leading copy, as one number.
+    """Return the query for stories with one number for the rank and arrival of their leading copy.
 
-    The number grows with the rank and, for equal ranks, with an earlier arrival. So one pass over index entries finds
-    the maximum.
+    A higher rank gives a higher number and, for equal ranks, an earlier arrival does. So one pass over index entries
+    finds the maximum.
     """
     in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
     number = _RANK * literal(_TIME_SPAN, BigInteger) - (FLAGS.c.arrived_ms + literal(_TIME_SHIFT, BigInteger))
@@ -226,9 +226,9 @@ def _leading_query() -> Select[*tuple[Any, ...]]:
 
 @cache
 def _tie_query() -> Select[int]:
-    """Return the query for the flag of a story with an arrival time and a rank. Among several, the ids decide.
+    """Return the query for a story's flag with a given arrival time and rank.
 
-    Flag numbers would depend on which event came first.
+    Ties are broken by the article's id and version. Flag ids would depend on the order of events.
     """
     alike = (
         FLAGS.c.story_id == bindparam("story"),

@@ -1,4 +1,4 @@
-"""Changes of ranks: people set and remove ranks, and a console takes over its configured ranks when it starts.
+"""Changes ranks: people set and remove them, and a console stores its configured ranks when it starts.
 
 If a source has few stories, they are updated in the transaction that changes its rank. Otherwise a thread of the
 console updates all stories in portions. ``SOURCE_RANKS.applied_to`` records its progress, so the work continues after
@@ -17,11 +17,11 @@ from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
 
 FLAGS_AT_ONCE_MAX: Final = 500
-"""The most flags of a source, and flags of its copies, for which a rank change updates stories immediately."""
+"""The most flags of a source, and the most copies of its articles, for which stories are updated immediately."""
 STORIES_AT_ONCE: Final = 500
 """Stories updated in one transaction after a rank has changed."""
 _NONE: Final = 0
-"""A number below that of any story."""
+"""A number below every story's id: the rank has not been applied to any story."""
 
 
 def set_rank(connection: Connection, source: str, rank: int, person_id: int, now_ms: int) -> None:
@@ -31,7 +31,7 @@ def set_rank(connection: Connection, source: str, rank: int, person_id: int, now
 
 
 def remove_rank(connection: Connection, known: SourceRank, configured: Mapping[str, int], now_ms: int) -> None:
-    """Remove a rank that somebody has set. A configured rank applies again."""
+    """Remove a rank that a person has set. The configured rank, if any, applies again."""
     acquire_lock(connection, Lock.FLAGS)
     rank = {storable(name): rank for name, rank in configured.items()}.get(known.source, 0)
     _change(connection, known.source_id, rank, None, now_ms)
@@ -40,7 +40,7 @@ def remove_rank(connection: Connection, known: SourceRank, configured: Mapping[s
 def configure_ranks(connection: Connection, configured: Mapping[str, int], now_ms: int) -> int:
     """Store the configured ranks, and return how many of them are new, changed or removed.
 
-    Ranks that people have set stay. ``apply_ranks`` applies the ranks to stories.
+    Ranks that people have set remain. ``apply_ranks`` applies the ranks to stories.
     """
     acquire_lock(connection, Lock.FLAGS)
     wanted = {storable(name): rank for name, rank in configured.items() if rank}
@@ -77,7 +77,7 @@ def apply_ranks(connection: Connection, now_ms: int) -> bool:
 
 
 def _change(connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int) -> None:
-    """Store a rank, and update the stories of its source, or leave that to ``apply_ranks``."""
+    """Store a rank, and update the stories of its source. If there are many, leave that to ``apply_ranks``."""
     known = rank_of(connection, source_id)
     is_same = rank == (0 if known is None else known.rank)
     # An earlier change may not have been applied to all stories yet.

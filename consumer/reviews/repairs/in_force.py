@@ -22,7 +22,7 @@ IS_SPLIT: Final[ColumnElement[bool]] = (
 
 
 class StoryPlace(NamedTuple):
-    """The story that shows and counts a flag, and its story by lineage if that is merged into the first one."""
+    """The story that shows and counts a flag. ``home_id`` is its story by lineage if that is merged into this one."""
 
     story_id: int
     home_id: int | None
@@ -39,7 +39,7 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
 
 
 def places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
-    """Return where the flags of each story by lineage are shown. The caller must hold ``Lock.FLAGS``."""
+    """Return, for each story by lineage, where its flags are shown. The caller must hold ``Lock.FLAGS``."""
     heads = _head_roots(connection, homes)
     stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
     return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
@@ -93,7 +93,7 @@ def _merge_of() -> Select[str]:
 
 
 def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int, str]:
-    """Return the root of the story that finally shows each of these. Stories that are not merged are left out."""
+    """Return, for each merged story, the root of the last story in its chain of merges. Other stories are left out."""
     found: dict[int, str] = {}
     for portion in portions(story_ids):
         above = _above(portion)

@@ -1,4 +1,4 @@
-"""Making, ending and listing standing decisions, each about a story or a pair of sources."""
+"""Makes, ends and lists standing decisions, each about a story or a pair of sources."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ StandingOutcome = Literal["right", "wrong"]
 LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType(
     {"right": 90 * MS_PER_DAY, "wrong": 30 * MS_PER_DAY}
 )
-"""How long a standing decision may be in force: shorter for *wrong*, which releases articles unseen."""
+"""The longest time a standing decision may last: shorter for *wrong*, which releases articles that nobody has read."""
 IN_FORCE_MAX: Final = 500
-"""How many standing decisions may be in force: each batch of new flags is compared with all of them."""
+"""The most standing decisions in force at a time, since each batch of new flags is compared with all of them."""
 LISTED_MAX: Final = 1_000
 
 _SOURCE: Final = SOURCES.alias("source_of_copy")
@@ -71,7 +71,7 @@ class NewStanding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingDecision:
-    """A standing decision, about a story or a pair of sources. The fields of the other are None.
+    """A standing decision, about a story or a pair of sources. The fields of the other kind of subject are None.
 
     If another story has taken over all flags, ``story_id`` is that story. ``flags`` counts the decided flags.
     """
@@ -96,7 +96,7 @@ class StandingDecision:
 
     @property
     def ended_ms(self) -> int:
-        """When it ends or ended."""
+        """The time at which the decision ends or ended."""
         return self.ends_ms if self.undone_ms is None else min(self.undone_ms, self.ends_ms)
 
     @property
@@ -110,7 +110,7 @@ class StandingDecision:
 
 
 class ReopenedFlag(NamedTuple):
-    """A reopened flag."""
+    """A flag that is undecided again because its decision was undone."""
 
     flag_id: int
     article_id: str
@@ -136,7 +136,7 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
     """Make a standing decision. Raises ``AlreadyStanding``, ``StandingFull`` and ``OwnerDisabled``."""
     if not 0 < new.ends_ms - now_ms <= LASTS_MS_MAX[new.decision]:
         raise ValueError("the end of a standing decision must be within the limit for its kind")
-    # Under the lock, each flag is either stored before or decided by the new standing decision.
+    # Because of the lock, the new standing decision decides every flag that is not stored yet.
     acquire_lock(connection, Lock.FLAGS)
     enabled = select(PEOPLE.c.person_id).where(PEOPLE.c.person_id == new.person_id, PEOPLE.c.disabled_ms.is_(None))
     if connection.execute(enabled).first() is None:
@@ -164,7 +164,7 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
 
 
 def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevocation:
-    """End a standing decision, and undo those of its decisions that are not final.
+    """End a standing decision, and undo its decisions that are not final yet.
 
     Raises ``StandingMissing`` and ``StandingEnded``.
     """
@@ -204,7 +204,7 @@ def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
 
 
 def ended_since(connection: Connection, since_ms: int, now_ms: int) -> list[StandingDecision]:
-    """Return up to ``LISTED_MAX`` standing decisions that have ended since then, the last ended first."""
+    """Return up to ``LISTED_MAX`` standing decisions that have ended since ``since_ms``, the most recent first."""
     ended = func.coalesce(STANDING_DECISIONS.c.undone_ms, STANDING_DECISIONS.c.ends_ms)
     query = _standing_query().where(ended >= since_ms, ended <= now_ms).order_by(None)
     latest = query.order_by(ended.desc(), STANDING_DECISIONS.c.standing_id.desc()).limit(LISTED_MAX)
@@ -217,7 +217,7 @@ def counts_in_force(connection: Connection, now_ms: int) -> Counter[StandingOutc
 
 
 def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairHistory:
-    """Return the history of flags of a pair of sources since then."""
+    """Return the history of a pair of sources since ``since_ms``."""
     of_pair = (FLAGS.c.source_id == sources[0], FLAGS.c.original_source_id == sources[1])
     came = (FLAGS.c.state.in_(STATES), FLAGS.c.kind == "flag", FLAGS.c.arrived_ms >= since_ms)
     some = select(FLAGS.c.state, decisions.is_standing().label("is_standing")).where(*of_pair, *came).subquery("some")
@@ -233,11 +233,11 @@ def _is_running(now_ms: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def _successors(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
-    """Return the stories that have taken over all flags of empty stories, by empty story; ``empty`` has their roots."""
+    """Return, for each empty story, the story that has taken over all its flags. ``empty`` has roots by story."""
     found: dict[int | None, int] = {}
     roots = {root_id: story_id for story_id, root_id in empty.items()}
     for portion in portions(roots):
-        # The root has turned out to be a copy.
+        # The root of an empty story has turned out to be a copy. Its flag is in the other story.
         copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
         columns = select(FLAGS.c.article_id, home()).where(*copies)
         for article_id, story_id in connection.execute(columns.order_by(FLAGS.c.flag_id.desc())):

@@ -1,6 +1,6 @@
-"""The tables of moderators' repairs, standing decisions and ranks of sources.
+"""The tables for moderators' repairs of stories, for standing decisions, and for the ranks of sources.
 
-Repairs name articles by id instead of by row, so they also apply to flags that come later, or again with ``--rebuild``.
+Repairs name articles by id, not by row. So they also apply to flags that arrive later, and after a ``--rebuild``.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ STORY_MERGES: Final = Table(
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
 )
-"""Stories, by root, that are merged into others. Those may be merged into further ones."""
+"""Stories, by root, that are merged into other stories, which may themselves be merged."""
 
 STANDING: Final = text("undone_ms IS NULL")
 
@@ -70,10 +70,10 @@ SOURCE_RANKS: Final = Table(
     # Null for a configured rank.
     Column("person_id", ROW_ID, ForeignKey("people.person_id")),
     Column("at_ms", BigInteger, nullable=False),
-    # The number of the last story to which the rank was applied; null once it was applied to all.
+    # The number of the last story to which the rank has been applied; null once it has been applied to all.
     Column("applied_to", ROW_ID),
 )
-"""The ranks of sources in effect: those set on the sources page, and otherwise those configured.
+"""The ranks in effect: the rank set on the sources page, or else the configured rank.
 
-A row with rank 0 that nobody has set marks a removed rank. It is deleted once the removal was applied to all stories.
+A row with rank 0 that nobody has set marks a removed rank. It is deleted once all stories have been updated.
 """

@@ -1,7 +1,7 @@
 """Describes metrics, and creates the counters, gauges and histograms of a run in its registry.
 
-Units are Prometheus' base units at the end of the name. Labels are bounded by a fixed list of values or by a documented
-limit. No label has a value per article.
+Names end with the unit, which is one of Prometheus' base units. The values of a label are a fixed list or have a
+documented limit. No label has a value per article.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ def reaction(
 ) -> Reaction:
     """Return a reaction: each occurrence of class ``kind`` adds ``value`` to a counter or histogram, or sets a gauge.
 
-    ``labels`` returns the values of the measure's labels. Histograms must have none.
+    ``labels`` returns the values of the measure's labels. Histograms must not have labels.
     """
     return Reaction(measure, kind, value, labels)
 
@@ -107,11 +107,11 @@ class Instruments:
         self._made: dict[str, Any] = {}
 
     def counter(self, measure: Measure) -> Counter:
-        """Return the counter of a measure, the same one for each call."""
+        """Return the counter of a measure, always the same one."""
         return self._once(Counter, measure)
 
     def gauge(self, measure: Measure) -> Gauge:
-        """Return the gauge of a measure, the same one for each call."""
+        """Return the gauge of a measure, always the same one."""
         return self._once(Gauge, measure)
 
     def info(self, measure: Measure, values: Mapping[str, str]) -> None:
@@ -119,7 +119,7 @@ class Instruments:
         Info(measure.name.removesuffix("_info"), measure.help, registry=self._registry).info(dict(values))
 
     def distribution(self, measure: Measure) -> Histogram:
-        """Return a histogram that takes many values at once. The client library's locks for each value."""
+        """Return a histogram that takes many values at once. The client library's histogram locks for each value."""
         distribution = Histogram(measure.bounds)
         self.read(lambda: {measure: {(): distribution}})
         return distribution
@@ -136,7 +136,7 @@ class Instruments:
         self._registry.register(_Reader(read))
 
     def add_to(self, measure: Measure) -> Callable[[tuple[str, ...], float], None]:
-        """Return a function that adds a value to a counter or histogram with these labels, or sets a gauge."""
+        """Return a function of labels and a value that adds the value to a counter or histogram, or sets a gauge."""
         if measure.kind == "histogram":
             distribution = self.distribution(measure)
             return lambda _, value: distribution.add((value,))

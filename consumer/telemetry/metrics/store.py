@@ -1,4 +1,4 @@
-"""Metrics of store calls."""
+"""Metrics of store calls, their retries, and connections to the store."""
 
 from itertools import product
 from typing import Final, get_args
@@ -56,7 +56,7 @@ REACTIONS: Final = (
 
 
 class StoreMetrics:
-    """Counts and durations of store calls, which any thread reports."""
+    """The counts and durations of store calls. Any thread may report a call."""
 
     def __init__(self, instruments: Instruments) -> None:
         calls = instruments.counter(STORE_OPERATIONS)

@@ -1,4 +1,4 @@
-"""The page of an article: its versions, its verdict in words, what it repeats, its flags, and its text."""
+"""The page of an article: its versions, its verdict in words, the articles it repeats, its flags, and its text."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -41,12 +41,12 @@ PASSAGES_MAX: Final = 5
 """The most shared passages of a part that the page quotes."""
 PASSAGE_CHARS_MAX: Final = 300
 ID_CHARS_MAX: Final = 32 * 1024
-"""Longer than any address. Ids of more than ``ID_BYTES_MAX`` are refused with an error."""
+"""The most characters to read, more than any address has. Ids of more than ``ID_BYTES_MAX`` bytes get an error."""
 _VERSION_CHARS_MAX: Final = 64
 
 
 class QuotedPart(NamedTuple):
-    """A part that an article shares with another one. ``passages`` is None if a text is not stored."""
+    """A part that an article shares with another article. ``passages`` is None if either text is not stored."""
 
     id: str
     version: str
@@ -80,7 +80,7 @@ class ArticlePage(NamedTuple):
 
 
 def show_article(visit: SignedInVisit) -> Response:
-    """Show an article by id, or an empty form."""
+    """Show the article that the query names, or an empty form if it names none."""
     given, version = visit.query.exact("id", ID_CHARS_MAX), visit.query.text("version", _VERSION_CHARS_MAX)
     article_id = given if len(given.encode()) <= ID_BYTES_MAX else given.strip()
     check_id(article_id)
@@ -130,7 +130,7 @@ def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, ver
 
 
 def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
-    """Return the story of an article as its original or a copy, or None if it is neither."""
+    """Return the story in which an article is the original or a copy, or None if there is none."""
     own = stories_of_roots(connection, {article_id}).get(article_id)
     copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
     return own if own is not None or not copies else story_numbered(connection, copies[0])
