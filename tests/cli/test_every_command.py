@@ -210,7 +210,7 @@ def test_what_cannot_be_read(files: Files, use: tuple[Name, int, Name], place: s
         # It may be an article's id.
         why = "no file named"
     if given[-2:] == ("--banks", "{path}") and place == "nowhere":
-        why = "there is none"
+        why = "does not exist"
     path = files.folder / place
     refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 

@@ -27,8 +27,8 @@ NEW = ("--store", "lmdb:new", "--group", "new")
     [
         ((*SOURCE, *NEW, "--from-group", "old"), "--without-old-store"),
         ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:old", "--anew"), "--without-old-store"),
-        ((*SOURCE, *NEW, "--from-group", "new", "--from-store", "lmdb:old"), "in force"),
-        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:./new"), "in force"),
+        ((*SOURCE, *NEW, "--from-group", "new", "--from-store", "lmdb:old"), "the group of the old consumers"),
+        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:./new"), "is the old store"),
         ((*SOURCE, "--group", "new", "--from-group", "old", "--anew"), "new store"),
         (("--source", "feed.jsonl", *NEW, "--from-group", "old", "--anew"), "follows topics"),
     ],

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -35,6 +35,7 @@ GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
 WAIT_S = 120.0
 """A broker that is started again takes 20 s beside other tests."""
+_WITHOUT_MEMBERS = {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD}
 
 
 def until(what: Callable[[], bool], wait_s: float = WAIT_S) -> None:
@@ -102,7 +103,12 @@ def evict(address: str, group: str, instance_id: str) -> None:
 
 
 def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-    """Commit these offsets, by partition, while the group is empty."""
+    """Commit these offsets, by partition, once the group is empty.
+
+    A consumer may have ended before the broker has processed that it left.
+    """
+    admin = AdminClient({"bootstrap.servers": address})
+    until(lambda: admin.describe_consumer_groups([group])[group].result().state in _WITHOUT_MEMBERS)
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
     consumer.commit(offsets=places, asynchronous=False)

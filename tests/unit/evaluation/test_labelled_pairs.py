@@ -65,7 +65,7 @@ def test_a_contradiction_is_an_error_with_both_lines() -> None:
         (b"[" * 100_000, "not JSON"),
         ("x", "not a labelled pair"),
         (["x", "y"], "not a labelled pair"),
-        ({"a": "x"}, "the object has no b and no label"),
+        ({"a": "x"}, "the object lacks 'b', 'label'"),
         (["", "y", True], "a is not an id"),
         (["x", None, True], "b is not an id"),
         ([True, "y", True], "a is not an id"),
