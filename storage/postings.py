@@ -131,11 +131,11 @@ POSTING: Final = DEFAULT_LAYOUT.dtype
 
 
 TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
-"""How many postings are read from a row over the store's cap; such rows are not promised to be complete."""
+"""How many postings are read from a row over the store's cap; such rows may be incomplete."""
 
 
 class PostingRow(msgspec.Struct, frozen=True, gc=False):
-    """The postings under one key; ``truncated`` if the row is over the store's cap and was not read whole.
+    """The postings under one key; ``truncated`` is True if the row is over the store's cap and was not read whole.
 
     ``packed`` has the bytes of all postings, joined, so that the rows of a look-up can be joined too.
     """

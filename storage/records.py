@@ -4,8 +4,8 @@ Identities are digests, so that keys have one width and spread evenly:
 
 - *id hash*: BLAKE2b-128 of the article's id in UTF-8;
 - *reference*: id hash (16 bytes) + content digest (16 bytes). It names one version, and is what postings carry.
-  128 bits each, because the authors of articles choose both: with 64 bits a spammer could find two contents with
-  the same reference in an afternoon, and the second would inherit the verdict of the first.
+  Both halves have 128 bits, because the authors of articles choose both the id and the content. With 64 bits a spammer
+  could find two contents with the same reference in an afternoon, and the second would inherit the first one's verdict.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ ALLOW: Final = "allow"
 
 
 class Arrival(NamedTuple):
-    """The arrival of a version or tombstone: one total order for all processes, written once and never changed.
+    """The arrival of a version or tombstone. Written once and never changed, it gives all processes one total order.
 
     ``time_ms`` is the record's time in milliseconds since 1970, ``sequence`` its offset or line; the reference breaks
     ties between feeds.
@@ -74,8 +74,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The stored data of one version, without its verdict. Written once, when the version is created.
 
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys under
-    which the version is found. There are none for a text that matches nothing, or that equal texts stand in for after a
-    migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
+    which the version is found. There are none for a text that matches nothing, or for which equal texts stand in after
+    a migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
     ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
     dates and names that tell stories in the same words apart; empty if there are none or the scheme does not use them.
     ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` says what was

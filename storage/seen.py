@@ -88,7 +88,10 @@ class SeenEntries:
         return [current in (change.before, change.after) for change, current in zip(changes, stored, strict=True)]
 
     def forget(self, before_ms: int, texts_max: int) -> int:
-        """Delete entries last seen and last written before ``before_ms``, of up to ``texts_max``; return how many."""
+        """Look at up to ``texts_max`` entries, and delete those last seen and last written before ``before_ms``.
+
+        Returns the number of deleted entries.
+        """
         forgotten = 0
         for _ in range(min(texts_max, len(self._entries))):
             digest, (written_ms, seen) = next(iter(self._entries.items()))

@@ -37,9 +37,9 @@ Operation = Literal[
 StoreCall = Literal[
     Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
 ]
-"""All calls except ``together`` and ``close``: also those of commands, and of a run that opens its store."""
+"""All calls except ``together`` and ``close``, including those of commands and of a run that opens its store."""
 TimedOperation = Literal[Operation, "commit"]
-"""``commit`` is the rest of a batch's waiting, after its calls: for its turn to write, and for the flushed commit."""
+"""``commit`` is the time that a batch waits outside its calls: for its turn to write, and for the flushed commit."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
 ConnectionChange = Literal["opened", "refused", "lost"]
 
@@ -102,7 +102,7 @@ class WatchedStore(Store):
         return cls(store, proceed=proceed)
 
     def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        """Make a call about this number of items and return its result: any call except ``together`` and ``close``."""
+        """Make any call except ``together`` and ``close``, about this number of items, and return its result."""
         if self.proceed is not None:
             self.proceed()
         report = self.report

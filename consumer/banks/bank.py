@@ -31,9 +31,9 @@ BANKS_MAX: Final = 1_000
 ENTRY_BYTES_MAX: Final = 1_048_576
 """More than the longest ordinary entry needs: a character may take six bytes in JSON."""
 SIMILARITY: Final = 0.7
-"""Default similarity that an article must have with an item of a ``deny`` bank."""
+"""The default minimum similarity of an article and an item of a ``deny`` bank."""
 ALLOW_SIMILARITY: Final = 0.9
-"""The default, and the minimum, for ``allow`` banks."""
+"""The default for ``allow`` banks, which may only raise it."""
 SIMILARITY_MIN: Final = 0.5
 
 BANK_NAME: Final = r"[a-z0-9][a-z0-9._-]{0,63}"
@@ -77,7 +77,7 @@ ItemKey = tuple[str, str]
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The members of all entries: who made the change and when, and whether it is a removal."""
+    """The members that all entries have: the bank, who made the change and when, and whether it is a removal."""
 
     bank: BankName
     by: _Person = ""
@@ -107,8 +107,8 @@ class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A known text.
 
-    It is active while it is enabled, and until ``until`` if that is set. ``article`` is the id of the article from
-    which the text was copied. ``confirmed``: an admin has confirmed that it may match any share of the feed.
+    It is active while it is enabled, and only until ``until`` if that is set. ``article`` is the id of the article
+    from which the text was copied. ``confirmed``: an admin has confirmed that it may match any share of the feed.
     """
 
     item: ItemId
@@ -144,11 +144,11 @@ class _EntryTarget(msgspec.Struct, frozen=True):
 
 
 class BankError(ConfigError):
-    """An entry is invalid. The message explains why to a person."""
+    """An invalid entry or change. The message tells a person why."""
 
 
 class BanksMissing(BankError):  # noqa: N818  # named for the state
-    """The storage of the banks was not created yet. The first change creates it."""
+    """The storage of the banks has not been created yet. The first change creates it."""
 
 
 class BanksUnreachable(BankError):  # noqa: N818  # named for the state
@@ -160,7 +160,7 @@ class ChangeUnknown(BanksUnreachable):
 
 
 def decode_entry(data: bytes) -> Entry:
-    """Decode an entry. Raises ``BankError``."""
+    """Return the entry that is encoded as JSON. Raises ``BankError``."""
     if len(data) > ENTRY_BYTES_MAX:
         raise BankError(f"it has {len(data):,} bytes, and an entry must have at most {ENTRY_BYTES_MAX:,}")
     try:
@@ -175,7 +175,7 @@ def decode_entry(data: bytes) -> Entry:
 
 
 def explained(error: msgspec.DecodeError) -> str:
-    """Return a readable message about an invalid entry or request, with limits in words instead of patterns."""
+    """Return a readable message about an invalid entry or request. It states limits in words, not as patterns."""
     limit = _LIMIT.match(str(error))
     if limit is None:
         return plain_fault(str(error))
@@ -200,7 +200,7 @@ def check_entry(entry: Entry) -> None:
 
 
 def _check_meaning(entry: Entry) -> None:
-    """Raise ``BankError`` for an invalid entry. Its Unicode must be valid, as in all decoded entries."""
+    """Raise ``BankError`` for an invalid entry, whose Unicode is known to be valid, as in all decoded entries."""
     if entry.removed:
         return
     if isinstance(entry, Bank):
@@ -215,7 +215,7 @@ def _check_meaning(entry: Entry) -> None:
             )
         return
     _check_until(entry)
-    # Avoids counting the whole text: nearly all texts begin with enough letters.
+    # Nearly all texts begin with enough letters, so the whole text is rarely counted.
     if letters_in(entry.text[:_FIRST_CHARS]) >= ITEM_LETTERS_MIN:
         return
     letters = letters_in(entry.text)
@@ -241,7 +241,7 @@ def _check_until(entry: BankItem) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """All banks and items at one time, by name. Every item is in one of the banks."""
+    """All banks and items at one moment, by name. The bank of every item is among them."""
 
     banks: Mapping[str, Bank]
     items: Mapping[ItemKey, BankItem]
@@ -278,7 +278,7 @@ class Banks:
         return (*self.banks.values(), *self.items.values())
 
     def only(self, bank: str | None = None, item: str | None = None) -> Self:
-        """Return one bank with all its items or one of them; without arguments, return all banks."""
+        """Return one bank, with all its items or only one of them; without arguments, return all banks."""
         banks = {name: each for name, each in self.banks.items() if bank in {None, name}}
         items = {key: each for key, each in self.items.items() if key[0] in banks and item in {None, key[1]}}
         return type(self)(MappingProxyType(banks), MappingProxyType(items))
@@ -297,7 +297,7 @@ class Banks:
 
 
 def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` for a bank that contradicts these banks."""
+    """Raise ``BankError`` if there are too many banks, or if the entry would change the action of one."""
     before = banks.get(entry.bank)
     if before is None and len(banks) >= BANKS_MAX:
         raise BankError(f"there are already {BANKS_MAX:,} banks; use labels of items to tell texts apart")
@@ -309,7 +309,7 @@ def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
 
 
 def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` for an item that contradicts its bank, or whose bank does not exist."""
+    """Raise ``BankError`` if the bank does not exist, or if it is an ``allow`` bank and the similarity is too low."""
     bank = banks.get(entry.bank)
     if bank is None:
         raise BankError(

@@ -23,7 +23,7 @@ _NO: Final = frozenset({"0", "false", "no"})
 
 
 def item_id(text: str) -> str:
-    """Return the id of an item without one: a digest of its text, so that equal texts are one item."""
+    """Return the id for an item that has none: a digest of its text, so that equal texts become one item."""
     return hashlib.blake2b(normalise(text).encode(), digest_size=_ITEM_BYTES).hexdigest()
 
 
@@ -89,7 +89,7 @@ def lines_of(entries: Iterable[Entry]) -> bytes:
 
 
 def _with_item_id(line: bytes) -> bytes:
-    """Return a line in which an item without an id gets one from its text, so that lists of texts can be imported."""
+    """Return the line; an item without an id gets one from its text, so that plain lists of texts can be imported."""
     try:
         values = msgspec.json.decode(line, type=dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -128,7 +128,7 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
 
 
 def _switch(values: dict[str, str], name: str, *, empty: bool) -> bool:
-    """Remove and return a yes-or-no value of a row; ``empty`` if it is missing. Raises ``BankError``."""
+    """Remove a yes-or-no value from a row and return it, or ``empty`` if it is missing. Raises ``BankError``."""
     value = values.pop(name, "").lower()
     if value not in {"", *_YES, *_NO}:
         raise BankError(f"{name} is {value!r}, and must be yes or no")

@@ -1,8 +1,8 @@
 """The known texts of all banks in a judging process, which can be searched quickly and changed at any time.
 
 Only fingerprints are kept, not the texts: about 600 bytes per item, and 350 more for items that are found as parts.
-Items are in two indexes. A change rebuilds the small one; once that has grown to a share of the large one, both are
-merged.
+Items are in two indexes. A change rebuilds only the small one. Once that exceeds a fixed share of the large one, the
+two are merged.
 """
 
 import logging
@@ -64,7 +64,7 @@ class BankMatchesLimited(NamedTuple):
 
 
 class BanksUnreadable(NamedTuple):
-    """The banks could not be read and stay unchanged. Reported at every attempt."""
+    """The banks could not be read, so this process keeps those it has. Reported at every attempt."""
 
     why: str
 
@@ -88,11 +88,11 @@ class ActiveItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BankSnapshot:
-    """All banks and items at one time.
+    """All banks and items at one moment.
 
     ``places`` are the places of items by name: the row, with the segment in the lowest bit. ``known`` are the shingles
     of the items that are found as parts. No item accepts a similarity below ``similarity_min``. ``computed`` counts the
-    items computed so far.
+    items whose fingerprints this process has computed so far.
     """
 
     banks: Mapping[str, Bank]
@@ -109,8 +109,8 @@ class KnownTexts:
     """The banks of a process. One thread changes them; any number of others look for matches.
 
     ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns the time in milliseconds.
-    ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called before the first items
-    are computed.
+    ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called before the first
+    fingerprints are computed.
     """
 
     engine: Engine
@@ -123,7 +123,7 @@ class KnownTexts:
     """A number for each bank that ever existed, by name."""
 
     def __post_init__(self) -> None:
-        """Begin without banks. Raises ``BankError`` for settings without sketches, which the search needs."""
+        """Start without banks. Raises ``BankError`` for settings without sketches, which the search needs."""
         if not self.settings.sketched:
             raise BankError(
                 "banks need sketches: set judge.verify or judge.lane1; a store that was made without them must be "
@@ -143,11 +143,11 @@ class KnownTexts:
 
     @property
     def known_shingles(self) -> KnownShingles | None:
-        """The shingles to look for in articles; None for none."""
+        """The shingles to look for in articles; None if there are none."""
         return self._snapshot.known
 
     def active_item(self, bank: str, item: str, action: str) -> ActiveItem | None:
-        """Return an item of a bank with this action if articles are compared with it now, or None."""
+        """Return an item if its bank has this action and articles are compared with it now; otherwise None."""
         snapshot = self._snapshot
         owner, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
         if owner is None or place is None or owner.action != action or not owner.enabled:
@@ -158,15 +158,15 @@ class KnownTexts:
         return ActiveItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
 
     def fingerprints(self) -> FingerprintSnapshot:
-        """Return the fingerprints of all items, possibly including removed ones."""
+        """Return the fingerprints of all items, and possibly of some removed ones."""
         snapshot = self._snapshot
         parts = tuple(segment.items.fingerprints for segment in snapshot.segments)
         return FingerprintSnapshot(parts, snapshot.computed)
 
     def change(self, entries: Iterable[Entry]) -> None:
-        """Make these changes, in order. Until they are complete, other threads see the banks unchanged.
+        """Make these changes, in order. Until all are made, other threads see the banks unchanged.
 
-        Raises ``BankError`` for changes that contradict the banks, and makes none of them.
+        Makes none of them, and raises ``BankError``, if one contradicts the banks.
         """
         banks = dict(self._snapshot.banks)
         items: dict[str, BankItem | None] = {}
@@ -185,7 +185,7 @@ class KnownTexts:
         self._publish(banks, items)
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Replace all banks with the result of these entries. Unchanged items are not computed again."""
+        """Replace all banks with the result of these entries. Unchanged items keep their fingerprints."""
         banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
         gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
@@ -210,12 +210,12 @@ class KnownTexts:
         """Return the current matches of each version."""
         snapshot, now_ms = self._snapshot, self.clock()
         records = [version.record for version in versions]
-        # There are no versions in a batch of retractions.
+        # A batch of retractions has no versions.
         if not records or not any(len(segment.index.texts) for segment in snapshot.segments):
             return BankMatches([()] * len(records), 0)
         articles, shingles = TextFeatures.of_records(records), [version.known_shingles for version in versions]
         limited: set[int] = set()
-        # By article, since most have no matches.
+        # Keyed by article, since most articles have no matches.
         found: defaultdict[int, list[BankMatch]] = defaultdict(list)
         for segment in snapshot.segments:
             alike = segment.likenesses(articles, shingles, snapshot.similarity_min)
@@ -231,7 +231,7 @@ class KnownTexts:
     def _publish(self, banks: Mapping[str, Bank], items: Mapping[str, BankItem | None]) -> None:
         for name in banks:
             self._bank_numbers.setdefault(name, len(self._bank_numbers))
-        # A copy, so that other threads see places and segments of the same time.
+        # A copy, so that other threads never see places that do not fit their segments.
         places = dict(self._snapshot.places)
         large, small = self._remove(items, places)
         added: Sequence[BankItem] = [item for item in items.values() if item is not None]
@@ -246,7 +246,7 @@ class KnownTexts:
             small = self._segment(living)
             places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
         known = _known_shingles(large, small)
-        # Has the engine compile the shingles now: at the first use, that would delay a batch.
+        # Makes the engine compile the shingles now; at their first use, that would delay a batch.
         self.engine.fingerprint([""], None, known)
         similarities = [bank.item_similarity for bank in banks.values()]
         similarities += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]

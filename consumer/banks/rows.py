@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 ROW_ITEMS_MAX: Final = 1_000
-"""The most items with the same text, band or shingle that an article is compared with."""
+"""Maximum items with the same text, band or shingle that an article is compared with."""
 _RAREST_HITS: Final = 4
 """How many of an article's rarest shingles an item must have before all are counted."""
 _BLOCK_KEYS: Final = 32
@@ -29,7 +29,7 @@ Places = npt.NDArray[np.intp]
 
 
 class CandidatePairs(NamedTuple):
-    """Pairs of articles and items, by place. ``limited`` are the distinct articles with pairs left out."""
+    """Pairs of articles and items, as places. ``limited`` are the distinct articles for which pairs were left out."""
 
     articles: Places
     items: Places
@@ -67,7 +67,7 @@ class KeyIndex:
         return self.pairs_of(self.runs(keys, articles))
 
     def runs(self, keys: npt.NDArray[np.unsignedinteger], articles: Places) -> "Runs":
-        """Return the places of the items with each key. Most keys are in no item."""
+        """Return the run of items with each key. Keys that no item has, which are most keys, have no run."""
         # Sorted, because neighbouring keys then use the same memory.
         order = np.argsort(keys)
         keys, articles = keys[order], articles[order]
@@ -79,9 +79,9 @@ class KeyIndex:
         return Runs(articles[hits], starts, self._count_below(keys[hits], np.less_equal) - starts)
 
     def _count_below(self, keys: npt.NDArray[np.unsignedinteger], below: np.ufunc) -> Places:
-        """Return how many keys of the index are ``below`` each key: ``np.less`` or ``np.less_equal``.
+        """Return how many keys of the index are below each key; with ``np.less_equal``, below or equal to it.
 
-        A binary search in millions of keys waits for memory at each step. So it first searches only every
+        A binary search in millions of keys waits for memory at each step. So this first searches only every
         ``_BLOCK_KEYS``-th key, and then all blocks in parallel.
         """
         places = np.searchsorted(self._firsts, keys, "left" if below is np.less else "right") * _BLOCK_KEYS
@@ -119,7 +119,7 @@ class Runs(NamedTuple):
 
     @property
     def limited(self) -> Places:
-        """The distinct articles with a key of too many items."""
+        """The distinct articles with a key that more than ``ROW_ITEMS_MAX`` items have."""
         return np.unique(self.articles[self.counts > ROW_ITEMS_MAX])
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
@@ -127,9 +127,9 @@ class Runs(NamedTuple):
         return type(self)(*(column[chosen] for column in self))
 
     def rarest(self, hits_min: int) -> Self:
-        """Return the rarest runs of each article, just enough to find all items of ``hits_min`` runs.
+        """Return the rarest runs of each article: just enough to find every item that is in ``hits_min`` of its runs.
 
-        Rare runs have few items. Each item of ``hits_min`` runs is in at least ``rarest_hits(hits_min)`` of them.
+        Rare runs have few items. Each such item is in at least ``rarest_hits(hits_min)`` of the runs returned.
         """
         order = np.lexsort((self.counts, self.articles))
         _, firsts, sizes = np.unique(self.articles[order], return_index=True, return_counts=True)
@@ -149,7 +149,7 @@ class KeyFilter(NamedTuple):
 
     @classmethod
     def of(cls, keys: npt.NDArray[np.uint32]) -> Self:
-        """Return a filter with 4 to 8 bits per key, which one in five to eight other keys passes."""
+        """Return a filter with 4 to 8 bits per key. One in five to eight other keys passes it."""
         size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
         flags = np.zeros(1 << size, np.bool_)
         flags[_hashed(keys, size)] = True
@@ -162,7 +162,7 @@ class KeyFilter(NamedTuple):
 
 
 def rarest_hits(hits_min: int) -> int:
-    """Return in how many of the rarest runs each item of ``hits_min`` runs is, see ``Runs.rarest``."""
+    """Return the minimum number of rarest runs that contain an item of ``hits_min`` runs; see ``Runs.rarest``."""
     return min(_RAREST_HITS, hits_min)
 
 

@@ -15,7 +15,7 @@ from consumer.banks.rows import Places
 from consumer.fingerprint import SketchSimilarity
 
 NEVER_MS: Final = np.iinfo(np.int64).max
-"""The end of items without one."""
+"""The end time of items that never end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class ItemTable:
     """n items, with their fingerprints and their requirements for a match.
 
     ``names`` are the names of bank and item, joined by "/". ``banks`` uint32[n] are the numbers of their banks.
-    ``similarities`` float64[n] are their own, nan for the similarity of the bank. ``ends_ms`` int64[n] are their ends.
+    ``similarities`` float64[n] are the items' own; nan means the bank's. ``ends_ms`` int64[n] are their ends.
     ``confirmed`` bool[n]: they may match any share of the feed.
     """
 
@@ -115,11 +115,10 @@ class Segment:
     def likenesses(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
     ) -> "Likenesses":
-        """Return the pairs of articles and living items that are similar enough, or of which enough is a part.
+        """Return the pairs of articles and living items that are similar enough, or where the article contains enough.
 
-        For parts, the share must be ``PART_MARGIN`` higher than ``similarity_min``, as in ``BankRules``.
-
-        ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
+        The share that the article contains must exceed ``similarity_min`` by at least ``PART_MARGIN``, as in
+        ``BankRules``. ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
             return NO_LIKENESSES
@@ -145,7 +144,7 @@ class Likenesses(NamedTuple):
     """n pairs of an article and an item: equal pairs first, then similar ones, then parts.
 
     ``articles`` and ``items`` intp[n] are places, ``forms`` intp[n] are places in ``FORMS``. ``similarities``
-    float64[n] are from 0 to 1. ``limited`` are the articles with pairs left out.
+    float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left out.
     """
 
     articles: Places

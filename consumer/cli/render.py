@@ -234,7 +234,7 @@ def part_text(part: Part) -> str:
 
 
 def bank_text(mention: BankMention) -> str:
-    """Return the known text that an article repeats, in which form, and the action of its bank."""
+    """Return which known text an article repeats, in which form, and the action of its bank."""
     how = {
         "equal": "equals",
         "similar": f"{similarity_text(mention.similarity)} to",
@@ -250,6 +250,6 @@ def facts_line(name: str, facts: Sequence[str]) -> Text:
 
 
 def keywords_line(words: Sequence[str]) -> Text:
-    """Return the first meaningful shared keywords on one line."""
+    """Return the first few meaningful shared keywords on one line."""
     shown = shown_keywords(words)[:KEYWORDS_SHOWN_MAX]
     return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(shown)) if shown else "none")

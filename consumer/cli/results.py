@@ -28,7 +28,7 @@ def results() -> Iterator[None]:
     except OSError as error:
         raise _unwritable(error, sys.stdout) from error
     except KeyboardInterrupt:
-        # If the reader never takes the buffered output, the process would hang on exit.
+        # If nobody reads the buffered output, the process would hang on exit.
         _discard(sys.stdout)
         raise
 

@@ -44,14 +44,14 @@ def check_one_stream(sources: Sequence[str]) -> None:
 
 
 def is_folder(name: str) -> bool:
-    """Return whether a folder has this name; an id or a text may be too long for a file name."""
+    """Return whether a folder has this name; False for an id or a text that is too long for a file name."""
     with suppress(OSError, ValueError):
         return Path(name).is_dir()
     return False
 
 
 def is_text(name: str) -> bool:
-    """Return whether a file, a pipe or standard input has this name; an id may be too long for a file name.
+    """Return whether a file, a pipe or standard input has this name; False for an id too long for a file name.
 
     Raises ``SourceError`` if this user has no permission to find out.
     """
@@ -89,7 +89,7 @@ def is_one_article(source: str, config: Config) -> bool:
         except SourceError:
             # It is too long for one article.
             return False
-        # The first line may be longer than the head.
+        # The first line may be longer than the head that was read.
         lines[0] = whole.split(b"\n", 1)[0]
         if isinstance(_parse_or_none(whole), dict):
             return lines[0] != whole
@@ -110,7 +110,7 @@ def read_article(source: str, config: Config) -> Article:
     """Return the one article in a file: a JSON object, or else the whole file as plain text; ``-`` is standard input.
 
     Gzip and zstd data are decompressed. Raises ``SourceError`` if the file cannot be read, is too long, is not UTF-8
-    text, or holds several articles; ``ConfigError`` if it is an invalid article or a retraction.
+    text, or holds several articles. Raises ``ConfigError`` for an invalid article or a retraction.
     """
     data = _read(source, config.source.record_bytes_max)
     name = "standard input" if source == STREAM else source

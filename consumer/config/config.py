@@ -79,12 +79,12 @@ class Config(BaseSettings):
 
     @property
     def guards_facts(self) -> bool:
-        """Whether facts are extracted: from all articles if any rule needs them, since both rules apply to a pair."""
+        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both rules."""
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
 
     @property
     def guards_slots(self) -> bool:
-        """Whether slots are extracted, likewise from all articles."""
+        """Whether slots are extracted, from all articles as facts are."""
         rules = (rule.slot_conflicts_max for rule in self.rules.values())
         return any(conflicts is not None for conflicts in (self.judge.slot_conflicts_max, *rules))
 
@@ -103,7 +103,7 @@ class Config(BaseSettings):
 
 
 def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
-    """Yield why a batch could not be judged in full."""
+    """Yield the reasons why a batch might not be judged in full."""
     if source.batch_records_max > judge.verifications_max:
         yield (
             f"source.batch_records_max {source.batch_records_max} is more than judge.verifications_max"
@@ -113,19 +113,19 @@ def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
 
 
 def schema_faults(kafka: KafkaSection, registry: RegistrySection) -> Iterator[str]:
-    """Yield why values could not be decoded."""
+    """Yield the reasons why the values of messages could not be decoded."""
     if kafka.value_format != "json" and not registry.url:
         yield f'kafka.value_format = "{kafka.value_format}" needs schemas; set registry.url to their registry'
 
 
 def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
-    """Yield why no near misses could be sent."""
+    """Yield the reasons why near misses could not be sent."""
     if kafka.near_miss_share and not judge.verify:
         yield "kafka.near_miss_share has no effect with verify = false; plain SimHash computes no similarity"
 
 
 def bank_faults(banks: BanksSection) -> Iterator[str]:
-    """Yield why the first match of any item would make it busy."""
+    """Yield the reasons why an item would be busy as soon as it matches once."""
     if banks.busy_share * banks.busy_articles_min < 1:
         yield (
             f"banks.busy_share {banks.busy_share:g} of banks.busy_articles_min {banks.busy_articles_min} is less than "
@@ -134,7 +134,7 @@ def bank_faults(banks: BanksSection) -> Iterator[str]:
 
 
 def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iterator[str]:
-    """Yield why a profile does not fit a scheme."""
+    """Yield the reasons why the profile does not fit the scheme."""
     if judge.profile not in {"posts", "mixed"} or fingerprint.scheme not in SCHEME_NAMES:
         return
     if not judge.verify:
@@ -149,7 +149,7 @@ def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iter
 def slot_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield why slots cannot be compared, or which rule is less strict than the judge."""
+    """Yield the reasons why slots cannot be compared, and the rules that are less strict than the judge."""
     guarded: dict[str, JudgeSection | RuleSection] = {"judge": judge}
     guarded |= {f"rules.{source}": rule for source, rule in rules.items()}
     slots = [name for name, each in guarded.items() if each.slot_conflicts_max is not None]
@@ -171,7 +171,7 @@ def slot_faults(
 def rule_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield which settings of rules have no effect, or are less strict than those of the judge."""
+    """Yield the settings of rules that have no effect, or are less strict than those of the judge."""
     for source, rule in rules.items():
         if source in rule.never_with:
             yield f"rules.{source}.never_with names the source itself; set within_source = false instead"

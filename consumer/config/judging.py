@@ -27,7 +27,7 @@ _SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that change verdicts; the others select what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
-"""Forms without a name in stored settings: older stores know no others."""
+"""Forms that stored settings leave out, since older stores know no others."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -67,7 +67,7 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     with_rules = "rules" in config.model_fields_set
     values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
     if stored.similarity_min == stored.scheme.definition.similarity_min:
-        # A store with the default of its scheme gets the default of the new scheme.
+        # If the store has the default of its scheme, it gets the default of the new scheme.
         values.setdefault("similarity_min", scheme.definition.similarity_min)
     if not _BODY_OPTIONS.isdisjoint(config.source.model_fields_set):
         values["extractor"] = _extractor(_source(config, stored))

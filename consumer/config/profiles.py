@@ -1,4 +1,4 @@
-"""Names for groups of settings: profiles, by the kind of feed, and kinds of facts.
+"""Names for groups of settings: profiles, one for each kind of feed, and kinds of facts.
 
 They are shorthand: a store is bound to the settings behind them, and does not record the names.
 """
@@ -16,7 +16,7 @@ from consumer.judge.settings import JudgeSettings
 ProfileName = Literal["news", "posts", "mixed"]
 FactsName = Literal["slots"]
 _SLOTS: Final[Mapping[str, Any]] = {"slot_conflicts_max": 0}
-"""What ``facts = "slots"`` stands for."""
+"""The settings for ``facts = "slots"``."""
 
 _NEWS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fingerprint": {"bands": Scheme().sketch.bands, "band_minima": Scheme().sketch.band_minima},
@@ -49,7 +49,7 @@ def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]
 def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by section, with the values of profiles and facts for missing settings.
 
-    The validation of ``[judge]`` refuses an unknown profile there; one in a rule raises ``ValueError``.
+    Raises ``ValueError`` for an unknown profile in a rule; the validation of ``[judge]`` refuses one there.
     """
     sections: dict[str, Any] = {
         name: value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value

@@ -1,7 +1,7 @@
 """Answers requests for one path: identifies the sender, checks permissions, and turns errors into pages.
 
-Reviewers look and decide; admins also manage people and read the audit log. ``OpenRoute`` is for pages that people
-need before they sign in.
+Reviewers read pages and make decisions; admins also manage people and read the audit log. ``OpenRoute`` is for pages
+that people need before they sign in.
 """
 
 import logging
@@ -105,7 +105,7 @@ class ConsoleFront:
         return banks.workers if isinstance(route, Route) and route.of_banks and banks is not None else self.workers
 
     def visit(self, request: Request) -> Visit:
-        """Return a request whose sender is not known yet."""
+        """Return the visit of a request whose sender is not known yet."""
         code = chosen(None, self.context.section.language, request.headers.get("accept-language", ""))
         is_secure = self.proxies.is_secure(request, is_tls=self.is_tls)
         return Visit(
@@ -129,7 +129,7 @@ class ConsoleFront:
         language = visit.language
         title = TITLES[error.status]
         if error.status == HTTPStatus.BAD_REQUEST and visit.signed_in is not None:
-            # The request was readable, but asks for something impossible.
+            # The console understood the request, but cannot do what it asks.
             title = N_("Not done") if request.method == "POST" else N_("This page cannot be shown")
         response = visit.page(
             "error.html",
@@ -182,7 +182,7 @@ class RouteEndpoint:
                 data = await received_form(request, self._console.context.section.receive_s, bytes_max)
                 form, form_fault = _fields_or_error(data)
                 visit, fault = replace(visit, form=form), fault or form_fault
-            # Its connection must not be closed in favour of another one while the answer is made.
+            # Its connection must not be closed to make room for another while the answer is made.
             request.state.connection_is_needed = True
             workers = self._console.workers_for(route)
             answer = await workers.call(partial(self._answer_in_thread, request, route, visit, sender, fault))
@@ -195,7 +195,7 @@ class RouteEndpoint:
         return answer
 
     async def _form_bytes_max(self, route: Route | OpenRoute, sender: RequestSender) -> int:
-        """Return the largest permitted form: strangers must not fill the memory with large ones."""
+        """Return the maximum size of a form, in bytes. Strangers must not fill the memory with large ones."""
         if isinstance(route, OpenRoute) or route.form_bytes_max <= FORM_BYTES_MAX:
             return FORM_BYTES_MAX
 
@@ -203,7 +203,7 @@ class RouteEndpoint:
             try:
                 return self._console.authentication.person(sender) is not None
             except (PageError, DatabaseUnavailable):
-                # The answer reports it.
+                # The person is looked up again for the answer, which reports the error.
                 return False
 
         return route.form_bytes_max if await self._console.workers.call(is_known) else FORM_BYTES_MAX
@@ -299,11 +299,11 @@ def _fields_or_error(data: bytes) -> tuple[Fields, PageError | None]:
 
 
 def _prepared(answer: Answer, *, has_body: bool) -> _PreparedAnswer:
-    """Return an answer with its first piece made, so that an error until then still becomes a page."""
+    """Return an answer whose first piece is made, so that an error up to then still becomes a page."""
     if isinstance(answer, Response):
         return answer
     if not has_body:
-        # HEAD: no data leaves, so no export enters the audit log.
+        # A HEAD request receives no data, so no export enters the audit log.
         return Response(b"", headers=_headers(answer), media_type=answer.content_type)
     return _StreamStart(answer, *answer.piece(None))
 

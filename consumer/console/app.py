@@ -53,12 +53,12 @@ SECURITY_HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Without any referrer, browsers would not send the origin of a form either.
+    # With "no-referrer", browsers would not send the origin of a form either.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Headers of every response: load nothing foreign, frame and cache nothing, tell other sites nothing."""
+"""Headers of every response: no foreign content, no framing, no caching, and no information for other sites."""
 
 ROUTES: Final[Sequence[Route | OpenRoute]] = (
     OpenRoute("GET", "/sign-in", signing_in.show_form),
@@ -171,7 +171,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("GET", "/audit", "admin", audit_pages.show_audit),
     Route("GET", "/audit.csv", "admin", audit_pages.export),
 )
-"""All pages with their roles. ``web.requests.CONSOLE`` lists their paths too, to count requests."""
+"""All pages with their roles. ``web.requests.CONSOLE`` also lists their paths, to count requests."""
 
 
 def build_console(

@@ -109,7 +109,7 @@ class SessionAuthentication:
     def person(self, sender: RequestSender, *, is_use: bool = True) -> Person | None:
         """Return the person, or None if nobody is signed in. Raises ``PageError`` for disabled accounts and bad names.
 
-        Keeps the session alive if ``is_use``.
+        With ``is_use``, the request keeps the session alive.
         """
         if self._fixed_person is not None:
             return self._trusted_person(self._fixed_person, "admin", sender.address)
@@ -121,7 +121,10 @@ class SessionAuthentication:
         return sessions.person_of(self._context.database, sender.secret, self._context.now_ms(), idle_ms, is_use=is_use)
 
     def _trusted_person(self, name: str, role: people.Role, address: str) -> Person:
-        """Return a person who needs no password; add a new one."""
+        """Return the person with this name, who needs no password, and add an account for a new name.
+
+        Raises ``PageError`` if the account is disabled, or if another name differs only in case.
+        """
         with self._context.database.reading() as connection:
             person = people.person_named(connection, name)
         if person is None:

@@ -1,7 +1,7 @@
 """The console's banks: read and changed by one request at a time.
 
-The place of the banks may be slow or unreachable. So a thread of its own answers requests about banks, and pages that
-only name banks show the state that was last read.
+The storage of the banks may be slow or unreachable. So a separate thread answers requests about banks. Pages that only
+name banks show the state that was last read.
 """
 
 import threading
@@ -16,7 +16,7 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.web.request_threads import Workers
 
 WAIT_S: Final = 5.0
-"""How long a request waits for another one that reads or changes the banks."""
+"""How long a request waits while another one reads or changes the banks."""
 _NO_TIMEOUT: Final = -1.0
 
 _Answer = TypeVar("_Answer")
@@ -25,8 +25,8 @@ _Answer = TypeVar("_Answer")
 class BankAccess:
     """Banks, and the ``workers`` that answer requests about them. Used by several threads.
 
-    One thread calls ``follow`` every few seconds. While that fails, requests are refused immediately; while it takes
-    long, they wait for ``WAIT_S`` at most.
+    One thread calls ``follow`` every few seconds. After it fails, requests are refused immediately until it succeeds.
+    While it runs, requests wait for at most ``WAIT_S``.
     """
 
     def __init__(self, log: BankLog, section: ConsoleSection) -> None:
@@ -38,7 +38,7 @@ class BankAccess:
 
     @property
     def latest(self) -> Banks | None:
-        """The banks as they were last read, None before the first time. Never waits."""
+        """The banks as they were last read, or None before the first read. Never waits."""
         return self._latest
 
     def follow(self) -> None:
@@ -54,7 +54,7 @@ class BankAccess:
                 self._failure = failure
 
     def read(self) -> Banks:
-        """Return the current banks, no banks if they were never created. Raises ``BankError``."""
+        """Return the current banks; an empty collection if none were ever created. Raises ``BankError``."""
         with self._for_request():
             return self._read()
 

@@ -1,7 +1,7 @@
 """Prepares the items of all banks for comparison with pasted texts.
 
-A thread computes their shingles when somebody first tries a text, since most consoles never need them. No page waits
-for it longer than ``PREPARE_S``.
+A thread computes their shingles when somebody first tries a text, since most consoles never need them. A page waits
+for that thread for at most ``PREPARE_S``.
 """
 
 import threading
@@ -25,7 +25,7 @@ BankComparisonState = Literal["compared", "no banks", "unread", "preparing", "to
 
 
 class KnownItems(NamedTuple):
-    """The items, or None if a text cannot be compared with them; ``state`` says why."""
+    """The prepared items, or None if a text cannot be compared with them; ``state`` says why."""
 
     known: KnownTexts | None
     state: BankComparisonState
@@ -63,7 +63,10 @@ class BankTexts:
         return KnownItems(prepared.known, "compared")
 
     def _current(self, opened: ComparableStore, banks: Banks) -> _PreparedItems:
-        """Return the items prepared now or last; they may be those of an earlier state of the banks."""
+        """Return the preparation of the items of these banks, and begin it if there is none.
+
+        While a preparation of an earlier state runs, that one is returned.
+        """
         with self._lock:
             before = self._prepared
             if before is not None and before.engine is opened.engine and before.banks is banks:

@@ -18,7 +18,7 @@ from consumer.web.problems import (
 from consumer.web.requests import LimitName
 
 
-def N_(message: str) -> str:  # noqa: N802  # the name by which message catalogues know it
+def N_(message: str) -> str:  # noqa: N802  # the name that message extraction looks for
     """Mark a message for translation; it is translated where it is shown."""
     return message
 
@@ -119,7 +119,7 @@ _MESSAGES: Final[Mapping[ProblemKind, str]] = {
 
 
 def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
-    """Return the error for a problem. ``changes``: the request may have taken effect all the same."""
+    """Return the error for a problem. ``changes``: the request may have taken effect anyway."""
     message = _MESSAGES[problem.kind]
     if changes and problem.kind is STORE:
         message = N_(

@@ -1,8 +1,8 @@
 """Slows down password guessing without locking out people who sign in from a known address.
 
-Failed attempts count per address. They also count per name, with a limit ``NAME_TIMES`` as high that all addresses
-share, except addresses from which this person has recently signed in. So somebody who fails with another person's name
-on purpose does not lock that person out.
+Failed attempts count per address. They also count per name, with a limit that is ``NAME_TIMES`` times as high. All
+addresses share that limit, except those from which this person has recently signed in. So nobody can lock that person
+out of these addresses by failing with their name on purpose.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ NAME_TIMES: Final = 10
 KNOWN_MS: Final = 30 * 24 * 60 * 60 * 1_000
 """How long the address of a sign-in counts as known, in milliseconds."""
 SIGNED_IN: Final = "session.begin"
-"""The action of a sign-in in the audit log, whose entry has the address."""
+"""The audit log action of a sign-in. Its entry has the address."""
 
 
 def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
@@ -37,9 +37,9 @@ def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
 
 
 def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None:
-    """Uncount an attempt whose password was right. Earlier failures still count.
+    """Stop counting an attempt whose password was right. Earlier failures still count.
 
-    Otherwise somebody with an account could try others' passwords between their own sign-ins.
+    Otherwise somebody with an account could reset the count by signing in while guessing others' passwords.
     """
     for attempt in begun:
         attempts.take_back(connection, attempt)

@@ -1,7 +1,7 @@
 """The languages of pages: messages, dates and numbers.
 
 Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has the Chinese ones. It is read at start-up, so
-nothing needs compiling. ``%`` in a message is written ``%%``: values are filled in by name.
+nothing needs compiling. A percent sign in a message is written ``%%``, because values are filled in as ``%(name)s``.
 """
 
 import gettext
@@ -27,57 +27,57 @@ FOLDER: Final = Path(__file__).parent / "locale"
 DOMAIN: Final = "console"
 _TAGS: Final[Mapping[Code, str]] = {"en": "en", "zh": "zh-Hans"}
 _RANGES_MAX: Final = 20
-"""The most entries of Accept-Language that are read."""
+"""Limit on the entries of ``Accept-Language`` that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language: its messages, and its formats of times and numbers."""
+    """A language: its messages, and its formats for times and numbers."""
 
     code: Code
-    # For the attribute lang of a page.
+    # The value of a page's ``lang`` attribute.
     tag: str
     _locale: babel.Locale = field(repr=False)
     _catalogue: gettext.NullTranslations = field(repr=False)
 
     def gettext(self, message: str, /, **values: object) -> str:
-        """Return a message with its values filled in, not escaped."""
+        """Return a translated message with its values filled in. The values are not escaped."""
         return self._catalogue.gettext(message) % values
 
     def ngettext(self, one: str, many: str, num: int, /, **values: object) -> str:
-        """Return the message for ``num``; ``%(num)s`` becomes the number in this language's format."""
+        """Return the translated singular or plural for ``num``, with ``%(num)s`` in this language's number format."""
         return self._catalogue.ngettext(one, many, num) % {"num": self.number(num), **values}
 
     def translated(self, message: str) -> str:
-        """Return a message without its values filled in."""
+        """Return a translated message with its placeholders."""
         return self._catalogue.gettext(message)
 
     def translated_many(self, one: str, many: str, num: int) -> str:
-        """Return the message for ``num`` without its values filled in."""
+        """Return the translated singular or plural for ``num``, with its placeholders."""
         return self._catalogue.ngettext(one, many, num)
 
     def number(self, value: int) -> str:
-        """Return a whole number with separators."""
+        """Return a whole number with thousands separators."""
         return format_decimal(value, locale=self._locale)
 
     def decimal(self, value: float, places: int = 2) -> str:
-        """Return a number with this number of decimal places."""
+        """Return a number with ``places`` decimal places."""
         return format_decimal(value, f"#,##0.{'0' * places}", locale=self._locale)
 
     def moment(self, at_ms: int) -> str:
-        """Return a time to the second, in UTC."""
+        """Return a date and time to the second, in UTC, from milliseconds since 1970."""
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return f"{format_datetime(at, _TIME_FORMATS[self.code], tzinfo=UTC, locale=self._locale)} UTC"
 
     def tick(self, at_ms: int, unit: str) -> str:
-        """Return the label of a tick, in UTC: to the second, the minute, the day, or the day with its year."""
+        """Return the label of a tick of a time axis, in UTC: to the second, the minute or the day, or with the year."""
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return format_datetime(at, _TICK_FORMATS[self.code][unit], tzinfo=UTC, locale=self._locale)
 
     def age(self, passed_s: float) -> str:
-        """Return an age such as "4 minutes ago", or "in 4 minutes" for a negative one; "" within a minute.
+        """Return an age such as "4 minutes ago", or "in 4 minutes" if it is negative. Return "" for less than a minute.
 
-        ``static/times.js`` computes the same.
+        ``static/times.js`` computes the same text.
         """
         unit_s = next((unit_s for unit_s in _AGE_UNITS_S if abs(passed_s) >= unit_s), None)
         if unit_s is None:
@@ -87,7 +87,7 @@ class Language:
         return format_timedelta(delta, threshold=1.0, add_direction=True, locale=self._locale)
 
     def span(self, seconds: float) -> str:
-        """Return a span of time in its largest unit, such as 3 hours."""
+        """Return a duration in its largest unit, such as "3 hours"."""
         return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
 
 
@@ -101,7 +101,7 @@ _TIME_FORMATS: Final[Mapping[Code, str]] = {"en": "d MMM y, HH:mm:ss", "zh": "yå
 
 
 def read_languages() -> dict[Code, Language]:
-    """Read all catalogues."""
+    """Return all languages by code, with the messages of their catalogues."""
     return {code: Language(code, _TAGS[code], babel.Locale.parse(code), _catalogue(code)) for code in CODES}
 
 
@@ -136,7 +136,7 @@ def _preferred(accept_language: str) -> Code:
 
 
 def _range(entry: str) -> tuple[str, float]:
-    """Return the language of an entry such as ``zh-TW;q=0.8``, and its quality; 0 if that is not a number."""
+    """Return the language and quality of an entry such as ``zh-TW;q=0.8``. An invalid quality counts as 0."""
     tag, _, parameter = entry.partition(";")
     quality = parameter.strip().removeprefix("q=") or "1"
     try:

@@ -1,4 +1,4 @@
-"""Renders templates as pages with the style sheet and the script inline; the policy has their digests.
+"""Renders templates as pages with the style sheet and the script inline. The content security policy has their digests.
 
 All values are escaped, and control and bidi characters in them are made visible (``consumer.text.visible``), even if
 the template does not ask for it. ``|exact`` only escapes, for form fields that are sent back.
@@ -82,7 +82,7 @@ def _environment(language: Language) -> Environment:
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
         finalize=visible,
     )
-    environment.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension, which then names the values
+    environment.newstyle_gettext = True  # type: ignore[attr-defined]  # defined by the i18n extension
     gettext, ngettext = _messages(language)
     environment.globals.update(
         gettext=gettext,
@@ -97,7 +97,7 @@ def _environment(language: Language) -> Environment:
     environment.filters.update(
         line=line,
         beginning=beginning,
-        # Only escapes.
+        # Escapes without making characters visible.
         exact=escape,
         moment=pass_context(partial(_aged_moment, language)),
         plain_moment=partial(moment, language),
@@ -107,7 +107,7 @@ def _environment(language: Language) -> Environment:
         safe_url=safe_url,
         host=_host,
         lang_tag=_lang_tag,
-        # For a kind of entry.
+        # These take the kind of an entry.
         words=WORDS.__getitem__,
         rule=RULES.__getitem__,
     )
@@ -162,7 +162,7 @@ def _machine_time(at_ms: int) -> str:
 
 
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:
-    """Return the message functions of templates. They escape values and make them visible; messages may have markup."""
+    """Return the message functions of templates. They escape values as ``visible`` does; messages may have markup."""
 
     def shown(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: visible(value) for name, value in values.items()}

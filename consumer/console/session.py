@@ -1,8 +1,8 @@
 """Session cookies, and the token that proves that a form comes from this console.
 
 People who sign in get a cookie with the secret of their session. Everybody else, including people signed in by a proxy,
-gets a cookie with a random secret. Forms carry a token derived from one of these secrets; pages of other sites know
-neither.
+gets a cookie with a random secret. Forms carry a token derived from one of these secrets, which pages of other sites
+do not know.
 
 Browsers send a host's cookies to all its ports. So cookie names contain the identity of the database: consoles of
 different databases on one host do not mix them up, and those of one group share them.
@@ -63,13 +63,13 @@ class SessionCookies:
         self._set(response, _name(_NAMES, self.identity, is_secure=self.is_secure), "", 0)
 
     def keep(self, response: Response) -> None:
-        """Set the form cookie, unless the browser has a cookie to check forms by."""
+        """Set the form cookie, unless the browser already has a cookie that forms can be checked against."""
         if self.secret is None and not self.has_form_cookie:
             name = _name(_FORM_NAMES, self.identity, is_secure=self.is_secure)
             self._set(response, name, self.form_secret, None)
 
     def _set(self, response: Response, name: str, value: str, age_s: int | None) -> None:
-        # Not strict, so that people who follow a link from a chat are signed in. Forms have their token.
+        # Lax, not strict, so that people who follow a link from a chat are signed in. The token protects forms.
         response.set_cookie(name, value, max_age=age_s, path="/", secure=self.is_secure, httponly=True, samesite="lax")
 
 

@@ -5,9 +5,9 @@ from math import ceil, log1p
 from typing import Final, NamedTuple
 
 NAMES_MAX: Final = 10
-"""The most rows and columns; the list of pairs has the others."""
+"""The most rows and columns. The list of pairs shows the other sources."""
 HEAT_STEPS: Final = 4
-"""Shades of a cell, besides none."""
+"""The number of shades of a cell with copies; an empty cell has none."""
 
 
 class PairLine(NamedTuple):

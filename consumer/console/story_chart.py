@@ -11,11 +11,11 @@ TICKS_MAX: Final = 5
 """The most tick labels that fit on a phone, where the font is smaller."""
 HEIGHT: Final = 96
 TOP: Final = 18
-"""Room above the bars for the count of the highest."""
+"""Room above the bars for the count of the highest bar."""
 BELOW: Final = 20
 """Room below the bars for the tick labels."""
 _WIDTH_MAX: Final = 4.0
-"""The widest bar, in percent: few bars must not become walls."""
+"""The widest bar, in percent, so that a few bars do not fill the picture."""
 _HEIGHT_MIN: Final = 3
 """The lowest bar, so that one copy next to a thousand remains visible."""
 _WHOLE: Final = 100.0
@@ -27,7 +27,7 @@ _LENGTHS_S: Final = (
     *(3_600, 7_200, 10_800, 21_600, 43_200),
     *(days * _DAY_S for days in (1, 2, 3, 7, 14, 28, 91, 182, 364)),
 )
-"""Possible lengths of bars and of tick intervals, aligned with the epoch: days begin at midnight UTC."""
+"""Possible lengths of bars and of tick intervals. They are aligned with the epoch, so days begin at midnight UTC."""
 _YEAR_S: Final = 364 * _DAY_S
 _EDGE: Final = 8.0
 _EDGE_WITH_YEAR: Final = 13.0

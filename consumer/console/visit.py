@@ -1,6 +1,6 @@
-"""A request as the functions that answer it see it.
+"""Requests, in the form in which page functions get them.
 
-``Visit`` is any request, ``SignedInVisit`` a request of a person who is signed in and has the role of its route.
+``Visit`` is any request. ``SignedInVisit`` comes from a person who is signed in and has the role that the route needs.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ FORM_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 1_000
 _TYPE: Final = "application/x-www-form-urlencoded"
 _LAST: Final = {"Connection": "close"}
-"""Close the connection after a refused body, instead of reading the rest."""
+"""The header that closes the connection after a refused body, so that the rest is not read."""
 
 
 class Fields:

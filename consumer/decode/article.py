@@ -27,7 +27,7 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
 
 Parse = Callable[[bytes], object]
-"""Parses a record's bytes into plain values: those of JSON, and ``bytes``. Raises ``BadRecord``, or ends the run."""
+"""A parser of a record's bytes into values of JSON and ``bytes``. Raises ``BadRecord``, or errors that end the run."""
 
 
 _Path = Annotated[str, MinLen(1)]
@@ -35,7 +35,7 @@ _Path = Annotated[str, MinLen(1)]
 
 @dataclass(frozen=True, slots=True)
 class FieldPaths:
-    """The path of each field in a record. A section of the configuration is derived from this.
+    """The path of each field in a record. ``FieldsSection`` of the configuration is derived from this class.
 
     ``a.b`` is the member ``b`` of the object ``a``. Members whose names contain dots take precedence: at each level the
     longest existing name is used, without backtracking.
@@ -59,7 +59,7 @@ class FieldPaths:
 
 @dataclass(frozen=True, slots=True)
 class FieldMap(FieldPaths):
-    """The path of each field, and the meaning of numbers and of times without a zone in ``published_at``."""
+    """The path of each field, and how to read numbers and times without a zone in ``published_at``."""
 
     times: TimeForm = field(default_factory=TimeForm)
 
@@ -81,8 +81,9 @@ def decode(
 ) -> Article:
     """Decode one record, by default a JSON object.
 
-    ``body_form`` says how a body becomes a text. ``key`` is the id under which the record was sent: then the record may
-    omit its id, but must not have another one. Raises ``BadRecord`` with a ``Reason``, and the errors of ``parse``.
+    ``body_form`` is the form of the body, such as text or HTML. ``key`` is the message key, if it is the article's id.
+    Then the record may omit its id, but must not have a different one. Raises ``BadRecord`` with a ``Reason``, and the
+    errors of ``parse``.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
@@ -109,7 +110,7 @@ def decode(
 
 @dataclass(frozen=True, slots=True)
 class ArticleDecoder:
-    """A decoder for the records of one configuration. Fields and errors are those of ``decode``."""
+    """A decoder that calls ``decode`` with the settings of one configuration, and raises the same errors."""
 
     fields: FieldMap
     limits: DecodeLimits
@@ -121,7 +122,7 @@ class ArticleDecoder:
         return decode(data, self.fields, self.limits, self.body_form, key, self.parse)
 
     def record(self, record: RawRecord) -> Article:
-        """Decode a record as it was read. Raises the fault that was found while reading, if any."""
+        """Decode a record from a source. Raises the fault found while reading it, if any."""
         table = record.table
         if table is None:
             return self(record.whole())
@@ -130,7 +131,7 @@ class ArticleDecoder:
 
 
 def _check_depth(record: object, depth_max: int) -> None:
-    """Check the depth level by level, because recursion could exhaust the stack."""
+    """Raise ``BadRecord`` if a record is nested too deep. Goes level by level: recursion could exhaust the stack."""
     level = [record] if isinstance(record, (dict, list)) else []
     for _ in range(depth_max):
         level = [
@@ -194,7 +195,7 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
 
 
 class _Body(NamedTuple):
-    """The text to judge, or None for a retraction. A web page also has a title, and what was extracted.
+    """A body's text, or None for a retraction. A web page also has a title and the outcome of extraction.
 
     ``without_text`` marks a body of markup without any text.
     """
@@ -229,7 +230,7 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: Bo
 def _read(
     markup: str, path: str, limits: DecodeLimits, body_form: BodyForm
 ) -> tuple[str, str, ExtractionOutcome | None]:
-    """Return the text of markup. For a page, also return its title and what was extracted."""
+    """Return the text of markup, its title, and the outcome of extraction. Only pages have a title and an outcome."""
     try:
         if body_form in _HTML:
             return text_of_html(markup, limits.attributes_max, _HTML[body_form]), "", None

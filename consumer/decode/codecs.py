@@ -1,6 +1,6 @@
 """The table of compressions. Those with a function that decompresses can be read; the others are only recognised.
 
-To add a codec, give its entry in ``COMPRESSIONS`` such a function. Help texts and messages follow.
+To add a codec, give its entry in ``COMPRESSIONS`` such a function. Help texts and messages then include it.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def described_feeds() -> str:
 def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
     """Return the codec of input that begins with these bytes, or None for plain input.
 
-    With ``growing``, the input is still being written: then the beginning of a codec's magic bytes is enough.
+    With ``growing``, the input is still being written, so the beginning of a codec's magic bytes is enough.
     """
     partial = (codec for codec in CODECS if growing and opening and codec.magic.startswith(opening))
     return next((codec for codec in CODECS if opening.startswith(codec.magic)), next(partial, None))

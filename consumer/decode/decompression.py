@@ -16,7 +16,7 @@ else:
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 WBITS: Final = 31
-"""zlib's number for gzip data: the largest window, with a header of gzip."""
+"""zlib's ``wbits`` for gzip data: the largest window, and a gzip header."""
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_END: Final = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST: Final = range(0x50, 0x60)
@@ -36,7 +36,7 @@ class CompressedFeed:
         self.offset = 0
 
     def more(self, bytes_min: int) -> bool:
-        """Read until that many bytes are waiting, or the input ends. Return whether any are left."""
+        """Read until ``bytes_min`` bytes are waiting, or the input ends. Return whether any are waiting."""
         while len(self.waiting) < bytes_min:
             chunk = next(self._compressed, b"")
             if not chunk:
@@ -45,18 +45,18 @@ class CompressedFeed:
         return bool(self.waiting)
 
     def keep(self, waiting: bytes) -> None:
-        """Keep only these bytes, the end of those that were waiting."""
+        """Keep only these bytes, which are the last ones of those waiting."""
         self.offset += len(self.waiting) - len(waiting)
         self.waiting = waiting
 
     def take(self, bytes_max: int) -> bytes:
-        """Remove and return the first waiting bytes."""
+        """Remove and return at most ``bytes_max`` bytes, the first ones of those waiting."""
         taken = self.waiting[:bytes_max]
         self.keep(self.waiting[bytes_max:])
         return taken
 
     def put_back(self, unused: bytes) -> None:
-        """Put unused bytes back to the beginning."""
+        """Put unused bytes back before those waiting."""
         self.offset -= len(unused)
         self.waiting = unused + self.waiting
 
@@ -74,8 +74,8 @@ def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]
     """Decompress the members of a gzip stream, at most ``chunk_bytes_max`` at once.
 
     Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early or is
-    damaged, ``trailing_garbage`` if other data follows a complete member. Zero bytes there are padding, which tapes and
-    block devices add.
+    damaged, ``trailing_garbage`` if other data follows a complete member. Zero bytes after a member are padding,
+    which tapes and block devices add.
     """
     feed = CompressedFeed(compressed)
     while feed.more(len(GZIP_MAGIC)):

@@ -15,7 +15,7 @@ _MARK: Final = "\ufeff"
 _NOT_FOR_TEXTS: Final = frozenset({"charmap", "idna", "raw-unicode-escape"})
 """Python codecs that keep ASCII but are not encodings of texts."""
 _UNIT_TYPES: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
-"""The numpy types of code units of more than a byte."""
+"""The numpy types of code units that are larger than a byte."""
 _MARKED: Final = frozenset({"utf-16", "utf-32"})
 """Encodings whose byte order is given by a mark at the beginning."""
 MARK_BYTES_MAX: Final = 4
@@ -24,13 +24,13 @@ _EXAMPLES: Final = "name one such as utf-8, gb18030, utf-16 or windows-1252"
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoding of text. ``name`` is Python's."""
+    """An encoding of text. ``name`` is Python's name for it."""
 
     name: str
 
     @property
     def unit_bytes(self) -> int:
-        """The size of a code unit."""
+        """The size of a code unit in bytes."""
         return int(_UNIT_TYPES.get(self.name, "1")[-1])
 
     def ascii_units(self, data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Guesses the format of a feed whose records are rejected, and advises what to set or convert.
 
-It inspects only the first record and some of the rejected ones, and is pure.
+It inspects only the first record and some of the rejected ones. Its functions are pure.
 """
 
 import re
@@ -33,7 +33,7 @@ _CONTAINERS: Final[Mapping[bytes, tuple[str, str]]] = {
 _RECORD_SEPARATOR: Final = b"\x1e"
 _EVENT_DATA: Final = re.compile(rb"data: ?\{")
 _EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry)?:")
-"""A line of an event stream; without a name it is a comment."""
+"""The beginning of a line of an event stream. A line without a name is a comment."""
 _WIDE: Final = (
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
@@ -56,7 +56,7 @@ class RejectedRecord(NamedTuple):
 
 
 class FormatGuess(NamedTuple):
-    """A sentence on the probable format and what to do. ``whole``: no record of such a feed is an article."""
+    """A sentence on the probable format and what to do. ``whole``: such a feed contains no article at all."""
 
     sentence: str
     whole: bool
@@ -93,7 +93,7 @@ def encoding_advice(undecodable: Sequence[bytes]) -> str:
 def framing(rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
     """Recognise JSON in an unsupported framing from rejected records. Return the format and advice, or None.
 
-    No line of such a feed is an article, so two lines are enough.
+    No line of such a feed is an article, so two rejected lines are enough.
     """
     lines = [record.data.removeprefix(BOM_UTF8).strip() for record in rejected]
     if any(line.startswith(_RECORD_SEPARATOR) for line in lines):

@@ -53,7 +53,7 @@ def _parse(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold
 
 
 def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
-    """Return the reason for a decoding error, since the decoder has one error for different causes.
+    """Return why a record could not be decoded; the decoder raises the same error for different causes.
 
     The standard library's decoder is slower but accepts lone surrogates, so it distinguishes them from malformed JSON.
     """
@@ -79,7 +79,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _invalid_utf8(data: bytes, error: UnicodeDecodeError) -> BadRecord:
-    """Return the error with the position in the record; the decoder counts from the start of a string."""
+    """Return the error with its position in the record, since the decoder counts from the start of a string."""
     try:
         data.decode()
     except UnicodeDecodeError as whole:

@@ -86,7 +86,7 @@ def _is_calendar_date(number: float) -> bool:
     if not float(number).is_integer() or int(number) not in _CALENDAR:
         return False
     try:
-        datetime.strptime(f"{number:.0f}", "%Y%m%d")  # noqa: DTZ007  # only asked whether there is such a day
+        datetime.strptime(f"{number:.0f}", "%Y%m%d")  # noqa: DTZ007  # only checks that the day exists
     except ValueError:
         return False
     return True

@@ -73,7 +73,7 @@ def cells_of(text: str, separator: str, cells_max: int) -> list[str]:
 
 
 def _fault(text: str, at: int) -> str:
-    """Return what is wrong with the cell that begins there."""
+    """Return what is wrong with the cell that begins at ``at``."""
     quoted = _QUOTED.match(text, at)
     if quoted is None:
         return "the row has a carriage return or a line end outside quotes"

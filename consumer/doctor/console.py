@@ -1,7 +1,7 @@
 """Findings on the moderators' console: its database, the source of its flags, and its store.
 
-The console makes the same checks when it starts. They need the packages of its extra, so they are imported when they
-run.
+The console makes the same checks when it starts. The checks need the packages of the console's extra, which are
+imported only when the checks run.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _COMMAND = "dupwatch console"
 
 
 def names_console(config: Config) -> bool:
-    """Return whether the configuration changes a default of the console: ``config show`` writes all of them."""
+    """Return whether a console setting differs from its default; ``config show`` writes the defaults too."""
     return config.console != ConsoleSection()
 
 

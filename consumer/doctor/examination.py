@@ -1,6 +1,6 @@
 """The checks that a configuration needs, in the order in which a run would start its parts.
 
-The first finds settings that are valid one by one, but contradict each other or this machine.
+The first check finds settings that are valid one by one, but contradict each other or do not suit this machine.
 """
 
 import socket
@@ -49,7 +49,7 @@ CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
 _ANY_SCHEMA: Final = 1
-"""The id of any schema; it need not exist, since an error about it is an answer."""
+"""An arbitrary schema id. It need not exist: an error about it also shows that the registry answers."""
 
 
 def checks_of(config: Config) -> list[DoctorCheck]:
@@ -94,7 +94,7 @@ def _check_banks(config: Config) -> Iterator[Finding]:
 
 
 def _cache_finding(folder: Path) -> Finding:
-    """Return whether the cache of fingerprints can be written; without it a run works, but starts slowly."""
+    """Return a finding on whether the cache can be written; without it a run works, but starts slowly."""
     slow = "each start computes all items"
     if folder.exists() and not folder.is_dir():
         return warning(
@@ -192,14 +192,14 @@ class _Kafka:
 
 def _check_registry(config: Config, value_format: SchemaFormat) -> Iterator[Finding]:
     """Request a schema as a consumer would. Raises the error that the consumer would get."""
-    # A schema in another format is an answer, too.
+    # A schema in another format also shows that the registry answers.
     with suppress(UnusableSchema):
         ConfluentRegistry(components.registry_options(config), value_format).schema(_ANY_SCHEMA)
     yield ok(f"The schema registry at {config.registry.url} answers.")
 
 
 def own_addresses() -> set[str]:
-    """Return the addresses by which other machines may know this one."""
+    """Return the addresses that may be this machine's, including loopback."""
     addresses = {"127.0.0.1", "::1"}
     with suppress(OSError):
         addresses |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}

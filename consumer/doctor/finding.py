@@ -1,4 +1,7 @@
-"""Checks and their findings. Checks run one after the other, each with a deadline; a failed one hides no other."""
+"""Checks and their findings.
+
+Checks run one after the other, each with a deadline. A failed check does not hide the others.
+"""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,12 +24,12 @@ _REMEDIES: Final[dict[type[Fatal], str]] = {
 
 _NO_ANSWER: Final = frozenset(
     {
-        KafkaError._TIMED_OUT,  # noqa: SLF001  # named so by its library
+        KafkaError._TIMED_OUT,  # noqa: SLF001  # the library's own name
         KafkaError._TRANSPORT,  # noqa: SLF001  # as above
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
-"""Errors that mean no answer. With two of three brokers down, the third still answers some requests."""
+"""Errors that mean that brokers did not answer. With two of three down, the third still answers some requests."""
 
 
 class Finding(NamedTuple):

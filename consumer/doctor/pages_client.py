@@ -18,7 +18,7 @@ from consumer.model.errors import ConfigError
 from consumer.web.access import ListenAddress, parse_address
 
 BODY_BYTES_MAX: Final = 16 << 20
-"""The metrics of some thousand partitions have a few hundred kilobytes."""
+"""Limit on the size of a page. The metrics of several thousand partitions take a few hundred kilobytes."""
 _CHUNK_BYTES: Final = 1 << 16
 _SERVER: Final = "dupwatch"
 _LOOPBACK_OF: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
@@ -29,7 +29,7 @@ class PageUnavailable(Exception):  # noqa: N818  # the state of a request
 
 
 class FetchedPage(NamedTuple):
-    """An answer; ``ours`` says whether it came from a consumer."""
+    """The status and body of an answer. ``ours`` says whether a dupwatch process sent it."""
 
     status: int
     body: bytes
@@ -39,7 +39,8 @@ class FetchedPage(NamedTuple):
 class ClientAccess(NamedTuple):
     """Credentials for the pages, if they need any, and the certificates to trust.
 
-    ``authorities`` is a PEM file, whose certificates need not be authorities; None stands for those of the system.
+    ``authorities`` is a PEM file of certificates to trust, which need not be those of authorities. None stands for the
+    system's authorities. Without ``checks_name`` a certificate counts for any host name.
     """
 
     user: str | None = None
@@ -51,7 +52,7 @@ class ClientAccess(NamedTuple):
 class PagesClient:
     """A client for the pages of one consumer, usable from any thread.
 
-    Raises ``ConfigError`` for a bad URL or a bad file of authorities.
+    Raises ``ConfigError`` for an invalid URL or an unreadable file of certificates.
     """
 
     def __init__(self, url: str, access: ClientAccess, wait_s: float) -> None:
@@ -70,7 +71,7 @@ class PagesClient:
         self._context = _context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> FetchedPage:
-        """Fetch the page at this path. Raises ``PageUnavailable`` if there is no answer in time."""
+        """Fetch the page at this path. Raises ``PageUnavailable`` if that fails or takes too long."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)
@@ -86,7 +87,10 @@ class PagesClient:
         return HTTPSConnection(self._host, self._port, timeout=self._wait_s, context=self._context)
 
     def _body(self, answer: HTTPResponse) -> bytes:
-        """Return the whole body, in bounded time: the time-out of the connection applies only to each part."""
+        """Return the whole body. Raises ``PageUnavailable`` if it is too large or too slow.
+
+        The connection's own time-out applies only to each read.
+        """
         until_s = time.monotonic() + self._wait_s
         body = bytearray()
         while part := answer.read1(_CHUNK_BYTES):
@@ -99,7 +103,7 @@ class PagesClient:
 
 
 def own_url(config: Config) -> str:
-    """Return the URL of the pages of the consumer that a configuration describes, on this machine.
+    """Return the URL at which this machine reaches the pages of the configured consumer.
 
     Raises ``ConfigError`` if there are no pages, or if their port is not fixed.
     """
@@ -120,7 +124,7 @@ def url_here(address: ListenAddress, *, is_secure: bool) -> str:
 
 
 def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:
-    """Return access that trusts the configured certificate, under any host name."""
+    """Return access that trusts the configured certificate, if any, under any host name."""
     certificate = config.http.tls_certificate
     return access if certificate is None else access._replace(authorities=certificate, checks_name=False)
 

@@ -176,7 +176,7 @@ def _covers(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
 
 
 def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
-    """Return what uses the address: a service, with its state, or another process."""
+    """Return a finding on what uses the address: a service, with its state, or another process."""
     place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
     try:
         readiness = None if answer is None or answer.ours else msgspec.json.decode(answer.body, type=_Readiness)

@@ -31,7 +31,7 @@ _GROWTH_MAX: Final = 2
 """A window with more than this many times the expected articles is a reason to check the disks."""
 _SEEDS: Final = 1 << 32
 _COUNTED_MAX: Final = 100_000
-"""Up to this many versions and retractions are counted one by one, which takes a few seconds."""
+"""The maximum number of versions and retractions that are counted one by one, which takes a few seconds."""
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
@@ -141,7 +141,7 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
 
 @dataclass(frozen=True, slots=True)
 class StoreWindow:
-    """The size of the window of a store, what the store is made for, and the settings of its consumers."""
+    """The size of a store's window, the capacity that was planned for it, and the settings of its consumers."""
 
     size: WindowSize
     planned: CapacityPlan | None
@@ -152,7 +152,7 @@ class StoreWindow:
     def larger_plan(self) -> str | None:
         """The plan to move to, or None if the store has not outgrown its own.
 
-        A store with as many articles as it was made for has not: its plan was chosen for them.
+        A store with no more articles than planned has not outgrown its plan, which was chosen for that number.
         """
         if self.size.error is None or (self.planned is not None and self.size.low <= self.planned.articles):
             return None
@@ -179,7 +179,7 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
 
 
 def size_finding(window: StoreWindow, config: Config) -> Finding:
-    """Return whether the window of a store has outgrown its plan, or its disks may be too small."""
+    """Return a finding on whether the window of a store has outgrown its plan, or its disks may be too small."""
     plan, planned = window.settings.plan.name, window.planned
     expected = f", of {planned.articles:,} expected" if planned is not None else ""
     summary = f"The window has {described_size(window.size)}{expected}"

@@ -41,7 +41,7 @@ Shares = npt.NDArray[np.float64]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A share with its Wilson 95 % interval. Without any trial, ``value`` is None and the interval is 0 to 1."""
+    """A share with its Wilson 95 % interval. Without trials, ``value`` is None and the interval is 0 to 1."""
 
     value: float | None
     low: float
@@ -151,7 +151,7 @@ def evaluation_of(measures: Measures) -> Evaluation:
 
 
 def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, StoredVersion], settings: JudgeSettings) -> Measures:
-    """Compare the articles of each pair like the judge. ``articles`` has all articles of the pairs by id.
+    """Compare the articles of each pair as the judge does. ``articles`` has all articles of the pairs by id.
 
     The measures are sorted by the pairs' first ids, so that all similarities of an article are estimated together.
     """
@@ -206,7 +206,10 @@ def found_counts(measures: Measures) -> tuple[FoundCount, ...]:
 
 
 def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, duplicate: Flags) -> Curve:
-    """Return the quality at each threshold. Flagged are values up to it, or for ``similarity_min`` from it on."""
+    """Return the quality at each threshold.
+
+    A pair is flagged if its value is at most the threshold, or for ``similarity_min`` at least the threshold.
+    """
     sign = -1 if setting == "similarity_min" else 1
     cuts = sign * np.asarray(thresholds, np.float64)
     right, wrong = (

@@ -24,7 +24,7 @@ class PairsLine(NamedTuple):
 
 
 class LabelCut(NamedTuple):
-    """Thresholds for similarities as labels: duplicate from ``duplicate_from`` on, unique below ``unique_below``."""
+    """Thresholds for labels that are similarities: duplicate from ``duplicate_from``, unique below ``unique_below``."""
 
     duplicate_from: float = 0.8
     unique_below: float = 0.5

@@ -1,4 +1,4 @@
-"""Estimates the reviewers' line: the similarity from which on they call two articles copies. Pure functions.
+"""Estimates the reviewers' line: the lowest similarity at which they call two articles copies. Pure functions.
 
 The model: a pair is a copy if its similarity reaches the line, and people make mistakes on both sides, at a different
 rate on each. Because people see the texts and not the estimate of the sketch, the step may be soft: a logistic curve.
@@ -7,13 +7,12 @@ Everything is fitted by maximum likelihood.
 The interval contains every line whose log likelihood is within ``DROP`` of the best, for any rates and softness. For a
 soft line that is more than a 99 % interval. For a sharp one the usual limit (1.92, from the chi-squared distribution)
 is wrong, because the likelihood is a staircase and not a parabola. There the log likelihood on either side of the true
-line is a random walk downwards, which ever rises by ``x`` with a probability of at most exp(-x) on each side (Hinkley,
+line is a random walk downwards. On each side, the probability that it ever rises by ``x`` is at most exp(-x) (Hinkley,
 Biometrika 57, 1970). So such an interval misses the line with a probability of at most 2 exp(-4), 3.7 %.
 
-A sketch estimates a similarity with an error, and people see the texts. If pairs become more frequent with the
-similarity, a pair with an estimate of 0.8 is more likely to have 0.82 than 0.78. So the line is a little higher in true
-similarities than in estimated ones, or lower if pairs become rarer. If a soft line is likely, the interval includes
-both.
+A sketch estimates a similarity with an error, and people see the texts. If more similar pairs are more frequent, an
+estimate of 0.8 more likely stands for 0.82 than for 0.78. So the line is a little higher in true similarities than in
+estimated ones, or lower if more similar pairs are rarer. If a soft line is likely, the interval includes both.
 """
 
 from math import sqrt
@@ -41,7 +40,7 @@ Values = npt.NDArray[np.float64]
 
 
 class ReviewerLine(msgspec.Struct, frozen=True):
-    """The similarity from which on reviewers call two articles copies, with its 95 % interval.
+    """The lowest similarity at which reviewers call two articles copies, with its 95 % interval.
 
     An end of 0 or 1 is open: the line may be beyond all reviewed pairs. ``right_below`` and ``wrong_above`` are the
     shares of mistakes on each side. ``softness`` is how gradual the line is, 0 for a step.

@@ -2,8 +2,8 @@
 
 Pure functions.
 
-A near miss is a sample of many, and people may not have reviewed all pairs. They may have begun with the least certain
-ones, so a reviewed pair represents only pairs of about its own similarity.
+A near miss represents many pairs like it, and people may not have reviewed all pairs. They may have begun with the
+least certain ones, so a reviewed pair represents only pairs of about its own similarity.
 
 Pairs are counted by their position among the thresholds, so that a million pairs need no row for each threshold.
 
@@ -77,7 +77,7 @@ def _of_kind(kind: Kind, pairs: Sequence[ReviewedPair]) -> tuple[Values, Flags, 
 
 
 def _few(weight: Values) -> Values:
-    """Return the weights. If too many are different, replace those of each part with their mean."""
+    """Return the weights; if there are too many different ones, replace similar weights with their mean."""
     distinct = np.unique(weight)
     if len(distinct) <= WEIGHTS_MAX:
         return weight

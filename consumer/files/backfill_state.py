@@ -61,7 +61,7 @@ def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> Ba
 
 
 def _misfit(earlier: Path, archive: Path, store: str, is_empty: Callable[[], bool]) -> str | None:
-    """Return why an older state does not belong to this archive and store, or None if it does, as far as it shows."""
+    """Return why an older state does not belong to this archive and store, or None if nothing shows that."""
     try:
         checkpoint = load(checkpoint_path(earlier))
     except ConfigError:

@@ -82,7 +82,7 @@ class BankCache:
         return None
 
     def save(self, parts: Sequence[ItemFingerprints]) -> bool:
-        """Replace the file, unless another process has done so; return False while one is doing it.
+        """Replace the file, unless another process has done so; return False while another is replacing it.
 
         Logs a warning if the folder cannot be written.
         """

@@ -21,9 +21,9 @@ from consumer.banks.exchange import lines_of
 from storage.files import FileWriting, locked_folder, open_or_make, opened_regular, replace_file
 
 LOCK_S: Final = 10.0
-"""How long to wait for another process that changes the file."""
+"""How long to wait for another process that is changing the file."""
 SUPERSEDED_MIN: Final = 1_000
-"""A file is rewritten if it has more superseded lines than this, and more superseded lines than others."""
+"""A file is rewritten if it has more superseded lines than this, and more superseded lines than current ones."""
 _READ_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 256
 
@@ -105,7 +105,8 @@ class BankFile(BankLog):
         """Read what was appended, or the whole file if it was replaced. After a ``BankError`` nothing has changed."""
         new = _read(path, self._place)
         if self._had_entries and new.is_whole and not new.entries:
-            # Truncated by mistake, or about to be rewritten: the removal of all banks leaves lines that say so.
+            # Truncated by mistake, or about to be rewritten. Removing all banks does not empty the file: it leaves
+            # lines that say so.
             raise BankError(f"the bank file {path} has become empty; restore it, or make banks in it again")
         self._had_entries = self._had_entries or bool(new.entries)
         if new.is_whole:
@@ -155,7 +156,7 @@ def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWrit
         if writing.durable:
             os.fsync(descriptor)
     except OSError:
-        # Some lines may have been written before the disk was full: a change is made as a whole, or not at all.
+        # Some lines may have been written before the error, but a change is made as a whole, or not at all.
         with suppress(OSError):
             os.ftruncate(descriptor, size_bytes)
         raise

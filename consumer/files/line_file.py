@@ -86,7 +86,7 @@ class LineFile:
 
     If ``keep_bytes`` is None, the file must be empty; if it is not, ``why_not_append`` completes the error.
     ``WholeLines`` decides how much to keep of a file without a checkpoint. ``size_bytes`` is the length of the file
-    after the last complete write. If it raises ``SinkError``, it leaves no file behind that it created.
+    after the last complete write. If the constructor raises ``SinkError``, it leaves no file behind that it created.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class LineFile:
             raise
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Append lines: all of them or, according to ``size_bytes``, none."""
+        """Append lines. ``size_bytes`` grows only if all of them were written."""
         data = b"".join(line + b"\n" for line in lines)
         if data:
             self._append(zlib.compress(data, wbits=WBITS) if self._is_gzip else data)
@@ -148,7 +148,7 @@ class LineFile:
             return
         # Removed while it is locked: no other process writes to it.
         if self._is_new and not os.fstat(self._descriptor).st_size:
-            # Through a link, the file was created, not the link.
+            # If the path is a link, its target was created here, not the link.
             Path(os.path.realpath(self._path)).unlink(missing_ok=True)
         os.close(self._descriptor)
         self._descriptor = -1

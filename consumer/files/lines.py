@@ -161,7 +161,7 @@ def _blank_lines(line_bytes_max: int) -> "re.Pattern[bytes]":
 
 
 class PartialRecord:
-    """A record that arrives piece by piece, with a possible beginning of its line end."""
+    """A record that arrives piece by piece, possibly with the beginning of its line end."""
 
     __slots__ = ("_carriage_return", "_digest", "_head", "_held_back", "_record_bytes_max", "size_bytes")
 

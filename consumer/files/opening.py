@@ -42,7 +42,7 @@ from storage.files import FileWriting
 
 _SAMPLES_MAX: Final = 100
 _FRAMED_RECORDS_MIN: Final = 8
-"""How many records at the beginning of a feed tell whether it is JSON within another format.
+"""The number of records at the beginning of a feed that show whether it is JSON within another format.
 
 Fewer are not enough: a program may write a line or two of its own log before the first article.
 """
@@ -51,7 +51,7 @@ _DETAIL_CHARS_MAX: Final = 160
 _FIRST_LINE_BYTES_MAX: Final = 4096
 _FEED_NAME_CHARS_MAX: Final = 16
 _FEED_DIGEST_BYTES: Final = 4
-"""The length of the digest that distinguishes files of one name in the origins of records."""
+"""The length of the digest that distinguishes files with the same name in the origins of records."""
 
 
 class FeedGate(Gate):

@@ -27,13 +27,13 @@ STREAM: Final = "-"
 class FileSource(Source):
     """The file at ``path``, or standard input (None), read from a position on.
 
-    The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end when it
-    is reached; a last line without a line end is a record then. Any other input (standard input, a named pipe) is
+    The first bytes tell whether the input is compressed. A regular file is read in full batches until its end is
+    reached. Then a last line without a line end is a record. Any other input (standard input, a named pipe) is
     delivered without waiting for more, and can only be read from its beginning.
 
     Once the first record of a table is read, ``header`` has the bytes before it. If the start is after a line that had
-    no line end at that time, ``missing_line_end`` has one, once the first record is read. Raises ``ConfigError`` and
-    ``SourceError``, for a wrong header of a regular file already in the constructor.
+    no line end at that time, ``missing_line_end`` is that line end, once the first record is read. Raises
+    ``ConfigError`` and ``SourceError``. For a wrong header of a regular file, the constructor already raises.
     """
 
     def __init__(self, path: Path | None, limits: ReadLimits, start: Position, form: FileForm = JSON_LINES) -> None:
@@ -198,7 +198,7 @@ class FileSource(Source):
         raise SourceError(f"{self._name}: {why}. All earlier rows were judged. Close the quote and run again")
 
     def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
-        """Yield the last records where the input became unreadable, unless an earlier run has answered the fault.
+        """Yield the last records of input that became unreadable, unless an earlier run has answered the fault.
 
         While the input grows within the same line, it is the same fault.
         """

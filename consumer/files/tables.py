@@ -130,7 +130,7 @@ def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) 
 
 
 class _ReplayedBeginning(Iterator[bytes]):
-    """Input whose beginning can be read twice. If the input breaks off, this ends, and ``fault`` says why."""
+    """Input whose beginning can be read twice. If the input breaks off, iteration ends, and ``fault`` says why."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self.fault: BadRecord | None = None

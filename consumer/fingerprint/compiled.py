@@ -1,4 +1,4 @@
-"""The optional compiled engine, dupwatch-core, which returns the bytes of ``Fingerprinter`` in less time.
+"""The optional compiled engine, dupwatch-core, which returns the same bytes as ``Fingerprinter`` in less time.
 
 It works without the interpreter lock, so threads may share it. Its sources are in ``core/``.
 """
@@ -132,7 +132,7 @@ class CompiledFingerprinter(Engine):
 
 
 def core_version() -> str | None:
-    """Return the version of the installed core, or None without one."""
+    """Return the version of the installed core, or None if there is none."""
     return None if _core() is None else metadata.version(_DISTRIBUTION)
 
 

@@ -75,9 +75,9 @@ class Engine(Protocol):
     ) -> Fingerprints:
         """Return the fingerprints of raw texts; each is independent of the rest of the batch.
 
-        ``languages`` are declared by the texts, or "" for none; only results from shingles depend on them. With
-        ``known``, the result lists the shingles of each text that are in this set. Raises ``ValueError`` if the weights
-        of a text add up to 2**32 or more.
+        ``languages`` has the language that each text declares, or "" for none; only results from shingles depend on it.
+        With ``known``, the result lists the shingles of each text that are in this set. Raises ``ValueError`` if the
+        weights of a text add up to 2**32 or more.
         """
         ...
 
@@ -243,8 +243,8 @@ class Fingerprinter(Engine):
     ) -> npt.NDArray[np.uint64]:
         """Return the fingerprints.
 
-        In schemes for every script, texts without keywords get theirs from the digest. Where letters are compared, all
-        short texts do.
+        In schemes for every script, the fingerprint of a text without keywords comes from its digest. Where letters are
+        compared, the fingerprints of all short texts do.
         """
         definition = self._scheme.definition
         codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=definition.tie)

@@ -114,7 +114,7 @@ def fact_hashes(facts: Iterable[str]) -> list[int]:
 
 
 def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
-    """Return the facts of each text in the form in records."""
+    """Return the facts of each text in the form that records store."""
     mixed = fact_hashes(fact for facts in texts for fact in facts)
     packed, start = [], 0
     for facts in texts:
@@ -131,7 +131,7 @@ def facts_count(packed: bytes) -> int:
 
 
 def fact_overlap(sample: bytes, other: bytes) -> FactOverlap:
-    """Return the overlap of two packed samples; symmetric."""
+    """Return the overlap of two packed samples; their order does not matter."""
     # Hashes beyond the end of a cut sample are unknown, so samples are compared up to the lower end.
     end = min((packed[-_HASH_BYTES:] for packed in (sample, other) if _is_cut(packed)), default=_GREATEST_HASH)
     (fewer, hashes), (more, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (sample, other))

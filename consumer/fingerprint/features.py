@@ -16,7 +16,7 @@ _NO_KEYWORD: Final = 0
 """The row of words that do not count."""
 _ROWS_FIRST: Final = 1 << 12
 KEYWORD_CHARS_KEPT_MAX: Final = 64
-"""Longer keywords are not kept as evidence: it goes into every record, and a word can be as long as its text."""
+"""Longer keywords are not kept as evidence: every record has its evidence, and a word can be as long as its text."""
 _TIES_FACTOR: Final = 8
 """With more ties than this, selecting the heaviest is faster than sorting."""
 
@@ -24,7 +24,7 @@ _TIES_FACTOR: Final = 8
 class WordTable:
     """A cache of the hash and weight of every word seen: a dict of rows, and arrays by row.
 
-    It grows without bound; the owner replaces it with ``len`` and ``characters``.
+    It grows without bound; its owner watches ``len`` and ``characters``, and replaces it when they are too large.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:

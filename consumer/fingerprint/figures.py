@@ -1,10 +1,10 @@
 """Finds the figures of a text: dates, numbers and codes.
 
-Schemes that compare letters bring each number into canonical form, so that two ways to write it are the same fact:
+Schemes that compare letters bring each number into canonical form, so that all its spellings are the same fact:
 
     1 234 567,5    1234567.5       thousands by ``, . ' _``, an Arabic mark or a space; decimals by a comma or a point
     −5, ٥          -5, 5           every dash as a hyphen, decimal digits of every script
-    3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is not a sign; dates, versions, addresses stay
+    3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is not a sign; dates, versions, addresses do not change
 """
 
 import re
@@ -32,13 +32,14 @@ _MONTH_CHARS_MAX: Final = 9
 _DAY_DIGITS_MAX: Final = 2
 # Limit on the letters before a digit that belong to a code.
 _CODE_LETTERS_MAX: Final = 8
-# Limit on groups of thousands with marks that also separate the numbers of a list. It also keeps reading linear.
+# Limit on groups of three digits between marks that may also separate the numbers of a list: more groups are a list.
+# It also keeps the time linear.
 _GROUPS_MAX: Final = 6
 _ADDRESS_PARTS: Final = 4
 _ADDRESS_PART_MAX: Final = 255
 
-# All patterns begin with a set of characters, which `re` finds fastest. None backtracks over the same characters
-# repeatedly: conditions on the text before a match are checked after its first character.
+# All patterns begin with a set of characters, which `re` finds fastest. So they check conditions on the text before a
+# match after its first character. No pattern backtracks over the same characters repeatedly.
 _EAST_ASIAN_DATE: Final = (
     r"(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
     r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
@@ -51,7 +52,7 @@ _YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
 
 _DECIMALS: Final = "[.,\u066b][0-9]++"
 _GROUP: Final = "[0-9]{3}(?![0-9])"
-# Follows the first digit of a number with apostrophes, low lines or spaces between thousands.
+# A number with apostrophes, low lines or spaces between thousands, without its first digit.
 _GROUPED: Final = (
     rf"[0-9]{{0,2}}+(?:(?:'{_GROUP}){{1,{_GROUPS_MAX}}}+|(?:_{_GROUP}){{1,{_GROUPS_MAX}}}+"
     rf"|(?: {_GROUP}){{1,{_GROUPS_MAX}}}+)(?:{_DECIMALS})?+(?![.,'_\u066b]?[0-9])"
@@ -70,7 +71,7 @@ _WITH_DECIMALS: Final = re.compile("[0-9]+[,\u066b][0-9]+")
 _SIGNED: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:-[0-9]+(?:\.[0-9]+)?)?")
 _SIGNS: Final = "+-"
 _BEFORE_SIGN: Final = frozenset(" ([{<〈《「『【〔〖\"'“‘,:;=、。")
-# Characters that people type for hyphens and apostrophes; normalised texts have no others.
+# The hyphens and apostrophes, other than those of ASCII, that occur in normalised texts.
 _PLAIN_MARKS: Final = dict.fromkeys("\u2010\u2012\u2013\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc\u066c", "'")
 _POINTS: Final = str.maketrans(",\u066b", "..", "' _")
 
@@ -84,7 +85,7 @@ class Figure(NamedTuple):
 
 
 def figures(text: str) -> set[str]:
-    """Return dates, numbers and codes of a normalised text: numbers without sign, thousands without commas."""
+    """Return the dates, numbers and codes of a normalised text, without signs or commas between thousands."""
     facts: set[str] = set()
     for figure, match in _find_figures(text, _FIGURES):
         is_longer = match is not None
@@ -95,7 +96,7 @@ def figures(text: str) -> set[str]:
 
 
 def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
-    """Yield the dates, codes, and numbers in canonical form with their signs, of a text's equality form."""
+    """Yield the dates, codes and numbers of a text's equality form. Numbers are canonical, and keep their signs."""
     text = _with_plain_marks(form, letters)
     for figure, match in _find_figures(text, _CANONICAL_FIGURES):
         number = figure.fact
@@ -109,9 +110,9 @@ def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
 
 
 def _find_figures(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
-    """Yield each figure that is not part of the one before it, with its match if this is a whole longer number.
+    """Yield each figure that does not overlap the one before it, with its match or None.
 
-    One pass finds digits; the rest of a figure is read from there.
+    One pass finds digits. The letters around them, or a month and year, are read from there. Then there is no match.
     """
     end = 0
     for match in pattern.finditer(text):
@@ -153,7 +154,7 @@ def _plain_marks(letters: LetterTables) -> tuple[re.Pattern[str], dict[int, str]
 
 
 def _canonical(number: str) -> str:
-    """Return a number without thousands separators and with a decimal point; doubtful ones are unchanged."""
+    """Return a number without thousands separators and with a decimal point, or unchanged if it is ambiguous."""
     if _LIST_MARKS.search(number):
         plain = number
     elif _BY_COMMAS.fullmatch(number):
@@ -179,7 +180,7 @@ def _sign(text: str, start: int) -> str:
 
 
 def _code(text: str, start: int, stop: int) -> Figure:
-    """Return the code that contains these digits: with the letters before, and the letters and digits after them."""
+    """Return the code that contains these digits, with the letters before them and letters and digits after them."""
     letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
     letters = letters[len(letters.rstrip(ascii_lowercase)) :]
     tail = _LETTERS_AND_DIGITS.match(text, stop)

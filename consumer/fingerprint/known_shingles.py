@@ -4,7 +4,7 @@ The smallest distinct hashes of a text's shingles are a uniform sample of them t
 *bottom-k sketch* (Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997; Cohen, Kaplan,
 "Summarizing Data Using Bottom-k Sketches", PODC 2007). The share of the sample that occurs among all shingles of an
 article estimates the share of the text that the article contains, however long the article is. With k hashes and a
-share p the standard error is about √(p (1 − p) / k): 0.10 for a half and 24 hashes.
+share p the standard error is about √(p (1 − p) / k): 0.10 for a share of one half and 24 hashes.
 
 Hashes are packed as 8 bytes each, big-endian and ascending.
 """
@@ -21,9 +21,9 @@ from typing_extensions import override
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 SHINGLES_KEPT: Final = 24
-"""Limit on the hashes kept of a known text."""
+"""Limit on the hashes kept for a known text."""
 KNOWN_SHINGLES_MAX: Final = 4_096
-"""Limit on the known shingles reported of an article; the smallest hashes stay."""
+"""Limit on the known shingles reported for an article; those with the smallest hashes are reported."""
 
 _HASH: Final = np.dtype("<u8")
 
@@ -108,7 +108,7 @@ def smallest_shingles(
 ) -> tuple[bytes, ...]:
     """Return the ``SHINGLES_KEPT`` smallest hashes of each normalised text, packed; b"" without a shingle.
 
-    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one.
+    ``languages`` has the language that each text declares (BCP 47, or "" for none); None if no text declares one.
     """
     smallest = SmallestShingles(SHINGLES_KEPT)
     for chunk in hashed_chunks(texts, languages, shingling):

@@ -34,8 +34,8 @@ class Lexicon:
     ``table`` always returns the same frequencies, and is called when a word is weighed. So a process that only names
     the scheme, or leaves fingerprints to workers, does not load the table. ``own_words`` are added to jieba's
     dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source files, including the
-    dictionary of the tokenizer, which has the ``names``, but not ``chinese``, ``letters`` and ``decorations``, which
-    only some schemes use. ``jieba_digest`` covers the files of jieba alone.
+    tokenizer's dictionary, which has the ``names``. It does not cover ``chinese``, ``letters`` and ``decorations``,
+    which only some schemes use. ``jieba_digest`` covers the files of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)

@@ -1,8 +1,9 @@
 r"""Block plans: the index keys under which a fingerprint is stored and looked up.
 
 A fingerprint is cut into blocks of equal width, block 0 the most significant. In a plain plan a key is one block. In
-a plan with parts it is one block and one part of the rest: the fingerprint without that block, most significant bits
-first, cut into parts of equal width. A plan is named after the number of its keys and their bits:
+a plan with parts a key is one block and one part of the rest. The rest is the fingerprint without that block, most
+significant bits first, cut into parts of equal width. A plan is named after the number of its keys and the bits in
+each:
 
     plan     bits of the     blocks    parts of    exact to, and probes       for
              fingerprint               the rest    radius 0     radius 1
@@ -20,15 +21,19 @@ Key layout, 3 bytes (``4x16``, ``8x16``) or 5 bytes (``16x28``, ``4x32``):
 For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef in ``4x16``, and in ``16x28`` first
 00 0123 0456, 00 0123 1789, 00 0123 2abc, 00 0123 3def, then 01 4567 0012 and so on.
 
-**Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block equal, and 2b − 1 leave
-one with at most a single differing bit, which probing every block and its one-bit neighbours finds.
+**Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block equal. 2b − 1 leave one
+block with at most one differing bit, and radius 1 finds it, because it probes every block and its one-bit neighbours.
 
-In ``16x28`` up to three bits leave a block equal, and one of the four parts of its rest. Four bits can prevent that in
-only two ways. Either each block has one of them: then one of the 16 neighbours of block 0 is equal, and the three bits
-in its rest leave one of four parts equal. Or one block is equal and each part of its rest has one bit: then one of the
-12 neighbours of part 0 is equal. So radius 1 probes the neighbours of block 0 with each of its parts (16 × 4) and those
-of part 0 with each block (12 × 4), in addition to the 16 keys. No other choice of whole blocks and parts to probe with
-neighbours is exact to 4 with fewer probes (docs/decisions/0011-plans.md).
+In ``16x28`` up to three differing bits leave one block equal, and one of the four parts of its rest. Four bits can
+prevent that in only two ways:
+
+- Each block has one of the bits. Then one of the 16 neighbours of block 0 is equal, and the three bits in its rest
+  leave one of four parts equal.
+- One block is equal, and each part of its rest has one of the bits. Then one of the 12 neighbours of part 0 is equal.
+
+So radius 1 probes the 16 keys, the neighbours of block 0 with each of its parts (16 × 4), and those of part 0 with each
+block (12 × 4). No other choice of whole blocks and parts whose neighbours are probed is exact to 4 with fewer probes
+(docs/decisions/0011-plans.md).
 
 The constructor of a plan does not rely on this proof; it searches for a pair that the plan would miss.
 """
@@ -48,7 +53,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 _BLOCK_WIDTHS: Final = (16, 32)
 _FINGERPRINT_WIDTHS: Final = (64, 128)
-# Places in a key are counted from 0. These stand for a bit that is not from the code, and for flipping no bit.
+# Places in a code are counted from 0. These stand for a key bit that is not from the code, and for flipping no bit.
 _NOWHERE: Final = -1
 _NOT_FLIPPED: Final = -2
 
@@ -69,9 +74,9 @@ _CUTS: Final = {
 
 
 class _Key(NamedTuple):
-    """A key of a plan: ``places`` are bits of the fingerprint, counted from the most significant, which is 0.
+    """A key of a plan: ``places`` are the places of its bits in the fingerprint, where 0 is the most significant.
 
-    ``mask`` has the same bits, and ``neighbours`` those of them that probes at radius 1 flip.
+    ``mask`` has these bits set. ``neighbours`` has those of them set that probes at radius 1 flip.
     """
 
     block: int
@@ -82,7 +87,7 @@ class _Key(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """The tables for ``BlockPlan.keys`` and ``BlockPlan.probe_keys``."""
+    """The arrays from which ``BlockPlan.keys`` and ``BlockPlan.probe_keys`` build keys."""
 
     places: npt.NDArray[np.int64]
     fixed: npt.NDArray[np.uint8]
@@ -94,7 +99,8 @@ class _Tables(NamedTuple):
 class BlockPlan:
     """A cut of a fingerprint of ``bits`` into blocks of ``block_bits``, and of the rest of each block into ``parts``.
 
-    ``exact_to`` is the distance up to which every pair agrees on a key, at radius 0 and at radius 1. It is verified.
+    ``exact_to`` has the distances up to which every pair agrees on a key at radius 0 and at radius 1. The constructor
+    verifies them.
     """
 
     name: str
@@ -187,7 +193,7 @@ class BlockPlan:
 
         ``codes`` are uint64[n, words], the most significant word first.
         """
-        if codes.ndim != 2 or codes.shape[1] * _WORD_BITS != self.bits:  # noqa: PLR2004  # texts by words
+        if codes.ndim != 2 or codes.shape[1] * _WORD_BITS != self.bits:  # noqa: PLR2004  # the axes: texts, words
             raise ValueError(f"the block plan {self.name} takes codes of {self.bits // _WORD_BITS} words a text")
         return _packed(codes, self._tables.places) | self._tables.fixed
 
@@ -200,7 +206,7 @@ class BlockPlan:
         return self.keys(codes)[:, self._tables.owners[radius]] ^ self._tables.flips[radius]
 
     def band_keys(self, bands: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-        """Return the lane-1 keys of bands, given as uint64[n, b]: uint8[n, b, key_bytes]; b is at most 16."""
+        """Return the lane-1 keys of bands uint64[n, b] as uint8[n, b, key_bytes]. Raises ``ValueError`` if b > 16."""
         count = bands.shape[1]
         if count > _NUMBERS_MAX:
             raise ValueError(f"keys support at most {_NUMBERS_MAX} bands, not {count}")
@@ -265,8 +271,8 @@ def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | No
 def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
     """Return a difference of at most ``bits_max`` bits that leaves no key in agreement, or None if there is none.
 
-    To be missed, a pair must differ in a bit of every key that still agrees. Bits of the same keys are equivalent, and
-    a third one of them adds nothing. So the search is small and complete.
+    A hidden pair differs in every key, so the search flips bits of a key that still agrees until none does. Bits of the
+    same keys are equivalent, and flipping a third one of them adds nothing. So the search is small and complete.
     """
     equivalent: dict[tuple[int, ...], list[int]] = {}
     for place in range(max(key.mask.bit_length() for key in keys)):
@@ -299,7 +305,7 @@ def _tables(plan: BlockPlan, keys: Sequence[_Key]) -> _Tables:
 
 
 def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return the place in the code from which each bit of a key comes."""
+    """Return the place in the code of each bit of a key, ``_NOWHERE`` for the bits of numbers."""
     number = [_NOWHERE] * _NUMBER_BITS
     in_key = [*number * 2, *places[: plan.block_bits]]
     if plan.parts:
@@ -308,7 +314,7 @@ def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 def _packed(codes: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return bits of codes, uint64[n, words], gathered as uint8[n, keys, key_bytes]. A bit from ``_NOWHERE`` is 0."""
+    """Return keys, uint8[n, keys, key_bytes], with bits of codes, uint64[n, words]. A bit from ``_NOWHERE`` is 0."""
     count, words = codes.shape
     bits = np.zeros((count, words * _WORD_BITS + 1), dtype=np.uint8)
     as_bytes = np.ascontiguousarray(codes, dtype=">u8").view(np.uint8)

@@ -1,9 +1,11 @@
 """Word hashes of published SimHash programs: multiply-xor, Jenkins' lookup3, MD5 and SHA-1.
 
-Sources: ``string_hash`` of CPython up to 3.2 (multiplier 1000003), which several programs adopted, some widened to 128
-bits; a Java program sees UTF-16 units, so its hashes differ beyond U+FFFF. Bob Jenkins, lookup3.c (May 2006, public
-domain), burtleburtle.net/bob/c/lookup3.c, function ``hashlittle2``. RFC 1321 and FIPS 180-4: their leading bits are
-used for their even spread, not for security.
+Sources:
+
+- Multiply-xor: ``string_hash`` of CPython up to 3.2, with the multiplier 1000003. Several programs adopted it, and some
+  widened it to 128 bits. A Java program hashes UTF-16 units, so its hashes differ beyond U+FFFF.
+- lookup3: Bob Jenkins, lookup3.c (May 2006, public domain), burtleburtle.net/bob/c/lookup3.c, function ``hashlittle2``.
+- MD5 and SHA-1: RFC 1321 and FIPS 180-4. Programs use their leading bits for an even spread, not for security.
 """
 
 import hashlib
@@ -24,7 +26,10 @@ _FINAL_ROTATIONS: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
 def multiply_xor(units: Sequence[int], bits: int) -> int:
-    """Return the hash of a string's units: x = first × 2⁷, then x × 1000003 xor unit, last xor length; 0 for none."""
+    """Return the hash of a string's units, modulo 2 to the power of ``bits``; 0 without units.
+
+    It starts with x = first unit × 2⁷, sets x = x × 1000003 xor unit for each unit, and ends with x xor the length.
+    """
     if not units:
         return 0
     mask = (1 << bits) - 1
@@ -80,7 +85,7 @@ def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int,
 
 
 def jenkins_64(word: str) -> int:
-    """Return the 64-bit hash of a word's UTF-8: primary × 2³² + secondary, with initial values of 0."""
+    """Return the 64-bit hash of a word in UTF-8: primary × 2³² + secondary, with initial values of 0."""
     primary, secondary = hashlittle2(word.encode())
     return primary << 32 | secondary
 
@@ -101,7 +106,7 @@ def _finish(a: int, b: int, c: int) -> tuple[int, int]:
     for rotation in _FINAL_ROTATIONS:
         c = ((c ^ b) - _rotate(b, rotation)) & _MASK_32
         a, b, c = b, c, a
-    # After seven steps the three are rotated by one place.
+    # After seven steps the three have moved by one place: b and a now hold the final c and b.
     return b, a
 
 
@@ -110,20 +115,20 @@ def _rotate(value: int, places: int) -> int:
 
 
 def md5_64(word: str) -> int:
-    """Return the leading 64 bits of the MD5 of a word's UTF-8."""
+    """Return the leading 64 bits of the MD5 of a word in UTF-8."""
     return md5_128(word) >> 64
 
 
 def md5_128(word: str) -> int:
-    """Return the MD5 of a word's UTF-8."""
+    """Return the MD5 of a word in UTF-8."""
     return int.from_bytes(hashlib.md5(word.encode(), usedforsecurity=False).digest())
 
 
 def sha1_64(word: str) -> int:
-    """Return the leading 64 bits of the SHA-1 of a word's UTF-8."""
+    """Return the leading 64 bits of the SHA-1 of a word in UTF-8."""
     return sha1_128(word) >> 64
 
 
 def sha1_128(word: str) -> int:
-    """Return the leading 128 of the 160 bits of the SHA-1 of a word's UTF-8."""
+    """Return the leading 128 of the 160 bits of the SHA-1 of a word in UTF-8."""
     return int.from_bytes(hashlib.sha1(word.encode(), usedforsecurity=False).digest()[:16])

@@ -1,4 +1,4 @@
-"""Schemes, which determine how fingerprints are computed. Those of different schemes are never compared."""
+"""Schemes, which determine how fingerprints are computed. Fingerprints of different schemes are never compared."""
 
 import hashlib
 import json

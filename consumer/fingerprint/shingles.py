@@ -123,10 +123,10 @@ class _Piece(NamedTuple):
 def hashed_chunks(
     texts: Sequence[str], languages: Sequence[str] | None = None, shingling: Shingling = WORDS
 ) -> Iterator[HashedChunk]:
-    """Yield the hashed shingles of normalised texts, in chunks that stay in the cache; texts are independent.
+    """Yield the hashed shingles of normalised texts, in chunks that fit in the cache; texts are independent.
 
-    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. Pieces of a text
-    have all its shingles, and those in overlaps twice.
+    ``languages`` has the language that each text declares (BCP 47, or "" for none); None if no text declares one.
+    Together, the pieces of a text have all its shingles; those in overlaps occur twice.
     """
     relevant = languages if languages is not None and shingling.spaced else [""] * len(texts)
     declared = np.array([declared_shingle(language) for language in relevant], dtype=np.int64)
@@ -172,7 +172,7 @@ def _chunk_end(texts: Sequence[str], start: int) -> int:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Yield pieces of a long text that together have the same shingles."""
+    """Yield pieces of a long text that together have the same shingles as the text."""
     piece, begins_at, is_first = "", 0, True
     for start in range(0, len(text), _CHUNK_CHARACTERS):
         stop = start + _CHUNK_CHARACTERS
@@ -205,7 +205,7 @@ def _letters(texts: Sequence[str]) -> Characters:
 
 def _characters(texts: Sequence[str]) -> Characters:
     # The first character of a text follows a separator, which is not a word character, so leading non-word characters
-    # are dropped. Of trailing ones, one space stays, outside `ends`.
+    # are dropped. Trailing ones leave one space, outside `ends`.
     joined = "".join(f"{text}{_SEPARATOR}" for text in texts)
     codes = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
     is_word = _word_table()[codes]

@@ -1,14 +1,14 @@
-"""Finds the slots of a text, which distinguish two fillings of the same frame.
+"""Finds the slots of a text, which tell apart texts that fill the same frame differently.
 
 A *slot* is a place in a frame of letters that is filled with a *value*: a figure, a numeral, a date or time of day, a
 language, or the name of a place, person or institution. Values with no letter between them share one slot. A slot is
-identified by its *surroundings*, the letters next to it; each other value among them counts as the same mark. Two texts
-conflict where the same surroundings hold different values.
+identified by its *surroundings*, the letters next to it, among which the same mark replaces every other value. Two
+texts conflict where the same surroundings hold different values.
 
-A record keeps the slots whose surroundings occur once in the text. If these are more than ``SLOTS_KEPT``, those with
-the smallest hashes of surroundings stay, so that two texts keep the same slots. All numbers are big-endian:
+A record keeps the slots whose surroundings occur once in the text. Of more than ``SLOTS_KEPT`` it keeps those with the
+smallest hashes of surroundings, so that similar texts keep the same slots. A slot is two big-endian numbers:
 
-    bytes 0-3  hash of the surroundings, ascending from slot to slot
+    bytes 0-3  hash of the surroundings, by which slots are sorted
     bytes 4-7  hash of the value
 """
 
@@ -24,7 +24,7 @@ from consumer.fingerprint.figures import FIGURES_DESCRIBED, Figure, canonical_fi
 
 SLOTS_KEPT: Final = 64
 SURROUNDING_LETTERS: Final = 3
-"""Letters before a value, and letters after it, that make its surroundings."""
+"""The number of letters before a value, and after it, that form its surroundings."""
 NAME_TAGS: Final = ("ns", "nr", "nt")
 """The beginnings of the tags of places, persons and institutions in jieba's dictionary."""
 _COUNTED: Final = "年月日号次届期集季章卷辑版"
@@ -66,7 +66,7 @@ class Slot(NamedTuple):
 
 
 def slots_of(form: str, words: Sequence[str], names: Container[str], letters: LetterTables) -> list[Slot]:
-    """Return the slots of a text in order, given its equality form and all words of that form."""
+    """Return the slots of a text in order, given its equality form, all words of that form, and known names."""
     frame: list[str] = []
     places: list[int] = []
     filled: list[list[str]] = []
@@ -95,7 +95,7 @@ def slots_of(form: str, words: Sequence[str], names: Container[str], letters: Le
 
 
 def values_by_slot(slots: Sequence[Slot]) -> dict[str, str]:
-    """Return the values of slots that occur once, by a readable name of the slot: ``…会议将于 [ ] 在北京…``."""
+    """Return the value of each slot that occurs once, by a readable name of the slot: ``…会议将于 [ ] 在北京…``."""
     counts = Counter((slot.before, slot.after) for slot in slots)
     return {
         f"…{slot.before.replace(_VALUE, '*')} [ ] {slot.after.replace(_VALUE, '*')}…": slot.value
@@ -105,7 +105,7 @@ def values_by_slot(slots: Sequence[Slot]) -> dict[str, str]:
 
 
 def pack_slots(texts: Sequence[Sequence[Slot]]) -> tuple[bytes, ...]:
-    """Return the slots of each text in the form in records."""
+    """Return the slots of each text, packed for its record."""
     slots = [slot for text in texts for slot in text]
     surroundings = fact_hashes([f"{slot.before}|{slot.after}" for slot in slots])
     values = fact_hashes([slot.value for slot in slots])
@@ -139,7 +139,7 @@ def _values(form: str, words: Sequence[str], names: Container[str], letters: Let
 
 
 def _without_overlaps(values: Iterator[Figure]) -> Iterator[Figure]:
-    """Yield values in order; of overlapping ones the first, of those that begin together the longest."""
+    """Yield values in order: the longest of values that begin together, and the first of those that overlap."""
     end = 0
     for value in sorted(values, key=lambda value: (value.start, -value.end)):
         if value.start >= end:

@@ -43,7 +43,7 @@ class Tokenizer(Protocol):
     """A splitter of texts into words. An engine calls it for every text, from one thread."""
 
     def cut(self, text: str) -> list[str]:
-        """Return the words of a text; concatenated they are the text."""
+        """Return the words of a text; joined, they are the text."""
         ...
 
     def count(self, text: str) -> Counter[str]:

@@ -1,8 +1,8 @@
 """The binding of a store: the settings that decide its verdicts, and the secret that keys its sketches.
 
-Both are one cell of the store, written once by compare-and-set, so that two consumers that start together agree on one
-secret. The cell is the canonical JSON of the settings; a keyed scheme adds the member ``secret``, in hex. Only this
-module reads the whole cell. Code that shows or compares settings calls ``settings_in``.
+Both are stored in one cell, which is written once by compare-and-set, so that two consumers that start together agree
+on one secret. The cell is the canonical JSON of the settings; a keyed scheme adds the member ``secret``, in hex. Only
+this module reads the whole cell. Code that shows or compares settings calls ``settings_in``.
 """
 
 import json

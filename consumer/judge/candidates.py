@@ -38,7 +38,7 @@ from storage.postings import KeyedCode, PostingRow, code_of, count_before, lane_
 from storage.records import Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
-"""Limit on candidates read without a key of lane 1, for an article with more than ``verifications_max``.
+"""Limit on candidates read that share no key of lane 1, for an article with more than ``verifications_max`` candidates.
 
 Nearly every pair that the sketch accepts shares a key of lane 1, so other candidates in a crowd are hardly ever near.
 """

@@ -1,4 +1,4 @@
-"""Decides whether two stored versions are near each other, and explains it.
+"""Decides whether two stored versions are near each other, and explains why.
 
 *Near* is a symmetric function of two stored records and the settings. If only one of two articles saw the other, both
 would be kept. So nothing here may depend on the order of the two, or on the result of a look-up.
@@ -283,7 +283,7 @@ def _bands(record: Record) -> set[bytes]:
 def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
     """Return whether two texts are near because they are equal.
 
-    Where letters are compared, this holds for all kinds of text, also two different ones: a text with a space after
+    Where letters are compared, this holds for texts of all kinds, even of two different ones: a text with a space after
     each letter has no words. Otherwise it holds for short texts only.
     """
     if x.text_digest != y.text_digest or TextKind.EMPTY in (x.kind, y.kind):

@@ -111,8 +111,8 @@ def ended_before(ended: Sequence[EndedNeighbour]) -> EndedBefore | None:
     """Return the most similar of these as verdicts name it; among equals the one that ended last.
 
     An ended version is near nothing that arrives later, so a text that is retracted and sent again under another id is
-    not flagged. This only informs. It comes from candidates that are read anyway, before the verdict is settled, so all
-    judges of a version return the same bytes.
+    not flagged. This only informs readers. It comes from candidates that are read anyway, before the verdict is
+    settled, so all judges of a version return the same bytes.
     """
     if not ended:
         return None
@@ -199,7 +199,7 @@ def _unless_none(value: _Value | None) -> _Value | msgspec.UnsetType:
 
 
 def rounded(similarity: float | None) -> float | None:
-    """Return a similarity rounded to four digits, which is more exact than its estimate."""
+    """Return a similarity rounded to four digits; its estimate is less exact than that."""
     return None if similarity is None else round(similarity, _SIMILARITY_DIGITS)
 
 

@@ -8,12 +8,12 @@ from consumer.judge.judge import Judge
 from storage.clock import MS_PER_S, Clock
 
 HOLD_S: Final = 3_600
-"""How long a run that begins more than a window after the newest article keeps that article's window.
+"""If a run begins more than a window after the newest article, it keeps that article's window for this long.
 
 This leaves time to notice that the clock is wrong, correct it, and start again without losing articles.
 """
 SWEEP_FACTOR: Final = 4
-"""A batch deletes up to this many times its own size, so that a backlog shrinks."""
+"""After each batch, up to this many times as many articles are deleted, so that a backlog shrinks."""
 _ALL_TIME_MS: Final = 1 << 62
 
 log = logging.getLogger("dupwatch")
@@ -66,7 +66,7 @@ class Expiry:
                 _span(newest_ms - now_ms),
                 _span(self._window_ms),
             )
-        # Articles of the last hour prove nothing: they may have arrived by the same wrong clock.
+        # Articles of the last hour prove nothing: the same wrong clock may have timed them.
         recent_ms = min(HOLD_S * MS_PER_S, self._window_ms // 2)
         earlier_ms = self._judge.newest_ms(now_ms - recent_ms)
         if earlier_ms is None or now_ms - earlier_ms <= self._window_ms:

@@ -19,11 +19,11 @@ from consumer.judge.verdict_cells import VerdictCells
 from storage.records import Record, StoredVersion
 
 KNOWN_ORIGINALS_MAX = 10_000
-"""Originals that one process remembers."""
+"""The maximum number of originals that one process remembers."""
 FLOOD_COPIES_MIN = 100
 """The number of copies that make a flood."""
 ORIGINALS_A_KEY_MAX = 64
-"""A key that more originals share is ignored, because it hardly narrows the search."""
+"""A key that more originals than this share is ignored, because it hardly narrows the search."""
 
 
 class _Original(NamedTuple):
@@ -71,7 +71,7 @@ class KnownOriginals:
                     self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
-        """Return the references of originals that share keys with the record, the most keys first.
+        """Return the references of originals that share keys with the record, those that share most keys first.
 
         Keys that many originals share are skipped: a copy has all keys of its original, so others remain.
         """

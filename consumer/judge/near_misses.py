@@ -4,7 +4,8 @@ Flags show what repeats what, but not what was missed. A near miss is the flag t
 give: the same candidates, conditions, and choice among several. It decides nothing, and is not stored.
 
 The sample is of versions, not pairs: only sampled versions are compared again, and the best pair of each has the same
-chance. Sampling depends on the version alone, so every consumer and every replay samples the same.
+chance of being in the sample. Sampling depends on the version alone, so every consumer and every replay samples the
+same.
 """
 
 import hashlib

@@ -213,7 +213,7 @@ def _rank(articles: Sequence[ArticleRows], settings: JudgeSettings) -> Iterator[
 
 
 def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> tuple[Numbers, NearPostings]:
-    """Return the postings that either lane finds near an article, after the places of their articles."""
+    """Return the place of each posting's article, and the postings that either lane finds near the articles."""
     layout = layout_of(articles[0].record)
     codes = [[code_of(article.record, lane) for article in articles] for lane in (LANE_SIMHASH, LANE_MINHASH)]
     blocks = [article.by_blocks for article in articles]
@@ -231,7 +231,7 @@ def _near_by_code(articles: Sequence[ArticleRows], settings: JudgeSettings) -> t
 def _within(
     rows: Sequence[Sequence[bytes]], codes: Sequence[bytes], distance_max: int, layout: PostingLayout
 ) -> tuple[Numbers, WithinDistance]:
-    """Return the postings within ``distance_max`` bits of their article's code, after the places of the articles."""
+    """Return the place of each posting's article, and the postings within ``distance_max`` bits of its code."""
     counts = [sum(map(len, article_rows)) // layout.posting_bytes for article_rows in rows]
     owners = np.repeat(np.arange(len(rows)), counts)
     own_codes = np.frombuffer(b"".join(codes), f"V{layout.code_bytes}")[owners]

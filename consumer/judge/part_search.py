@@ -28,7 +28,7 @@ from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, StoredVersion, 
 ROW_POSTINGS_MAX: Final = 4
 """Rows with more postings of earlier articles are ignored, because they do not distinguish articles."""
 ROW_WIDTH_MAX: Final = 1_024
-"""Wider rows are ignored without counting; others may also have later postings of the same batch."""
+"""Wider rows are ignored without counting. Narrower ones may also have later postings of the same batch."""
 CANDIDATES_MAX: Final = 16
 """Limit on articles that an article is compared with, those that share the most anchors first."""
 SHARE_MIN: Final = 0.3

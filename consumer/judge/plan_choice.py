@@ -16,14 +16,14 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 
 _SKEW: Final = 2.5
-"""Postings read in lane 0 of a typical feed, as a multiple of those with evenly spread fingerprints."""
+"""Postings read in lane 0 for a typical feed, as a multiple of those for evenly spread fingerprints."""
 _ONE_BITS: Final = 64
 _SMALL: Final = {64: "4x16", 128: "8x16"}
 """The plan of small windows, by the width of fingerprints in bits."""
 _LARGER: Final = {"4x16": "16x28", "8x16": "4x32"}
 _START_ARTICLES: Final = {True: 1_000_000, False: 6_000_000}
-"""From this many articles in ``4x16`` with the default settings a larger plan is faster, as measured. The key says
-whether the store is remote."""
+"""The measured number of articles from which a larger plan than ``4x16`` is faster with the default settings. The key
+says whether the store is remote."""
 _SHOWN_FROM: Final = 0.05
 _OUTGROWN_POSTINGS: Final = {True: 500, False: 4_000}
 """With this many postings per article, judging (remote) or look-ups and writes take twice as long as with a larger
@@ -61,7 +61,7 @@ class LookUpCost(NamedTuple):
 
 
 class PlanChoice(NamedTuple):
-    """A plan for a window, and the reason, as a phrase that continues its name."""
+    """A plan for a window, and the reason, as a phrase that follows the plan's name."""
 
     plan: BlockPlan
     reason: str
@@ -138,7 +138,7 @@ def plan_to_move_to(plan: BlockPlan, articles: float, settings: LookUpSettings, 
 
 
 def rounded(articles: float) -> int:
-    """Return a limit rounded to three digits; it is no more exact."""
+    """Return a limit rounded to three digits, because it is no more exact than that."""
     return int(float(f"{articles:.2e}"))
 
 
@@ -148,7 +148,7 @@ def counted(number: float) -> str:
 
 
 def _price(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
-    """Return the cost of an article per article in the window, in postings read.
+    """Return the cost of looking up an article for each article in the window, in postings read.
 
     A candidate costs as much as a row, because its record is found by key too.
     """

@@ -1,7 +1,7 @@
 """Rules out candidates by their sketches, before their versions are read.
 
-In a large window hundreds of versions may be near an article by fingerprint alone, and only their sketches tell them
-apart. A sketch is small and never changes, so a store may return it for less than the cost of a read.
+In a large window the fingerprints of hundreds of versions may be near an article's, and only sketches tell which of
+them are similar. A sketch is small and never changes, so a store may return it for less than the cost of a read.
 """
 
 from collections import defaultdict
@@ -18,14 +18,14 @@ from storage.interface import Store
 from storage.records import Record
 
 _PAIRS_AT_ONCE: Final = 4_096
-"""Pairs of sketches compared in one pass, which takes a few MiB."""
+"""Limit on the pairs of sketches compared in one pass, which takes a few MiB."""
 
 
 class FilteredCandidates(NamedTuple):
     """The candidates of each article that may be similar enough.
 
-    ``sketches_read`` is the number of sketches that the store returned. ``similarities`` are those of the candidates
-    ruled out.
+    ``sketches_read`` is the number of sketches that the store returned. ``similarities`` has the similarity of each
+    candidate that was ruled out.
     """
 
     candidates: Sequence[Candidates]
@@ -34,7 +34,7 @@ class FilteredCandidates(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """An article, by its place in the batch, and a candidate, by its reference, with the sketches of both."""
+    """An article at a place in the batch, a candidate with its reference, and the sketches of both."""
 
     place: int
     reference: bytes
@@ -86,7 +86,7 @@ def _pairs(
 
 
 def _similarities(pairs: Iterator[_Pair], estimate: SketchSimilarity) -> Iterator[tuple[_Pair, float]]:
-    """Yield each pair with its similarity. Most articles have one or two candidates, so articles share calls."""
+    """Yield each pair with its similarity. A call takes pairs of many articles, since most have few candidates."""
     while chunk := list(islice(pairs, _PAIRS_AT_ONCE)):
         ours = np.frombuffer(b"".join(pair.sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)
         theirs = np.frombuffer(b"".join(pair.other_sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)

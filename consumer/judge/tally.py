@@ -83,7 +83,7 @@ class Tally:
                 setattr(self, name, value + addend)
 
     def cost(self) -> Cost:
-        """Return the counts and times that tell the cost of a batch."""
+        """Return the counts and times that make up the cost of judging."""
         return Cost(self.versions, self.postings_read, self.look_up_s, self.settle_s)
 
     @contextmanager

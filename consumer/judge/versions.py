@@ -19,8 +19,8 @@ class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
     ``stamped_ms`` is the time that its message claims, if that differs. ``feed`` and ``key`` are those of its origin
-    (``storage.records.Origin``), or None if it has none. ``is_its_own`` says that the record itself has the time, so
-    that it is the same at each delivery.
+    (``storage.records.Origin``), or None if it has none. ``is_its_own`` says that the record itself contains the time,
+    which is therefore the same at each delivery.
     """
 
     time_ms: int

@@ -1,8 +1,8 @@
 """Checks the librdkafka properties that a user sets, by a table of refused and limited ones.
 
-A property is refused where dupwatch sets it itself, or where any other value breaks a promise. It has limits where some
-values break one. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table. A test
-compares the two, and checks that every property of the library has been reviewed.
+A property is refused where dupwatch sets it itself, or where any other value breaks a promise. It has limits where only
+some values break a promise. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table. A
+test compares the two, and checks that every property of the library has been reviewed.
 """
 
 import re
@@ -195,7 +195,10 @@ _TOPIC_PREFIX: Final = re.compile(r"topic\.(?!metadata\.|blacklist$)")
 
 
 def checked_properties(properties: Mapping[str, Any], section: PropertySection) -> dict[str, Any]:
-    """Return the properties of ``[kafka.SECTION]`` under the names of the table; ``ConfigError`` for a wrong one."""
+    """Return the properties of ``[kafka.SECTION]`` under the names of the table.
+
+    Raises ``ConfigError`` for an invalid one.
+    """
     from consumer.kafka.clients import refusal  # noqa: PLC0415  # loads librdkafka, which a run over files does not need
 
     accepted: dict[str, Any] = {}

@@ -66,7 +66,7 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceOptions(NamedTuple):
-    """The options of reading topics.
+    """The options for reading topics.
 
     ``start``: where a partition without a committed offset begins. ``on_gap``: what happens if records were deleted
     before they were read. ``linger_s``: how long the first record of a batch waits for more while nothing is being
@@ -107,7 +107,7 @@ class TopicsOptions(NamedTuple):
 
 
 def parse_kafka(url: str) -> TopicsAddress:
-    """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``; raises ``ConfigError`` for anything else."""
+    """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``. Raises ``ConfigError`` for anything else."""
     parts = re.fullmatch(URL_PATTERN, url)
     if parts is None:
         raise ConfigError(
@@ -118,7 +118,7 @@ def parse_kafka(url: str) -> TopicsAddress:
 
 
 def parse_prefix(url: str) -> PrefixAddress:
-    """Parse ``kafka://HOST:PORT[,HOST:PORT]/PREFIX``; raises ``ConfigError`` for anything else."""
+    """Parse ``kafka://HOST:PORT[,HOST:PORT]/PREFIX``. Raises ``ConfigError`` for anything else."""
     address = parse_kafka(url)
     if len(address.names) != 1:
         raise ConfigError(f"{url} names several prefixes; name one")
@@ -144,7 +144,7 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
         # "earliest" would silently skip deleted records.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        # Limits sending only, but fetch.max.bytes must not be lower, and would be with the producer's value.
+        # This limits only sending, but fetch.max.bytes must not be lower. With the producer's value it would be.
         "message.max.bytes": 64 << 10,
     }
     if options.instance_id is not None:
@@ -189,7 +189,7 @@ def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
 
 
 def _user_settings(options: KafkaOptions, client: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
-    """Return the user's settings for this kind of client. Raises ``ConfigError`` for a wrong one."""
+    """Return the user's settings for this kind of client. Raises ``ConfigError`` for an invalid one."""
     # Both sections are checked for every client, so that a mistake is found at the start.
     specific = {
         "consumer": checked_properties(options.consumer, "consumer"),

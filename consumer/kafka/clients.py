@@ -1,6 +1,6 @@
-"""Creates Kafka clients, and turns their errors into dupwatch's; the wording of both is here.
+"""Creates Kafka clients, and turns their errors into dupwatch's.
 
-``refusal`` checks single properties. When a client is created, it checks how they fit together, and the files that they
+``refusal`` checks one property. A new client also checks whether its properties fit together, and the files that they
 name. Most properties come from the user, so a refusal is a ``ConfigError``.
 """
 
@@ -31,21 +31,21 @@ log = logging.getLogger("dupwatch")
 _PROBE_S: Final = 1.0
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?(?::(?P<port>[0-9]{1,5}))?")
 _DEFAULT_PORT: Final = 9092
-"""The port that the clients use where an address has none."""
+"""The port that clients use for an address without one."""
 
 
 def refusal(name: str, value: object) -> str | None:
     """Return why librdkafka refuses this property, and what to do; None if it accepts name and value.
 
-    An unknown property is added at the end, so that no client is created, and the error says which of the two is wrong.
-    The answer does not repeat the value, which may be a secret.
+    The check adds an unknown property at the end, so that no client is created. The error says which of the two is
+    wrong. The returned text does not repeat the value, which may be a secret.
     """
     try:
         Producer({name: value, _UNKNOWN: ""})
     except KafkaException as error:
         message = error.args[0].str()
     except (TypeError, ValueError):
-        # The Python binding compares it with other properties, and does so again when it creates the client.
+        # The Python binding checks it against other properties, and will do so again when it creates the client.
         return None
     if message == f'{_NO_SUCH}: "{_UNKNOWN}"':
         return None

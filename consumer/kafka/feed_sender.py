@@ -21,8 +21,8 @@ class FeedSender:
     """A producer of records, with the article's id as the key of each message.
 
     An invalid record is sent without a key, and becomes a dead letter, as from any producer. Rows of tables are sent as
-    JSON. ``settings`` come from ``producer_settings``. With ``partition`` all records go to that partition, so that
-    they are judged in the order of the feed at any rate.
+    JSON. ``settings`` come from ``producer_settings``. With ``partition``, all records go to that partition, so they
+    are judged in the order of the feed, however fast they are sent.
     """
 
     def __init__(

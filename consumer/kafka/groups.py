@@ -24,7 +24,7 @@ from storage.backoff import Backoff
 FILLING: Final = Note(migrate="filling")
 """The note with the offsets of a group whose store is being filled; its consumers do not start."""
 SWITCHED: Final = Note(migrate="switched")
-"""The note after the switch, together with the old group's note, until its consumers commit."""
+"""The note after the switch. It is merged with the old group's note, and remains until the new consumers commit."""
 STOP_THEM: Final = (
     "stop them all, and rerun the command. A consumer that was killed, or has a kafka.instance_id, stays in the group"
     " until its session expires (session.timeout.ms)"
@@ -34,7 +34,7 @@ SETTLED_S: Final = 120.0
 """Longer than an abandoned transaction stays open."""
 _TRY_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
-"""Errors are raised; otherwise each attempt to connect would be logged."""
+"""Errors are raised, so the client need not log each failed attempt to connect."""
 _PAUSES: Final = Backoff(0.2, 0.2)
 _TRANSIENT: Final = frozenset(
     {
@@ -138,7 +138,7 @@ class GroupTopics:
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """Return the offset of each partition's first message with this time or a later one."""
+        """Return the offset of each partition's first message at this time or later."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
@@ -201,7 +201,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 class HeldPartition(NamedTuple):
-    """A held partition: the offset where it waits, how many messages are waiting, and why it is held."""
+    """A held partition, with the offset where it waits, the number of waiting messages, and the reason for the hold."""
 
     partition: Partition
     offset: int
@@ -215,7 +215,7 @@ class HeldPartition(NamedTuple):
 
 
 class ResumePoint(NamedTuple):
-    """How a partition resumes: bad records before ``until`` are not counted, messages before ``skip_to`` not read."""
+    """How to resume: bad records before ``until`` are not counted, and messages before ``skip_to`` are not read."""
 
     until: int | None = None
     skip_to: int | None = None

@@ -2,7 +2,7 @@
 
 A note describes a partition after everything before its offset was answered, so both are committed together. It is a
 JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: its
-reader reports an unreadable one, and treats it as empty. docs/use/streaming.md, docs/decisions/0030.
+reader reports an unreadable one, and treats it as empty. See docs/use/streaming.md and docs/decisions/0030.
 """
 
 from collections.abc import Mapping
@@ -63,8 +63,8 @@ class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The note of one partition.
 
-    ``highest_ms`` is the highest arrival so far. ``window`` has counts of records and of bad ones among them, the
-    oldest first. The limit on bad records does not apply before the offset ``free_until``. Only ``dupwatch migrate``
+    ``highest_ms`` is the highest arrival so far. ``window`` has pairs of counts, oldest first: of records, and of bad
+    ones among them. The limit on bad records does not apply before the offset ``free_until``. Only ``dupwatch migrate``
     sets ``migrate``.
     """
 
@@ -115,7 +115,10 @@ def decode_note(metadata: str | None) -> Note:
 
 
 def note_of(metadata: str | None) -> Note:
-    """Return the note in an offset's metadata, an empty one if it cannot be read; for commands that change nothing."""
+    """Return the note in an offset's metadata, or an empty note if it is unreadable.
+
+    For commands that change nothing.
+    """
     try:
         return decode_note(metadata)
     except UnreadableNote:

@@ -1,4 +1,4 @@
-"""Watermarks of partitions, and ranges of a topic whose bounds are given as an offset or a time."""
+"""Reads watermarks of partitions, and converts bounds of ranges, given as offsets or times, to offsets."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,16 +20,16 @@ _ASK_S: Final = 30.0
 
 
 class Bound(NamedTuple):
-    """Either an offset, the same in every partition, or the time of the first message; the other one is None."""
+    """A bound of a range: an offset for every partition, or the time of the first message. The other field is None."""
 
     offset: int | None = None
     time_ms: int | None = None
 
 
 class OffsetRange(NamedTuple):
-    """The messages from ``since`` up to ``until``, which is excluded; None is the current end of the topic.
+    """A range of messages from ``since`` up to but excluding ``until``, or up to the current end of the topic.
 
-    With ``offsets_max``, at most this many offsets of each partition, from its beginning.
+    ``offsets_max`` limits the offsets of each partition, counted from the start of the range.
     """
 
     since: Bound
@@ -38,13 +38,13 @@ class OffsetRange(NamedTuple):
 
 
 Ranges = Mapping[tuple[str, int], tuple[int, int]]
-"""The first offset of each (topic, partition), and the offset after the last."""
+"""The range of each (topic, partition): its first offset, and the offset after its last."""
 
 
 def parse_bound(option: str, text: str) -> Bound:
-    """Parse an option: a whole number is an offset, anything else a time as in ``consumer.text.timestamps``.
+    """Return the bound in an option: a whole number is an offset, other text a time as in ``consumer.text.timestamps``.
 
-    Raises ``ConfigError`` if it is neither.
+    Raises ``ConfigError`` if the text is neither.
     """
     if text.isascii() and text.isdigit():
         return Bound(offset=int(text))
@@ -54,7 +54,7 @@ def parse_bound(option: str, text: str) -> Bound:
 def offsets_at(
     consumer: Consumer, marks: Mapping[tuple[str, int], tuple[int, int]], bound: Bound
 ) -> dict[tuple[str, int], int]:
-    """Return the offset of each partition at a bound, within its watermarks. Raises ``KafkaException``."""
+    """Return the offset of each partition at a bound, limited to its watermarks. Raises ``KafkaException``."""
     if bound.offset is not None:
         return {key: min(max(bound.offset, low), high) for key, (low, high) in marks.items()}
     times = [TopicPartition(*key, bound.time_ms or 0) for key in marks]
@@ -90,7 +90,10 @@ def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) ->
 
 
 def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
-    """Call ``ask`` with the seconds left, and repeat it while leaders are elected. Raises as ``watermarks`` does."""
+    """Return the result of ``ask``, called with the seconds left, and repeated while leaders are elected.
+
+    Raises the exceptions of ``ask``, those about elections only after ``wait_s``.
+    """
     until_s = time.monotonic() + wait_s
     pauses = Backoff(_PAUSE_S, _PAUSE_S)
     return pauses.call(lambda: ask(max(until_s - time.monotonic(), _PAUSE_S)), _is_election, wait_s)

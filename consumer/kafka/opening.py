@@ -54,7 +54,7 @@ log = logging.getLogger("dupwatch")
 _FILLING_S: Final = 5.0
 """The time limit for asking the brokers whether the store is being filled."""
 _NO_BROKERS: Final = "127.0.0.1:1"
-"""The address of clients that only check settings: a client connects when it is created, and must reach no broker."""
+"""The address for clients that only check settings. They connect when they are created, but must reach no broker."""
 
 
 class KafkaJournal(Journal):
@@ -143,7 +143,10 @@ def topic_arrivals(options: TopicsOptions, hooks: Hooks) -> TopicArrivals:
 
 
 def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
-    """Raise ``ConfigError`` for settings that dupwatch, or with ``create`` the client, refuses. Contacts no broker."""
+    """Raise ``ConfigError`` for settings that dupwatch refuses.
+
+    With ``create``, also for those that the client refuses. Contacts no broker.
+    """
     reading, _ = _checked_settings(opening)
     parse_kafka(url)
     if create:
@@ -210,7 +213,10 @@ def open_banks(url: str, opening: SinkArguments) -> BankTopic:
 
 
 def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
-    """Raise ``ConfigError`` for settings that dupwatch, or with ``create`` the client, refuses. Contacts no broker."""
+    """Raise ``ConfigError`` for settings that dupwatch refuses.
+
+    With ``create``, also for those that the client refuses. Contacts no broker.
+    """
     _, writing = _checked_settings(opening)
     parse_prefix(url)
     if create:
@@ -241,7 +247,10 @@ def open_letters(url: str, opening: SinkArguments) -> Iterator[TopicLetterReader
 
 
 def _checked_settings(opening: FeedArguments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings of consumer and producer. Raises ``ConfigError`` if they or time limits break a promise."""
+    """Return the settings of consumer and producer.
+
+    Raises ``ConfigError`` if they are wrong, or inconsistent with each other or with the time limits.
+    """
     options = opening.own_options(TopicsOptions)
     reading = consumer_settings(_NO_BROKERS, options.clients)
     writing = producer_settings(_NO_BROKERS, options.clients, transactional=options.reading.transactional)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs omit these names
     AdminClient,
     ConfigResource,
     NewTopic,
@@ -23,12 +23,12 @@ from storage.clock import MS_PER_DAY
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
-"""The default number of copies is the number of brokers, up to this."""
+"""Limit on the default number of copies, which is the number of brokers."""
 ASK_S: Final = 30.0
 KEEP_FLOOR_MS: Final = MS_PER_DAY
 """Events are kept at least this long, for readers that were down for a day."""
 SOURCE_KEEP_MS: Final = 8 * MS_PER_DAY
-"""The default window and slack."""
+"""The retention of source topics, unless the caller knows the window: the default window and slack."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
 BY_PRODUCER: Final = "CreateTime"
@@ -39,7 +39,7 @@ _MS_PER_H: Final = 3_600_000
 
 
 class SinkTopics(NamedTuple):
-    """The topics of one prefix; ``unique`` and the fields after it tell which optional ones are written."""
+    """The topics of one prefix; ``unique`` and the fields after it say which optional topics are written."""
 
     prefix: str
     unique: bool = False
@@ -49,47 +49,47 @@ class SinkTopics(NamedTuple):
 
     @property
     def duplicates_topic(self) -> str:
-        """The flags."""
+        """The topic of flags."""
         return f"{self.prefix}.duplicates"
 
     @property
     def unique_topic(self) -> str:
-        """The clean feed."""
+        """The topic of the clean feed."""
         return f"{self.prefix}.unique"
 
     @property
     def verdicts_topic(self) -> str:
-        """All verdicts."""
+        """The topic of all verdicts."""
         return f"{self.prefix}.verdicts"
 
     @property
     def dead_letters_topic(self) -> str:
-        """Records that could not be judged."""
+        """The topic of records that could not be judged."""
         return f"{self.prefix}.dead-letters"
 
     @property
     def floods_topic(self) -> str:
-        """Floods that have begun; only the console writes it."""
+        """The topic of floods that have begun. Only the console writes it."""
         return f"{self.prefix}.floods"
 
     @property
     def stories_topic(self) -> str:
-        """Changes of stories; only the console writes it."""
+        """The topic of changes to stories. Only the console writes it."""
         return f"{self.prefix}.stories"
 
     @property
     def near_misses_topic(self) -> str:
-        """A sample of the pairs just under the threshold."""
+        """The topic of near misses: a sample of the pairs just under the threshold."""
         return f"{self.prefix}.near-misses"
 
     @property
     def bank_matches_topic(self) -> str:
-        """Articles that repeat texts of a bank with ``action = "deny"``."""
+        """The topic of articles that repeat texts of a bank with ``action = "deny"``."""
         return f"{self.prefix}.bank-matches"
 
     @property
     def banks_topic(self) -> str:
-        """The banks of known texts; no consumer writes it."""
+        """The topic of the banks of known texts. No consumer writes it."""
         return f"{self.prefix}.banks"
 
     @property
@@ -112,7 +112,7 @@ class PlannedTopic(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The wanted number of partitions of a topic, and of copies of each; None for the default."""
+    """The requested number of partitions of a topic, and of copies of each. None stands for the default."""
 
     partitions: int | None
     replication: int | None
@@ -136,7 +136,7 @@ class FoundTopic(NamedTuple):
 
 
 class TopicProblem(NamedTuple):
-    """A problem of an existing topic, and its remedy."""
+    """A problem with an existing topic, and its remedy."""
 
     found: str
     remedy: str
@@ -151,7 +151,7 @@ class TopicReport(NamedTuple):
 
 
 def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
-    """Yield the differences of an existing topic from its plan, each as a part of a sentence."""
+    """Yield the differences of an existing topic from its plan, each as a predicate, such as "has 3 partitions"."""
     if shape.partitions is not None and found.partitions != shape.partitions:
         yield f"has {counted(found.partitions, 'partition')}, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
@@ -160,7 +160,7 @@ def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterato
 
 
 def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
-    """Yield the problems of an existing topic, apart from its shape."""
+    """Yield the problems with an existing topic, except differences in shape."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
         yield TopicProblem(
             "min.insync.replicas is 1: a message is acknowledged when one broker has it, and lost with that broker",
@@ -202,12 +202,12 @@ def _retention_problems(topic: PlannedTopic, found: FoundTopic) -> Iterator[Topi
 
 
 def dated_by_producers(found: FoundTopic) -> bool:
-    """Return whether messages have the times that their producers set, not the broker's."""
+    """Return whether messages have the times that their producers set, rather than the times of the brokers."""
     return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
 
 
 def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
-    """Return a topic to create on this number of brokers."""
+    """Return the request for a topic in a cluster of ``brokers`` brokers."""
     copies = shape.replication or min(REPLICATION_MAX, brokers)
     safe = {"min.insync.replicas": str(_REPLICAS_SAFE)} if copies > _REPLICAS_SAFE else {}
     return NewTopic(
@@ -267,7 +267,7 @@ def found_topics(
 ) -> dict[str, FoundTopic]:
     """Return these topics by name, with their current settings. Raises ``KafkaException``.
 
-    ``metadata`` must include them. A topic that was just deleted may still be in it, and is left out.
+    ``metadata`` must include them. A topic that has been deleted since then is left out.
     """
     found: dict[str, FoundTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -285,7 +285,7 @@ def found_topics(
 
 
 def _found_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> FoundTopic:
-    """Build a topic; each partition has ``leader`` (-1 for none), ``replicas`` and ``isrs``, all as broker ids."""
+    """Return an existing topic. Each partition has ``leader`` (-1 for none), ``replicas`` and ``isrs``: broker ids."""
     absent = {number: set(partition.replicas) - set(partition.isrs) for number, partition in partitions.items()}
     return FoundTopic(
         partitions=len(partitions),

@@ -19,20 +19,20 @@ class Interruption(Protocol):
     def while_preparing(self) -> None:
         """Report progress, and raise ``Abandoned`` if the run has to end.
 
-        Called before each record and each piece of texts, in the thread that prepares batches, which may be ahead of
-        the judging thread.
+        Called before each record and each piece of the texts, in the thread that prepares batches, which may be ahead
+        of the judging thread.
         """
         ...
 
     def while_judging(self) -> None:
         """Report progress, and raise ``Abandoned`` if the run has to end or the current batch is lost.
 
-        Called before each call of the store, and while the store or the sink's brokers are out of reach.
+        Called before each call of the store, and while the store or the sink's brokers are unreachable.
         """
         ...
 
     def while_idle(self) -> None:
-        """Raise as ``while_judging``, but report no progress.
+        """Raise ``Abandoned`` as ``while_judging`` does, but report no progress.
 
         Called while the current batch waits for worker processes, so that a worker that hangs is noticed.
         """

@@ -1,10 +1,10 @@
-"""A migration: a new store is filled while the old one is in force, and takes over where that one stops.
+"""A migration, which fills a new store while the old one is in force. The new store takes over where the old one stops.
 
     texts     copy the old store's memory of texts beyond the window, if any
     begin     find where each partition's window begins, and whether the topic still has it
     rounds    fill up to the offsets that the old group has committed, never beyond; repeat until the group is empty
-    switch    adopt what old consumers have settled but not committed; then set the new group's offsets to those of
-              the old group, in one request
+    switch    adopt verdicts that old consumers have settled but not committed; then set the new group's offsets to
+              those of the old group, in one request
 
 The progress of the fill is in the new group's offsets, with a note that keeps its consumers from starting. So the
 command can be killed at any moment and run again. See docs/operate/migration.md and docs/decisions/0020.
@@ -69,7 +69,7 @@ class Migration:
     """A migration that is ready to start. It may be stopped and run again, even in another process.
 
     ``into`` names the new store, and ``has_articles`` tells whether it has any.
-    Partitions are filled with messages since ``begin_ms``; it is a gap if any since ``needed_ms`` are missing.
+    Partitions are filled with messages since ``begin_ms``; missing messages since ``needed_ms`` are a gap.
     ``copy_texts`` copies the old store's memory of texts beyond the window, and returns the number of texts.
     ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset up to
     which each partition is filled. ``_done`` is the number of offsets filled so far, ``_target`` the number to fill.
@@ -108,7 +108,7 @@ class Migration:
         return self.judge.adopted
 
     def progress(self) -> tuple[int, int]:
-        """Return how many offsets were filled since the start, and how many are to be filled by now."""
+        """Return the number of offsets filled since the start, and the number to fill as known so far."""
         under_way = 0 if self._source is None else self._source.progress()[0]
         return self._done + under_way, self._target
 
@@ -180,7 +180,7 @@ class Migration:
         return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
 
     def _begin(self, offsets: Mapping[Partition, int]) -> None:
-        """Set partitions that have not begun to the offset where their window begins."""
+        """Set each partition that has not begun to the offset where its window begins."""
         new = offsets.keys() - self._filled.keys()
         if not new:
             return
@@ -235,12 +235,15 @@ class Migration:
         old = self.old.committed([*watermarks], settled=True)
         if group_offsets(old, watermarks, self.topic_names, self.plan.from_group) != offsets:
             return False
-        # With the old group's notes, so that held partitions stay held and the highest arrivals stay the same.
+        # Commit the old group's notes too, so that held partitions remain held and the highest arrivals do not change.
         self.new.commit({key: CommittedOffset(offset, _switched(old.get(key))) for key, offset in offsets.items()})
         return True
 
     def _adopt_ahead(self, offsets: Mapping[Partition, int]) -> None:
-        """Adopt what old consumers have settled, perhaps sent, but not committed, until a search finds nothing."""
+        """Adopt verdicts that old consumers have settled but not committed, until a search finds none.
+
+        Old consumers may have sent these verdicts.
+        """
         next_offsets = dict(offsets)
         while not self.stopping.asked():
             watermarks = self.topics.marks()

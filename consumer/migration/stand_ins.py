@@ -24,7 +24,7 @@ WINDOW_PARTS: Final = 32
 
 
 def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
-    """Return these versions, of different ids, without keys if others stand in for them.
+    """Return these versions, which have different ids; those that others stand in for lose their keys.
 
     Only versions whose references are in ``uncompared`` may lose their keys: the store in force could not compare them
     with all texts that are equal now. Raises the store's errors.
@@ -46,7 +46,11 @@ def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], 
 
 
 def _with_stand_ins(group: Sequence[Record], stored: Sequence[StoredVersion], settings: JudgeSettings) -> set[bytes]:
-    """Return the texts of a group of equal ones that ``stored`` ones, or earlier ones of the group, stand in for."""
+    """Return the references of records that enough other records stand in for.
+
+    ``group`` has records with equal texts, oldest first. Versions in ``stored`` and earlier records of the group may
+    stand in.
+    """
     with_keys = sorted((other.record for other in stored), key=lambda record: record.arrival)
     spare: set[bytes] = set()
     for record in group:

@@ -1,4 +1,4 @@
-"""Articles, and the reasons for which a record is rejected."""
+"""Articles, and the reasons for rejecting a record."""
 
 from enum import StrEnum, unique
 from typing import Final, Literal
@@ -15,12 +15,15 @@ ExtractorName = Literal["fast", "precise"]
 PageForm = Literal["fast/1", "fast/2", "precise/1", "precise/2"]
 """A revision of an extractor."""
 BodyForm = Literal["text", "html/1", "html/2", PageForm]
-"""How a body becomes a text: unchanged, with a revision of the HTML reader, or with one of an extractor."""
+"""How a body becomes a text: unchanged, or through a revision of the HTML reader or of an extractor."""
 
 
 @unique
 class Reason(StrEnum):
-    """Why a record became a dead letter. The list is fixed: a new reason needs a new version of the schema."""
+    """The reason why a record became a dead letter.
+
+    The list is fixed: a new reason needs a new version of the schema.
+    """
 
     RECORD_TOO_LONG = "record_too_long"
     TRUNCATED_INPUT = "truncated_input"
@@ -57,7 +60,7 @@ class Reason(StrEnum):
 
 @unique
 class TimeFault(StrEnum):
-    """Why ``published_at`` could not be read; the label of a metric."""
+    """The reason why ``published_at`` could not be read; the label of a metric."""
 
     EMPTY = "empty"
     NO_ZONE = "no_zone"
@@ -69,7 +72,7 @@ class TimeFault(StrEnum):
 
 @unique
 class ExtractionOutcome(StrEnum):
-    """What was taken from a web page; the label of a metric.
+    """The part of a web page that was extracted; the label of a metric.
 
     ``FAST_ARTICLE`` is an article that the extractor *fast* found after *precise* had found nothing, or had skipped
     the page because of its size.

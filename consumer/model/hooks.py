@@ -51,9 +51,9 @@ class Hooks:
 
 
 class Outage(NamedTuple):
-    """A part is out of reach (``why`` is the reason), or within reach again (``why`` is None).
+    """A part is unreachable (``why`` is the reason), or reachable again (``why`` is None).
 
-    A part may have several reporters; those of the source are the brokers and the schema registry. It is out of reach
+    A part may have several reporters; those of the source are the brokers and the schema registry. It is unreachable
     while at least one of them says so. A reporter may repeat a report.
     """
 

@@ -33,10 +33,11 @@ class Letter:
     """One dead letter.
 
     ``position`` is "PARTITION:OFFSET" in a topic and the line number in a file. ``reason`` is None for a record of the
-    topic that is not a letter of dupwatch; ``detail`` then says so. ``time_ms`` is the record's time, or else when the
-    letter was written, or else None; ``record_time_ms`` is the record's time only. For a record that did not come from
-    a topic, ``origin`` is None and ``place`` describes its position. If ``cut``, ``value`` is only the beginning of the
-    record. ``size_bytes`` and ``sha256`` (hex) describe the whole; ``sha256`` is None if it was not computed.
+    topic that is not a letter of dupwatch; ``detail`` then says so. ``time_ms`` is the record's time; without one, the
+    time when the letter was written; and without either, None. ``record_time_ms`` is the record's time only. For a
+    record that did not come from a topic, ``origin`` is None and ``place`` describes its position. If ``cut``,
+    ``value`` is only the beginning of the record. ``size_bytes`` and ``sha256`` (hex) describe the whole; ``sha256`` is
+    None if it was not computed.
     """
 
     position: str

@@ -16,7 +16,7 @@ from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import VerdictEvent
 
 Emit = Literal["duplicates", "all", "none"]
-"""Which verdicts are written to a file or a stream. Dead letters are always written."""
+"""The verdicts to write to a file or a stream. Dead letters are always written."""
 
 
 class OutputSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,8 +33,8 @@ class OutputSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JudgedRecord:
     """A record and the event of its verdict.
 
-    If ``match_withheld``, the bank match of the verdict is not sent. ``text_kind`` is the number of a ``TextKind``,
-    None for a retraction and a release.
+    If ``match_withheld``, the bank match of the verdict is not sent. ``text_kind`` is the number of a ``TextKind``, or
+    None for a retraction or a release.
     """
 
     record: RawRecord
@@ -65,12 +65,12 @@ class Source(Protocol):
         Called once, when the run begins. A thread that reads ahead may request the next batch while the previous one is
         judged. The iterator ends with the input, and blocks while a stream or a topic has nothing new.
 
-        Raises ``SourceError`` if the input cannot be read; earlier batches stay valid.
+        Raises ``SourceError`` if the input cannot be read; earlier batches remain valid.
         """
         ...
 
     def close(self) -> None:
-        """Release the input. Called when the run ends, also after an error; a second call does nothing."""
+        """Release the input. Called when the run ends, even after an error; a second call does nothing."""
         ...
 
 
@@ -86,7 +86,7 @@ class Output(Protocol):
     """
 
     def flush(self) -> None:
-        """Return once everything handed over is written, and durable if the output is configured so."""
+        """Return once everything handed over is written, and durable if the output is configured to be."""
         ...
 
     def size_bytes(self) -> int | None:
@@ -99,7 +99,7 @@ class Output(Protocol):
     def close(self) -> None:
         """Release the output without writing events or letters; a compressed file may be completed.
 
-        Called when the run ends, also after an error; a second call does nothing.
+        Called when the run ends, even after an error; a second call does nothing.
         """
         ...
 

@@ -33,7 +33,8 @@ def headers_bytes(headers: Iterable[Header]) -> int:
 class TableLayout:
     """The layout of a CSV or TSV file.
 
-    ``columns`` are the names in its header, in order, or "" for a column without a name. ``encoding`` is Python's name.
+    ``columns`` are the names in its header, in order, or "" for a column without a name. ``encoding`` is Python's name
+    for the encoding.
     """
 
     columns: tuple[str, ...]

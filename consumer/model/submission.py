@@ -85,7 +85,7 @@ class Submission:
 
     @property
     def replies(self) -> "Future[Sequence[Reply]]":
-        """The replies in the order of the records, once all are there. Raises ``Unanswered`` if the run ends first."""
+        """The replies, in the order of the records. Raises ``Unanswered`` if the run ends before all are answered."""
         return self._future
 
     @property

@@ -30,8 +30,9 @@ class BatchMeasured(NamedTuple):
 
     ``outcomes`` has the source and the outcome of each article, in order. ``keyword_counts`` int64[n] has the number of
     distinct keywords of each article with a body. ``headers_lost`` counts records with headers that the client could
-    not return unchanged, ``time_faults`` articles with an invalid ``published_at``, by reason, ``pages`` web pages, by
-    the outcome of extraction, and ``without_text`` articles whose body is markup without any text.
+    not return unchanged. ``time_faults`` counts articles with an invalid ``published_at`` by reason, and ``pages``
+    counts web pages by the outcome of extraction. ``without_text`` counts articles whose body is markup without any
+    text.
     """
 
     records: int

@@ -1,4 +1,4 @@
-"""Makes dead letters of records that cannot be judged, and decides when there are too many.
+"""Turns records that cannot be judged into dead letters, and decides when there are too many.
 
 The kind of sink decides where they go (``feed_kind.SinkAdapter``).
 """
@@ -58,7 +58,7 @@ def totals(window: Window) -> tuple[int, int]:
 
 
 class Gate:
-    """The decision whether a run continues although records cannot be judged. This one allows any number of them."""
+    """The decision whether a run continues despite bad records. This base class allows any number of them."""
 
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
         """Count a batch that has begun. Raises ``Abandoned`` or ``TooManyDeadLetters`` if it must not be judged."""

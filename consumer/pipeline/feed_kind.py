@@ -33,7 +33,7 @@ class Streams(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedArguments:
-    """The arguments for opening a source or a sink of any kind, which uses those that apply to it.
+    """The arguments for opening a source or a sink. Each kind uses those that apply to it.
 
     ``own`` has options that only one kind understands.
     """
@@ -123,8 +123,8 @@ def _no_remote_check(_url: str, _opening: FeedArguments) -> None:
 class SourceAdapter:
     """The functions and properties of a kind of source.
 
-    - ``lasting``: a run over it continues until it is stopped, and waits for servers that are out of reach. Any other
-      run ends with its input, and resumes from a checkpoint.
+    - ``lasting``: a run over it continues until it is stopped, and waits for unreachable servers. Any other run
+      ends with its input, and resumes from a checkpoint.
     - ``is_keyed``: records have keys and values as ``[kafka]`` describes them.
     - ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set. The
       commands know only Kafka's groups.

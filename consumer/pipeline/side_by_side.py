@@ -67,8 +67,8 @@ class SideBySide:
 def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list[int]]:
     """Divide a batch into parts of about the same size; return the indices of each, in order.
 
-    A partition is never split, so the largest one may make the parts uneven. There is at least one part, at most one
-    for each partition, and so few that each has ``PART_ARTICLES_MIN`` articles on average.
+    A partition is never split, so the largest one may make the parts uneven. There is at least one part, and at most
+    one for each partition. Parts are few enough to have ``PART_ARTICLES_MIN`` articles on average.
     """
     sizes = Counter(partitions)
     count = max(1, min(parts_max, len(sizes), len(partitions) // PART_ARTICLES_MIN))

@@ -38,7 +38,7 @@ class WarmUpResult(NamedTuple):
 def warm_up(
     look_up: Callable[[], bool], seconds_max: float, clock: Callable[[], float] = time.monotonic
 ) -> WarmUpResult:
-    """Repeat a look-up until six in a row were not a tenth faster than the fastest before, or the time is over.
+    """Repeat a look-up until six in a row were less than a tenth faster than the fastest before, or time is up.
 
     ``look_up`` returns whether another round is useful.
     """

@@ -15,7 +15,7 @@ from consumer.reviews.tables import SIGN_IN_FAILURES
 FIRST_WAIT_MS: Final = 1_000
 LONGEST_WAIT_MS: Final = 15 * 60 * 1_000
 FORGOTTEN_MS: Final = 24 * 60 * 60 * 1_000
-"""How long after the last failure all failures of a subject are forgotten."""
+"""All failures of a subject are forgotten this long after the last one."""
 _SUBJECT_CHARS_MAX: Final = 300
 _DOUBLINGS_MAX: Final = 20
 
@@ -38,7 +38,7 @@ class PendingAttempt(NamedTuple):
 
 
 def begin(connection: Connection, limits: Sequence[AttemptLimit], now_ms: int) -> tuple[list[PendingAttempt], int]:
-    """Count and return an attempt for each subject; if one has to wait, count none and return the wait.
+    """Count and return an attempt for each subject; if one has to wait, count none and return the wait in ms.
 
     The first wait follows ``failures_max`` failures and lasts a second. It doubles each time, up to
     ``LONGEST_WAIT_MS``.
@@ -55,7 +55,7 @@ def take_back(connection: Connection, attempt: PendingAttempt) -> None:
     """Stop counting an attempt that succeeded. Attempts that failed still count."""
     acquire_lock(connection, Lock.ATTEMPTS)
     row = SIGN_IN_FAILURES.c
-    # A later attempt may have set its own wait, which stays.
+    # Keep a wait that a later attempt has set.
     until_ms = case((row.waits_until_ms == attempt.waits_until_ms, 0), else_=row.waits_until_ms)
     values = {"failures": row.failures - 1, "waits_until_ms": until_ms}
     connection.execute(update(SIGN_IN_FAILURES).where(_has_subject(attempt.subject), row.failures > 0).values(values))

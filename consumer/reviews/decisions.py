@@ -22,7 +22,7 @@ from consumer.reviews.word_index.waiting import queue_for_indexing
 
 Decision = Literal["right", "wrong", "skip"]
 DecisionRefusal = Literal["gone", "decided", "final", "released"]
-"""Why a flag was not decided.
+"""The reason why a flag was not decided.
 
 ``gone``: there is no such flag. ``decided``: somebody else has decided. ``final``: one's own decision is final.
 ``released``: the flag was released elsewhere.
@@ -112,7 +112,10 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
-    """Undo those of one's own decisions that are not final, and return them. Their flags are open again."""
+    """Undo these decisions, except final ones and those of other people. Return the numbers of the undone ones.
+
+    Their flags are open again, unless they were released elsewhere in the meantime.
+    """
     acquire_lock(connection, Lock.FLAGS)
     columns = select(REVIEWS.c.review_id, REVIEWS.c.flag_id, REVIEWS.c.decision)
     requested: dict[int, tuple[int, Decision]] = {}
@@ -144,7 +147,7 @@ def is_standing() -> ColumnElement[bool]:
 
 
 def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
-    """Reopen those of these flags that are decided. Their decisions stay in the history.
+    """Reopen the decided ones among these flags. Their decisions remain in the history.
 
     The caller must hold ``Lock.FLAGS``.
     """
@@ -207,7 +210,7 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
 
 
 class _StateChanges(NamedTuple):
-    """Changes of stories: of their members, and the stories that have more copies or fewer open ones."""
+    """Changes of the members of stories, and the stories that have more copies or fewer open copies."""
 
     members: MemberChanges = MemberChanges()
     growing: Sequence[int] = ()
@@ -286,9 +289,9 @@ def own_review(connection: Connection, person_id: int, review_id: int) -> OwnRev
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
-    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story or about any.
+    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story, or about any (None).
 
-    Decisions of the person's standing decisions are left out.
+    Those made by the person's standing decisions are left out.
     """
     conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:

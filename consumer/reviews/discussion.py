@@ -77,7 +77,7 @@ def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
 
 @cache
 def _reviews() -> Select[*tuple[Any, ...]]:
-    """Return the query for the decisions about a flag. Cached, like the next one, since pages of flags run them."""
+    """Return the query for the decisions about a flag. Cached, like the next one, since pages of flags run both."""
     return (
         select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)

@@ -36,7 +36,7 @@ _PRIMARY_CODE: Final = 0xFF
 _DEFECTS: Final = ("ProgrammingError", "IntegrityError", "DataError", "NotSupportedError")
 
 
-class DatabaseUnavailable(DupwatchError):  # noqa: N818  # named for the database, as its siblings are for their things
+class DatabaseUnavailable(DupwatchError):  # noqa: N818  # named for the database
     """The database does not answer, or refuses to work. Try again later.
 
     Nothing was changed by this transaction, unless the connection broke while it was being committed.

@@ -34,9 +34,9 @@ class IntakeCounts(NamedTuple):
     """Counts of stored events: new flags, new releases, events known before, and others.
 
     ``stories`` are the stories with new flags. ``grown`` are the stories that may have more copies than before,
-    including those that got copies of others. ``new`` are the new flags, each with its story, and ``flag_ids`` their
-    numbers, including flags that came together with their release. ``members`` are the changes in which copies are
-    in force.
+    including those that copies of other stories moved into. ``new`` are the new flags, each with its story, and
+    ``flag_ids`` their numbers, including flags that came together with their release. ``members`` has the changes to
+    the copies in force.
     """
 
     flags: int
@@ -121,13 +121,16 @@ def sources_missing(connection: Connection, limit: int) -> list[MissingSources]:
 
 
 def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]:
-    """Store unknown sources of flags, and return the stories of these flags."""
+    """Store the sources of flags whose sources are unknown.
+
+    Return the stories that contain these flags or have one of their articles as the root.
+    """
     acquire_lock(connection, Lock.FLAGS)
     numbers = source_ids(connection, {name for row in rows for name in (row.source, row.original_source)})
     known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
     known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
     for column, names in known.items():
-        # Known sources stay: the article may have left the store since.
+        # Known sources do not change: the article may have left the store since.
         statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
         values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names]
         connection.execute(statement.values({column: bindparam("number")}), values)
@@ -140,7 +143,7 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
         sources = {row.article_id: row.source_id for row in found}
         sources |= {row.original_id: row.original_source_id for row in found}
         store_root_sources(connection, sources)
-        # A version that is split off is also a root, although no flag may name it.
+        # A version that is split off is also a root, even if no flag names it as its original.
         stories.update(row.story_id for row in found)
         of_roots = select(STORIES.c.story_id).where(STORIES.c.root_id.in_(sources))
         stories.update(connection.execute(of_roots).scalars())

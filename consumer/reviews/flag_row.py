@@ -1,4 +1,4 @@
-"""Queue entries, flags and other kinds, as pages, decisions and exports read them."""
+"""Queue entries (flags and other kinds) as pages, decisions and exports read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

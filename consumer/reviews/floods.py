@@ -14,7 +14,7 @@ from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 
 LATEST_MAX: Final = 5_000
-"""The number of latest copies of a story that are examined, in addition to as many as make a flood."""
+"""The number of a story's latest copies to examine, in addition to the number that makes a flood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def note_floods(
 
 
 def floods(connection: Connection, limit: int) -> list[Flood]:
-    """Return the latest floods, the latest first."""
+    """Return up to ``limit`` floods, latest first."""
     query = _columns().order_by(FLOODS.c.last_ms.desc(), FLOODS.c.flood_id.desc()).limit(limit)
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 

@@ -16,7 +16,7 @@ from consumer.text.names import name_key
 Role = Literal["reviewer", "admin"]
 
 NAME_CHARS_MAX: Final = RELEASED_BY_CHARS_MAX
-"""A person's name is sent with a release."""
+"""A release carries the person's name, so both have the same limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
 
 
 def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) -> Person:
-    """Return the person that a proxy named, added with this role if new. Raises ``NameTaken`` for another case."""
+    """Return the person with the name that a proxy sent. A new person is added with this role.
+
+    Raises ``PersonError`` for an invalid name, or one that is taken in another case.
+    """
     acquire_lock(connection, Lock.PEOPLE)
     return person_named(connection, name) or add_person(connection, name, role, now_ms)
 

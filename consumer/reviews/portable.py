@@ -16,9 +16,9 @@ PORTION: Final = 500
 
 _Item = TypeVar("_Item")
 _LOCK_SPACE: Final = 0x64757077
-"""The first key of our advisory locks, which keeps them apart from other programs': "dupw" in ASCII."""
+"""The first key of our advisory locks, "dupw" in ASCII. It keeps them apart from those of other programs."""
 ID_BYTES_MAX: Final = 512
-"""The maximum length of an article's id; stores hold no longer ones."""
+"""The maximum length of an article's id in UTF-8, which is also that of stores."""
 # PostgreSQL stores no NUL, and neither database stores lone surrogates.
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 

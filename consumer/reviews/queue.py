@@ -91,9 +91,9 @@ class QueueCounts:
 
 
 def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> QueuePage:
-    """Return the page at a cursor, which is ``after`` or ``before`` of another page, or else the first page.
+    """Return the page at a cursor that another page has as ``after`` or ``before``, or the first page.
 
-    Raises ``BadCursor`` for any other text.
+    Raises ``BadCursor`` for a text that is not a cursor.
     """
     scope = _scope(connection, filters)
     if scope is None:
@@ -179,7 +179,7 @@ def counts(connection: Connection) -> QueueCounts:
 
 
 def state_counts(connection: Connection, filters: Filters, hits: Hits | None = None) -> dict[State, Count]:
-    """Return how many entries the pages of each state list. The state in ``filters`` is ignored.
+    """Return the number of entries in each state that pass the filters. The state in ``filters`` is ignored.
 
     With no filter except the kind, the counts are complete; otherwise they go up to ``search.COUNTED_MAX`` per state.
     Pass the ``hits`` of a page with the same search to avoid searching again.

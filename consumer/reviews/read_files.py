@@ -1,4 +1,4 @@
-"""Marks of how far event files were read, stored in the transaction of their events."""
+"""Marks that say how far event files were read. They are stored in the transaction of the events."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -210,7 +210,7 @@ def _walk_query(scope: Scope, row_order: RowOrder, each_max: int, limit: int, ha
 
 @lru_cache(STATEMENTS_MAX)
 def _ends_query(scope: Scope, row_order: RowOrder, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for the last examined entry of each kind and state that has at least ``each_max``."""
+    """Return the query for the last examined entry of each kind and state with at least ``each_max`` entries."""
     parts = _entries(scope, row_order, each_max, has_cursor=has_cursor)
     lasts = united([part.limit(1).offset(each_max - 1) for part in parts])
     return select(lasts.c[row_order.by], lasts.c.flag_id)
@@ -224,13 +224,13 @@ def _entries(scope: Scope, row_order: RowOrder, each_max: int, *, has_cursor: bo
 
 @lru_cache(STATEMENTS_MAX)
 def _few_count_query(scope: Scope, key: Key, few_max: int) -> Branch:
-    """Return the query that counts the rows in the range of the other column, up to ``few_max`` + 1."""
+    """Return the query that counts rows in the range of the column other than ``key``, up to ``few_max`` + 1."""
     return select(func.count()).select_from(_few(scope, key, few_max))
 
 
 @lru_cache(STATEMENTS_MAX)
 def _few_rows_query(scope: Scope, row_order: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for rows among those few."""
+    """Return the query for the rows of a scope among those few, which are fetched and sorted."""
     few = _few(scope, row_order.by, few_max)
     conditions = [
         *scope.within(row_order.by, few),

@@ -133,7 +133,7 @@ def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucke
 
 
 def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
-    """Return the stories with the most copies among those that got a copy since then."""
+    """Return the stories with the most copies among those that got a copy since ``since_ms``."""
     query = _stories().where(STORIES.c.copies > 0, STORIES.c.last_ms >= since_ms)
     return [
         Story(**row._asdict())
@@ -142,7 +142,7 @@ def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
 
 
 def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentStory]:
-    """Return the stories that got the most copies since then, among the latest ``RECENT_MAX`` flags."""
+    """Return the stories that got the most copies since ``since_ms``, among the latest ``RECENT_MAX`` flags."""
     recent = _recent(since_ms)
     number = func.count().label("number")
     counted = select(recent.c.story_id, number).group_by(recent.c.story_id)
@@ -153,7 +153,7 @@ def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentSto
 
 
 def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[SourcePair]:
-    """Return the most frequent pairs of sources since then, among the latest ``RECENT_MAX`` flags."""
+    """Return the most frequent pairs of sources since ``since_ms``, among the latest ``RECENT_MAX`` flags."""
     recent = _recent(since_ms)
     source, original = SOURCES.alias(), SOURCES.alias()
     number = func.count().label("number")
@@ -171,7 +171,7 @@ def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[
 
 
 def root_versions(connection: Connection, root_ids: Iterable[str]) -> dict[str, str]:
-    """Return a version of each original that flags name or that is split off. Other originals are left out."""
+    """Return a version of each original that flags name or that was split off. Other originals are left out."""
     found: dict[str, str] = {}
     for portion in portions(set(root_ids)):
         rows = connection.execute(select(STORIES.c.root_id, root_version()).where(STORIES.c.root_id.in_(portion)))
@@ -252,7 +252,7 @@ def open_flags(connection: Connection, story_ids: Sequence[int], limit: int) -> 
 
 
 def _recent(since_ms: int) -> Subquery:
-    """Return the query for the latest copies since then."""
+    """Return the query for the latest copies since ``since_ms``."""
     columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
     latest = FLAGS.c.arrived_ms.desc()
     # An index orders the rows of each state, but not of several together.

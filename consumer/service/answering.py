@@ -1,4 +1,4 @@
-"""Sinks that answer requests: a client gets its verdict only after the sink has it and it is counted."""
+"""Sinks that answer requests: a client gets its verdict only after the sink has the verdict and it is counted."""
 
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Banks and their items, as clients get them."""
+"""Banks and their items as JSON, for clients."""
 
 from heapq import nsmallest
 from typing import Final

@@ -26,7 +26,7 @@ _BANKS: Final = "banks"
 _READER: Final = [Depends(allowed("reader"))]
 _ADMIN: Final = [Depends(allowed("admin"))]
 _OF_ITEMS: Final = [Depends(allowed("reviewer", "admin"))]
-"""The bank decides which of the two: one that denies needs a reviewer, one that allows an admin."""
+"""The bank decides which role is needed: a reviewer for one that denies, an admin for one that allows."""
 _OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
 _OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
 _REPEATABLE: Final = "Repeating the request has no further effect."

@@ -40,7 +40,7 @@ class LoadedService:
     """The store, the judge and the engine, for any thread. ``clock`` returns milliseconds since 1970.
 
     ``release`` undoes the flag of an article, in the given version or the latest, and returns the event once the sink
-    has it. It raises ``ConfigError`` if it cannot, and ``SinkError``.
+    has it. It raises ``ConfigError`` if the flag cannot be undone, and ``SinkError``.
     """
 
     store: Store

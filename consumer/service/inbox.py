@@ -69,7 +69,7 @@ class Inbox(Source):
     def put(self, articles: Sequence[bytes], origin: RequestOrigin | None = None) -> Submission:
         """Put the articles of a request, all or none. Raises ``InboxFull``.
 
-        The key of each article is made of the request's key and the article's place in the request.
+        The key of each article is made from the request's key and the article's place in the request.
         """
         contents = [_Content(data, origin and origin.of_article(place)) for place, data in enumerate(articles)]
         return self._put(contents, sum(map(len, articles)))

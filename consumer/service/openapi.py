@@ -189,7 +189,7 @@ def stored_answer() -> dict[int | str, dict[str, Any]]:
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write ``anyOf`` one type or null as a list of types; return other schemas unchanged.
+    """Return a schema of one type or null with a list of types instead of ``anyOf``, and any other schema unchanged.
 
     OpenAPI Generator fails on two objects whose members have the same ``anyOf`` with null.
     """

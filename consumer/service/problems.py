@@ -67,7 +67,7 @@ def fault_of(reason: str, detail: str, limit: str, limits: DecodeLimits) -> Faul
 def check_some_valid(faults: Sequence[ArticleFault], articles: int, report: Callable[[object], None]) -> None:
     """Report the limits that articles exceeded. Raises ``ProblemError`` if all articles of a request are faulty."""
     is_every_one = len(faults) == articles
-    # The limit of the first is counted with the problem that names it.
+    # If all are faulty, the problem raised below names the limit of the first, which is counted when it is answered.
     for fault in faults[is_every_one:]:
         if fault.problem.limit is not None:
             report(LimitMet(fault.problem.limit.name))

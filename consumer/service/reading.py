@@ -1,4 +1,4 @@
-"""The contents of the store as clients get them: articles, explanations, and counts, which take seconds."""
+"""The contents of the store as JSON, for clients: articles, explanations, and counts, which take seconds."""
 
 import asyncio
 import time

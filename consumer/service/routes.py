@@ -73,11 +73,11 @@ VersionParameter = Annotated[
 ]
 _NOT_ALLOWED: Final = 405
 _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-"""Sent with every answer."""
+"""Headers sent with every answer."""
 
 
 def reading_routes(context: ServiceContext, checks: Checks) -> APIRouter:
-    """Return the routes that read and store nothing."""
+    """Return the routes that only read."""
     router = APIRouter(prefix="/v1", dependencies=_READER)
     stats = FreshStats()
 

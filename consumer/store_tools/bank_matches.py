@@ -1,11 +1,12 @@
-"""Finds the stored articles that repeat items of banks, by looking up keys like a check.
+"""Finds the stored articles that repeat items of banks, by looking up keys as a check of an article does.
 
 The keys yield candidates, which are compared like arriving articles in ``KnownTexts``: with the same thresholds, forms
 and guards. So the result lists only articles that a run would report, but it may miss some:
 
-- Similar texts are found through the store's keys, which are made for the store's threshold. Below it, fewer are found.
-- Parts of longer articles are found by their anchors, if the store has them (``judge.parts``). Anchors of many articles
-  are not posted, and a short item may share no anchor with a long article.
+- Similar texts are found through the store's keys, which are made for the store's threshold. Below it, fewer
+  texts are found.
+- Parts of longer articles are found by their anchors, if the store has them (``judge.parts``). Anchors that many
+  articles share are not posted, and a short item may share no anchor with a long article.
 - After a migration, one of several kept articles with the same text represents the others.
 
 ``bank_scan`` compares everything, and finds all of these.
@@ -42,9 +43,9 @@ _VERSIONS_AT_ONCE: Final = 256
 _ROWS_BYTES_MAX: Final = 4 << 20
 _ONE_BITS: Final = 64
 _DEVIATIONS: Final = 3.0
-"""How many standard deviations above the average the distance of one-bit minima may be."""
+"""Limit on the distance of one-bit minima, in standard deviations above its mean."""
 _NO_ARTICLE: Final = "\0"
-"""The prefix of items' ids during a look-up. No article's id begins with it."""
+"""The prefix of the ids of items during a look-up. No id of an article begins with it."""
 
 
 _Value = TypeVar("_Value")
@@ -189,16 +190,16 @@ class _CandidateVersions(NamedTuple):
 
 
 class _ContainingVersions(NamedTuple):
-    """References of the versions that share an anchor with given texts. ``truncated``: a limit left some out."""
+    """References of the versions that share an anchor with given texts. ``truncated`` says that some were left out."""
 
     references: Sequence[bytes]
     truncated: bool
 
 
 def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _ContainingVersions:
-    """Find the versions since ``first_ms`` that share anchors with these records. Raises the store's errors.
+    """Return the versions since ``first_ms`` that share anchors with these records. Raises the store's errors.
 
-    For each record, takes the ``CANDIDATES_MAX`` versions that share the most anchors.
+    For each record these are the ``CANDIDATES_MAX`` versions that share the most anchors.
     """
     chosen: dict[bytes, None] = {}
     truncated = False
@@ -221,9 +222,9 @@ def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _Cont
 class ComparedVersions(NamedTuple):
     """Stored versions and the items that each repeats.
 
-    ``without_text`` counts versions without a stored text, which are compared by their records only, so that parts of
-    them are not found. ``limited`` counts versions that are similar to more items than are compared, or repeat more
-    than are named.
+    ``without_text`` counts versions without a stored text. Only their records are compared, so parts of them are not
+    found. ``limited`` counts versions that are similar to more items than are compared, or repeat more items than are
+    listed.
     """
 
     stored: Sequence[StoredVersion]
@@ -232,13 +233,13 @@ class ComparedVersions(NamedTuple):
     limited: int
 
     def found(self) -> Iterator[StoredMatch]:
-        """Yield the versions that repeat something."""
+        """Yield the versions that repeat an item, with their matches."""
         pairs = zip(self.stored, self.matches, strict=True)
         return (StoredMatch(stored, matches) for stored, matches in pairs if matches)
 
 
 def compare(store: Store, known: KnownTexts, stored: Sequence[StoredVersion]) -> ComparedVersions:
-    """Compare stored versions with known texts, as if they arrived now. Raises the store's errors."""
+    """Return which items stored versions repeat, compared as if the versions arrived now. Raises the store's errors."""
     if not stored:
         return ComparedVersions((), (), 0, 0)
     texts = store.bodies([version.record.reference for version in stored])

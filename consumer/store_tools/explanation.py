@@ -164,7 +164,7 @@ def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lex
 
 
 class SharedPart(NamedTuple):
-    """A part, and the passages common to both articles; None if a text is missing."""
+    """A part, and the passages common to both articles. The passages are None if a text is missing."""
 
     part: Part
     passages: list[Passage] | None

@@ -19,7 +19,7 @@ from storage.postings import PostingArray, all_keys, part_keys, postings_of
 from storage.records import Arrival, StoredVersion, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
-"""No burst makes this many links, so a longer chain is a circle."""
+"""No burst makes this many links, so a longer chain must be circular."""
 _VERIFY_BATCH = 16
 """The number of versions to check at once, with all their rows in memory."""
 History = Sequence[StoredVersion | Tombstone]
@@ -77,7 +77,7 @@ def dangling_flags(store: Store, before_ms: int) -> Iterator[StoredVersion]:
     """Yield flags whose chain ends at a version that arrived before ``before_ms`` and is still pending.
 
     This happens if a source loses a message after its article was stored and before its offset was committed. The
-    article may never be judged, and so the flag may name one that was never passed on.
+    article may never be judged, and so the flag may name an article that was never passed on.
     """
     judged = (stored for stored in store.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     while batch := list(islice(judged, _VERIFY_BATCH)):
@@ -210,7 +210,7 @@ def stored_article(store: Store, url: str, article_id: str, version: str | None 
 
 
 def version_in(history: History, version: str | None) -> StoredVersion | None:
-    """Return the named version, or without a name the latest; None if the history does not have it."""
+    """Return the named version, or the latest if no name is given; None if the history does not have it."""
     if version is None:
         return latest(history)
     versions = (entry for entry in history if isinstance(entry, StoredVersion))

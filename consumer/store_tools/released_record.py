@@ -1,8 +1,8 @@
 """Finds the record of a released article, so that the article can return to the clean feed.
 
-A flag leaves a tombstone in ``PREFIX.unique``. Undoing it needs the record itself, of which the store has no copy. The
-stored version has its origin, so reading one offset finds the record. If the record there is not the released version,
-nothing is sent.
+A flag leaves a tombstone in ``PREFIX.unique``. Undoing the flag needs the record itself, and the store has no copy of
+it. The stored version has the origin of the record, so reading one offset finds it. If the record there is not the
+released version, nothing is sent.
 
 Versions stored by earlier releases of dupwatch have no origin. For them the topic of flags is searched: the headers of
 the flag's event in ``PREFIX.duplicates`` say where the record is.

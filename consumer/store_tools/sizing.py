@@ -24,13 +24,14 @@ PEAK: Final = 5.0
 RESERVE: Final = 0.5
 """The planned share of a measured throughput: bursts, outages and other machines take the rest."""
 BUSY_MAX: Final = 0.6
-"""The planned share of processors and disks of servers at the peak."""
+"""The planned share of the servers' processors at the peak."""
 DISK_MAX: Final = 0.7
+"""The planned share of disk space in use."""
 REPLICAS: Final = 3
 HEADROOM: Final = 1.3
-"""Free space for compactions, which write a region again next to the old files."""
+"""Disk space as a multiple of the data, because compactions write a region again next to the old files."""
 SINK_DAYS: Final = 30
-"""How long topics of a sink keep messages, as ``dupwatch topics init`` makes them."""
+"""How long the topics of a sink keep messages if ``dupwatch topics init`` creates them."""
 PARTITIONS_MIN: Final = 6
 PARTITIONS_A_CONSUMER: Final = 2
 CONSUMER_MB: Final = 768
@@ -48,11 +49,11 @@ CELL_BYTES: Final = 20
 """Bytes of a cell on HBase's disks in addition to its value. Texts are already compressed."""
 POSTING_BYTES: Final = 55
 NEAR_POSTING_BYTES: Final = 29
-"""Bytes of a posting in HBase: in general, and with long keys while postings with the same block value are adjacent."""
+"""Bytes of a posting in HBase: in general, and with long keys if postings with the same block value are adjacent."""
 _NEAR_ARTICLES: Final = 64 << 16
-"""The number of kept articles up to which they are: then 64 articles share each block value and a block of HBase."""
+"""The number of kept articles up to which they are adjacent: 64 then share a block value and a block of HBase."""
 _LMDB_POSTING_BYTES: Final = ((0.05, 112.0), (4.0, 130.0), (math.inf, 110.0))
-"""Bytes of a posting in LMDB, up to each number of postings in a row: a row with a second one keeps room for more."""
+"""The maximum number of postings in a row, and the bytes of a posting in LMDB. A second one keeps room for more."""
 _KEY_BYTES: Final = 2
 """MessagePack's header of a key in a record."""
 _LIST_KEYS: Final = (48, 40)
@@ -194,7 +195,7 @@ class Sizing:
 
     @property
     def memory_mb(self) -> float:
-        """Memory of an LMDB store's machine: the consumers', and its postings in the page cache."""
+        """Memory of an LMDB store's machine: for the consumers, and for its postings in the page cache."""
         return self.consumers * CONSUMER_MB + self.postings_bytes / 1e6
 
     @property

@@ -101,7 +101,7 @@ class WindowSize(NamedTuple):
 
 
 def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int) -> WindowSize:
-    """Estimate how many articles of the window before the newest posting in the sample are found in the store.
+    """Estimate the number of kept articles in the window that ends at the newest posting of the sample.
 
     Every kept article has one posting in each lane-0 key space, so the number of articles is the mean width of random
     rows times the number of keys. Reading the whole store would take hours.

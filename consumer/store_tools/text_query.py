@@ -18,7 +18,7 @@ Query = Callable[[Sequence[Version]], list[QueryResult]]
 
 
 Matcher = Callable[[Sequence[Version]], Sequence[Version]]
-"""Returns the versions with the known texts that they repeat added to their records."""
+"""Returns the versions, with the known texts that they repeat added to their records."""
 
 
 class QueriedStore(NamedTuple):

@@ -29,17 +29,17 @@ _ENGLISH_MAX: Final = 1.4
 _MIXED_MAX: Final = 2.5
 """Bytes of a character up to which articles count as English, or as mixed."""
 _FIXED_BYTES: Final = 392
-"""A record without keywords, keys and the article's own fields: sketch, digests, reference, numbers."""
+"""Bytes of a record without keywords, keys and the article's own fields: sketch, digests, reference, numbers."""
 _VERDICT_BYTES: Final = 430
 _FLAG_BYTES: Final = 700
 _FIELD_BYTES: Final = 110
-"""Id, title, URL and source of an article; 80 to 140 in feeds of news, 10 to 20 in feeds of posts."""
+"""Bytes of the id, title, URL and source of an article: 80 to 140 in feeds of news, 10 to 20 in feeds of posts."""
 _ENVELOPE_BYTES: Final = 210
 """The size of a message's JSON without the text: names, quotes and other fields."""
 _SPREAD: Final = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
 """Lengths of a feed's articles as multiples of the mean. Whether a text takes one page or two depends on its length."""
 PAGE_BYTES: Final = 4_096
-"""A page of LMDB."""
+"""Bytes of a page of LMDB."""
 _PAGE_HEADER_BYTES: Final = 16
 _ENTRY_BYTES: Final = 10
 """The overhead of LMDB for a key and its value in a page."""

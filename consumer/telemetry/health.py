@@ -1,4 +1,4 @@
-"""The liveness and readiness of a run. Also ends a run that was asked to stop and does not."""
+"""The liveness and readiness of a run. Also ends a run that does not stop when asked to."""
 
 import logging
 import os
@@ -60,10 +60,10 @@ class Health:
     """The state of one run, reported by its threads. Every method may be called from any thread.
 
     A thread *turns* when it makes progress, and *rests* while it waits for records, however long that takes. Every
-    thread has to turn while it works on records, and the main thread while the run starts. With ``grouped``, the source
-    shares its partitions with a group: the client's thread has to turn after its first turn, and the run is not ready
-    before its first assignment, which may be of no partition. ``judge`` names the thread that judges, for which workers
-    work. ``clock`` returns monotonic seconds.
+    thread has to turn while it works on records, and the main thread while the run starts. ``grouped`` says that the
+    source shares its partitions with a group. Then the client's thread has to keep turning after its first turn, and
+    the run is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that
+    judges, for which workers work. ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Health:
                 self._turned_s[self._judge] = self._clock()
 
     def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
-        """Note an assignment, which may be of no partition."""
+        """Note an assignment, which may have no partitions."""
         with self._lock:
             self._assigned = rebalanced.partitions
 

@@ -26,12 +26,12 @@ log = logging.getLogger("dupwatch")
 WAIT_S: Final = 1.0
 """How long a request waits for the store."""
 _FRESH_S: Final = 1.0
-"""How long results of the store are reused, unless a new flag comes."""
+"""How long results from the store are reused, unless a new flag comes."""
 _PAUSE_S: Final = 0.2
 _CLOSE_S: Final = 2.0
 RETURNING_SHOWN: Final = 5
 _RETURNING_MAX: Final = 1_000
-"""The number of texts to keep, those that came most often."""
+"""The number of texts to keep. Those that came most often are kept."""
 
 
 class FlagArticle(NamedTuple):

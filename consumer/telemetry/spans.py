@@ -57,8 +57,9 @@ _NS_PER_S: Final = 1_000_000_000
 class BatchSpans:
     """The spans of judged batches, with outcomes and links to the traces of the articles.
 
-    Contiguous stages are child spans, the others are attributes. Batches are decoded in the order in which they are
-    judged, perhaps ahead of time by another thread. The span of a batch begins with its decoding.
+    A contiguous stage is a child span. The duration of any other stage is an attribute. Batches are decoded in the
+    order in which they are judged, perhaps ahead of time by another thread. The span of a batch begins with its
+    decoding.
     """
 
     def __init__(self, tracer: Tracer, feed: TracedFeed, links_max: int) -> None:
@@ -71,7 +72,7 @@ class BatchSpans:
         self._child: Span | None = None
 
     def listen(self, hooks: Hooks) -> None:
-        """Make spans of batches from now on."""
+        """Create a span for each batch from now on."""
         hooks.on(BatchStarted, self._begun)
         hooks.on(StageStarted, self._stage_began)
         hooks.on(StageEnded, self._stage_ended)
@@ -97,14 +98,14 @@ class BatchSpans:
             child.end(decoded[1])
 
     def _stage_began(self, began: StageStarted) -> None:
-        """Begin a child span. Waiting for records belongs to no batch, and decoding to a batch that begins later."""
+        """Begin a child span, except for waiting, which belongs to no batch, and decoding, whose batch begins later."""
         if began.stage == DECODE:
             self._decoding_ns = time.time_ns()
         elif self._span is not None and began.stage in _WITHIN_BATCH:
             self._child = self._tracer.start_span(began.stage, set_span_in_context(self._span))
 
     def _stage_ended(self, ended: StageEnded) -> None:
-        """End the child span, without the text of an error, which may quote an article."""
+        """End the child span. The text of an error is left out, because it may quote an article."""
         if ended.stage == DECODE:
             if ended.error is None:
                 self._decoded.append((self._decoding_ns, time.time_ns()))
@@ -151,14 +152,14 @@ class BatchSpans:
 
 
 class RequestSpans:
-    """The spans of requests, made when a request has ended, in the trace that its client sent."""
+    """The spans of requests. Each is created when its request has ended, in the trace that the client sent."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._propagator = TraceContextTextMapPropagator()
 
     def listen(self, hooks: Hooks) -> None:
-        """Make spans of requests from now on."""
+        """Create a span for each request from now on."""
         hooks.on(RequestEnded, self._ended)
 
     def _ended(self, ended: RequestEnded) -> None:
@@ -191,7 +192,7 @@ class Tracing:
     def __init__(self, exporter: SpanExporter, feed: TracedFeed, version: str, links_max: int) -> None:
         # A limit passed here would override the variable, so ours applies only if the variable is not set.
         limits = SpanLimits(max_links=None if _LINKS_VARIABLE in os.environ else links_max)
-        # Without its own exit hook, which would wait for an unreachable collector.
+        # The provider's own exit hook would wait for an unreachable collector.
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False, span_limits=limits)
         self._provider.add_span_processor(BatchSpanProcessor(_LoggingExporter(exporter)))
         tracer = self._provider.get_tracer("dupwatch", version)
@@ -209,7 +210,7 @@ class Tracing:
 
 
 def tracing_to(endpoint: str | None, feed: TracedFeed, version: str, links_max: int) -> Tracing:
-    """Return tracing to a collector by OTLP over HTTP. The default endpoint is in the ``OTEL_`` variables."""
+    """Return tracing to a collector by OTLP over HTTP. If ``endpoint`` is None, the ``OTEL_`` variables name it."""
     exporter = OTLPSpanExporter(endpoint=None if endpoint is None else f"{endpoint.rstrip('/')}/{_PATH}")
     # The exporter and the processor would log every attempt; _LoggingExporter logs each change once.
     silenced = logging.getLogger("opentelemetry")
@@ -245,19 +246,19 @@ class _LoggingExporter(SpanExporter):
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Flush the exporter; nothing is kept here."""
+        """Flush the inner exporter, because this one keeps nothing."""
         return self._exporter.force_flush(timeout_millis)
 
 
 def _resource(version: str) -> Resource:
-    """Return the resource of the spans, with the name in the variables, or else "dupwatch"."""
+    """Return the resource of the spans, with the service name from the ``OTEL_`` variables, or else "dupwatch"."""
     named = Resource.create({SERVICE_VERSION: version})
     unnamed = str(named.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED)
     return named.merge(Resource({SERVICE_NAME: "dupwatch"})) if unnamed else named
 
 
 def _links(found: Sequence[TraceContext]) -> list[Link]:
-    # Articles from one system usually have the same state, and parsing it takes longer than everything else here.
+    # Articles from one system usually have the same trace state. Each is parsed once, because that takes longest here.
     states = {text: TraceState.from_header([text]) if text else None for text in {context.state for context in found}}
     return [
         Link(
@@ -274,7 +275,7 @@ def _links(found: Sequence[TraceContext]) -> list[Link]:
 
 
 def _described(records: Sequence[RawRecord], feed: TracedFeed) -> dict[str, AttributeValue]:
-    """Return the attributes of a batch before it is judged. For its articles, only offsets are included."""
+    """Return the attributes of a batch before it is judged. They identify articles by their offsets only."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:
         if record.partition is not None:

@@ -18,7 +18,7 @@ from consumer.text.diff import Kind, Stretch, TextPair
 from consumer.text.passages import run_hashes
 
 MOVED_WIDTH_MIN: Final = 40
-"""Narrower passages are phrases. A letter counts one, an ideograph three, because it says as much as a syllable."""
+"""Narrower passages are mere phrases. A letter counts one, an ideograph three: it says as much as a syllable."""
 ISLAND_WIDTH_MAX: Final = 24
 """Equal text between two changes, up to this width, may be part of a moved passage."""
 _WIDE: Final = 3
@@ -238,7 +238,7 @@ def _is_in(spans: Sequence[TextSpan], at: int) -> bool:
 
 
 def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:
-    """Yield parts in order; between two equal ones, first the text of A, then that of B, in few stretches."""
+    """Yield parts in order. Between two equal parts, the text of A comes first, then that of B, in few stretches."""
     pending: list[Stretch] = []
     for part in parts:
         if part.kind in {"changed", "moved"}:
@@ -255,7 +255,7 @@ def _in_order(parts: Sequence[Stretch]) -> Iterator[Stretch]:
         yield from parts
         return
     a, b = _pieces((part.kind, part.a) for part in parts), _pieces((part.kind, part.b) for part in parts)
-    # The difference may have aligned moved text with text whose equal stands next to it.
+    # The difference may have paired moved text with words that also stand next to it, so pair those words instead.
     before, after = _take_equal_words(a, b, 0), _take_equal_words(a, b, -1)
     at_a, at_b = parts[0].at_a, parts[0].at_b
     only_a = [(kind, text, "") for kind, text in a]

@@ -1,8 +1,9 @@
 """Removes secrets from everything that dupwatch prints, logs and serves.
 
-A value is secret by the name of its setting (``is_secret``), by its form (a token of dupwatch, a URL with a password or
-token, an ``Authorization`` header), or because this process read it as a secret (``remember``). Libraries quote values
-of settings in their own ways, so texts are redacted where they leave the process, not where they are composed.
+A value is recognised as a secret by the name of its setting (``is_secret``), by its form (a token of dupwatch, a URL
+with a password or token, an ``Authorization`` header), or because this process read it as a secret (``remember``).
+Libraries quote values of settings in their own ways, so texts are redacted where they leave the process, not where they
+are composed.
 """
 
 import base64
@@ -20,14 +21,14 @@ HIDDEN: Final = "*****"
 TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # a prefix
 """The prefix of every token, by which tokens are recognised anywhere."""
 CHARS_MIN: Final = 6
-"""Shorter values are hidden by the names of their settings only, because texts may contain them by chance."""
+"""Shorter values are recognised only by the name of their setting, because texts may contain them by chance."""
 _NAME: Final = re.compile(
     r"passw|passphrase|secret|token|credential|user\.info|\.key$|\.key\.pem$|ssl\.key|oauthbearer\.(config|extensions)",
     re.IGNORECASE,
 )
 # A password after a colon may contain slashes; hiding too much does no harm.
 _IN_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@:\"'<>]*:[^\s\"'<>]*|[^\s/?#\"'<>]*)@", re.IGNORECASE)
-# A URL that became a path lost a slash. Only with user and password, because paths may contain "@" too.
+# A URL treated as a path has lost a slash. It must have a user and a password, because paths may contain "@" too.
 _IN_PATH: Final = re.compile(r"([a-z][a-z0-9+.-]*:/)(?!/)[^\s/?#@:\"'<>]*:[^\s\"'<>]*@", re.IGNORECASE)
 _IN_QUERY: Final = re.compile(
     r"([?&;][\w.-]*(?:token|secret|passw|api[_-]?key|signature|credential)[\w.-]*=)[^&;\s\"'#]+", re.IGNORECASE
@@ -35,7 +36,7 @@ _IN_QUERY: Final = re.compile(
 _IN_HEADER: Final = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer)\s+)?)[^\s'\",]+", re.IGNORECASE
 )
-# Also matches cut tokens.
+# Also matches truncated tokens.
 _TOKEN: Final = re.compile(rf"{TOKEN_PREFIX}[0-9a-f]{{16,}}")
 _PASSWORD: Final = re.compile(r"://[^\s/?#@:]*:([^\s]*)@")
 _SEPARATOR: Final = re.compile("[=:]")
@@ -77,12 +78,12 @@ def is_secret(name: str) -> bool:
 
 
 def redacted(text: str) -> str:
-    """Return a text without secrets recognised by their form, and those that this process has read."""
+    """Return a text with secrets hidden: those recognised by their form, and those that this process has read."""
     return without_credentials(_known.hide(text))
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without secrets recognised by their form."""
+    """Return a text with the secrets hidden that are recognised by their form."""
     redacted_text = _TOKEN.sub(HIDDEN, text) if TOKEN_PREFIX in text else text
     if "://" in redacted_text:
         redacted_text = _IN_URL.sub(rf"\1{HIDDEN}@", redacted_text)
@@ -94,10 +95,10 @@ def without_credentials(text: str) -> str:
 
 
 def without_arguments(text: str, arguments: Sequence[str]) -> str:
-    """Return a text that quotes arguments of a command line without the secrets in them.
+    """Return a text that quotes command-line arguments, with their secrets hidden.
 
-    A secret is the value in ``NAME=VALUE`` or ``NAME:VALUE`` with the name of a secret setting, and the argument after
-    such a name.
+    A secret is the value in ``NAME=VALUE`` or ``NAME:VALUE`` if NAME is a secret setting, or the argument after such a
+    name.
     """
     replacements: dict[str, str] = {}
     previous = ""
@@ -134,13 +135,13 @@ def remember_settings(settings: Mapping[str, object]) -> None:
 
 
 def remember_credentials(text: str) -> None:
-    """Redact the passwords of the URLs in a text from now on, even where derived forms do not look like a URL."""
+    """Redact the passwords of the URLs in a text from now on, even where they are quoted without the URL."""
     for password in _PASSWORD.findall(text):
         remember(password)
 
 
 def with_secrets(plain: Mapping[str, Any], files: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Return plain settings with those whose values are in files.
+    """Return plain settings, and settings whose values are read from files and remembered as secrets.
 
     Raises ``ConfigError``, which names ``where``, for an unreadable file.
     """
@@ -161,7 +162,7 @@ def forget_all() -> None:
 
 
 def _split_assignment(argument: str) -> tuple[str, str, str]:
-    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``; only a name without a separator."""
+    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``. Without a separator all is the name."""
     match = _SEPARATOR.search(argument)
     return (argument, "", "") if match is None else (argument[: match.start()], match[0], argument[match.end() :])
 

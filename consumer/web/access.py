@@ -49,9 +49,9 @@ class Access:
     """The access rules of a server.
 
     Without an ``account``, requests need no credentials, but the server shows articles only under an IP address,
-    ``localhost`` or one of ``names``. Otherwise a page of another site, open in the same browser, could point its own
-    host name here and read this server (DNS rebinding). A server on a loopback address applies that to every page.
-    Other servers answer metrics and health under any name, because scrapers and probes use the names of services
+    ``localhost`` or one of ``names``. Otherwise another site, open in the same browser, could point its own host name
+    at this server and read it (DNS rebinding). A server on a loopback address applies this rule to every page. Other
+    servers answer metrics and health under any name, because scrapers and probes use the names of services
     (decision 0040).
     """
 

@@ -4,8 +4,8 @@ uvicorn limits none of that: it closes idle connections only after their first r
 text. A client that opens connections and sends nothing must not keep out others. So a new connection replaces the one
 that has been without a request for longest.
 
-uvicorn does not limit unread answers, which stay in memory. Here they have a limit on time and on bytes, and the next
-request of their connection waits until they are read.
+uvicorn does not limit unread answers, which stay in memory. Here their number of bytes and the time to read them are
+limited, and the next request of their connection waits until they are read.
 
 Nor does it limit pipelined requests, which are sent before the current one is answered. Each costs the sender a few
 bytes and this process a thousand times as much work. One may wait; a connection with more is closed after the current
@@ -42,9 +42,9 @@ class RequestParser(h11.Connection):
 
     ``head_bytes_max`` limits a head that is still arriving.
 
-    A request with both ``Content-Length`` and ``Transfer-Encoding`` may hide another one from a proxy that uses the
-    former, and so may one with the latter in HTTP/1.0 (RFC 9112, 6.1). h11 uses ``Transfer-Encoding`` and keeps the
-    connection.
+    A request with both ``Content-Length`` and ``Transfer-Encoding`` may hide another request from a proxy that uses
+    ``Content-Length``. So may an HTTP/1.0 request with ``Transfer-Encoding`` (RFC 9112, 6.1). h11 uses
+    ``Transfer-Encoding`` and keeps the connection.
     """
 
     def __init__(self, head_bytes_max: int) -> None:
@@ -127,7 +127,7 @@ class Connections:
         self._report(ConnectionsChanged(len(self._open)))
 
     def note_use(self, connection: "Connection") -> None:
-        """Note that a connection was used. Others are closed before it."""
+        """Note that a connection was used, so that others are closed before it."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
@@ -172,7 +172,7 @@ class Connection(H11Protocol):
 
     @property
     def unread_bytes(self) -> int:
-        """The bytes of answers that are still in this process."""
+        """The number of bytes of answers that are still in this process."""
         return self.transport.get_write_buffer_size()
 
     @property
@@ -262,7 +262,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _limit_waiting(self) -> None:
-        """Make the current request the last one if more than one waits behind it."""
+        """Make the current request the last one if several requests, or too many bytes, wait behind it."""
         if self._is_last or not self._has_request or self.transport.is_closing():
             return
         if self.conn.their_state in _ARRIVING:

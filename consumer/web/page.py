@@ -40,7 +40,7 @@ class PageResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
-    """A page and its access rules. ``is_open`` pages need no credentials; ``has_articles`` needs a known host name.
+    """A page and its access rules. ``is_open`` pages need no credentials; ``has_articles`` ones need a known host name.
 
     Each ``kind`` of page has its own limit on concurrent requests.
     """

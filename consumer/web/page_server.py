@@ -24,7 +24,7 @@ from consumer.web.page_connections import PageConnection, PageLimit, RequestHead
 log = logging.getLogger("dupwatch")
 
 ARRIVING_MAX: Final = 128
-"""The maximum number of connections with incomplete requests. Beyond it the client with the most loses its oldest."""
+"""The maximum number of connections with incomplete requests. Above it, the client with the most loses its oldest."""
 GRACE_S: Final = 0.25
 """How long a connection may take to send its request before another may replace it."""
 REQUESTS_MAX: Final[Mapping[PageKind, int]] = {"probe": 8, "metrics": 4, "page": 16}

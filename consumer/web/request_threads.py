@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from consumer.web.problems import BUSY, STORE, Limit, retry_later
 
 RETRY_S: Final = 1
-"""When a client should retry."""
+"""How long a client should wait before it retries."""
 
 _Answer = TypeVar("_Answer")
 

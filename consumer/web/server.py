@@ -23,7 +23,7 @@ from consumer.web.requests import HEAD_BYTES_MAX
 log = logging.getLogger("dupwatch")
 
 _GOODBYE_S: Final = 1.0
-"""How long a client may take to confirm the end of a connection, which counts until then."""
+"""How long a client may take to confirm the end of a connection. Until then the connection counts as open."""
 
 _POLL_S: Final = 0.05
 """How often to check whether a client has read its answer."""
@@ -120,7 +120,7 @@ class SecureConnection(Connection):
 
 
 def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.listen") -> socket.socket:
-    """Listen on the address in ``setting``.
+    """Return a socket that listens on the address ``listen``, which comes from ``setting``.
 
     Raises ``ConfigError`` if that fails, or if other machines could connect without a token.
     """
@@ -138,8 +138,8 @@ def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.
             f"cannot listen on {address.host}:{address.port}: {error.strerror or error}; set another address in "
             f"{setting}"
         ) from error
-    # Accepted connections inherit it. Without it, the body of an answer waits 40 ms until the client has acknowledged
-    # the head. asyncio sets it only on sockets that name their protocol, which these do not.
+    # Accepted connections inherit this option. Without it, the body of an answer waits 40 ms until the client has
+    # acknowledged the head. asyncio sets it only on sockets that name their protocol, which these do not.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 

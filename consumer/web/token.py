@@ -34,7 +34,7 @@ class Role(StrEnum):
     REVIEWER = "reviewer"
     """Release flagged articles, and change the items of deny banks."""
     ADMIN = "admin"
-    """Manage tokens, read the audit log, and change banks and the items of those that allow."""
+    """Manage tokens, read the audit log, and change banks and the items of allow banks."""
 
 
 class Caller(NamedTuple):

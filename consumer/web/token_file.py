@@ -32,7 +32,7 @@ from storage.files import FILE_MODE, FileWriting, locked_folder, replace_file
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""More than ``TOKENS_MAX`` of the longest tokens take."""
+"""The maximum size of the file. ``TOKENS_MAX`` of the longest tokens take less."""
 _OTHERS: Final = stat.S_IWGRP | stat.S_IRWXO
 _ROOT: Final = 0
 
@@ -161,9 +161,9 @@ class NewToken(NamedTuple):
 def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], None]) -> Token:
     """Add a token, ``show`` its secret, and return it. A missing file is created.
 
-    The secret is shown before the file is changed. If showing fails, no token without a known secret is left behind.
-    Raises ``ConfigError`` for invalid values and for a name that was ever used, and ``SinkError`` if the file cannot be
-    changed.
+    The secret is shown before the file is changed, so that no token has a secret that nobody has seen.
+    Raises ``ConfigError`` for invalid values and for a name that has been used before, and ``SinkError`` if the file
+    cannot be changed.
     """
     secret = new_secret()
     token = _token(new, digest_of(secret), now)

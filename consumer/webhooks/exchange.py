@@ -16,7 +16,7 @@ from consumer.webhooks.deadline import AttemptDeadline, DeadlinePassed
 from consumer.webhooks.endpoint import Endpoint
 
 ANSWER_BYTES_MAX: Final = 4_096
-"""Maximum bytes read of an answer, including its head."""
+"""The maximum number of bytes read from an answer, including its head."""
 _PIECE_BYTES: Final = 1_024
 
 

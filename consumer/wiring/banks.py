@@ -36,13 +36,13 @@ LAG_S: Final = 30.0
 RETRY_S: Final = 1.0
 """The pause before unreachable banks are read again at the start."""
 _CACHED_SHARE: Final = 16
-"""The cache is written again when more than one in this many items has been computed since."""
+"""The cache is written when more than one in this many items has been computed since the last write."""
 _LAST_WRITE_S: Final = 10.0
-"""How long the end waits for writing the cache. A longer write is abandoned, and the next process makes it."""
+"""How long to wait at the end for the cache to be written. A longer write is left to the next process."""
 
 
 class BankReader:
-    """The reader that keeps known texts equal to the banks.
+    """A reader of banks that keeps known texts up to date.
 
     One thread calls ``refresh`` about every second, and another one ``check_lag``.
     """
@@ -96,7 +96,7 @@ class BankReader:
             self._hooks.report(Outage("banks", "reader", None))
 
     def check_lag(self) -> None:
-        """Report that the run is not ready if a reading takes longer than ``LAG_S``, since many items may be new.
+        """Report that the run is not ready if reading takes longer than ``LAG_S``, since many items may be new.
 
         The next successful ``refresh`` revokes the report.
         """
@@ -107,7 +107,7 @@ class BankReader:
 
 
 class CacheWriter:
-    """The writer of the cache of known texts; it writes after many of them were computed."""
+    """The writer of the cache of known texts. It writes once enough of them have been computed."""
 
     def __init__(self, cache: BankCache, known: KnownTexts) -> None:
         self._cache = cache
@@ -175,7 +175,7 @@ def followed_banks(
 
 
 def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) -> KnownTexts:
-    """Return the items of banks, ready to be compared with, and add those that the configured cache lacks to it."""
+    """Return the items of banks as known texts. Add the items that the configured cache lacks to it."""
     cache = _cache(config, bound)
     known = _known(config, bound, lexicon, cache, Hooks().report)
     known.replace(banks.entries())
@@ -187,7 +187,7 @@ def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) 
 def _known(
     config: Config, bound: Binding, lexicon: Lexicon, cache: BankCache | None, report: Callable[[object], None]
 ) -> KnownTexts:
-    """Return known texts without items; the first items come from the cache as far as it has them."""
+    """Return known texts without items. The first items will come from the cache, as far as it has them."""
     computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
     return KnownTexts(computing, bound.settings, now_ms, report, load_cache)
 

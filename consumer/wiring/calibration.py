@@ -50,7 +50,7 @@ class Calibration(NamedTuple):
 
 @dataclass(slots=True)
 class _Measurement:
-    """The sums of what runs report; it stops the current run when the time is up."""
+    """The totals of the reports from runs. It stops the current run when the time is up."""
 
     clock: Clock
     ends_s: float

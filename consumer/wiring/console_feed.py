@@ -101,7 +101,7 @@ def flags_read(config: Config) -> TopicSubscription:
 
 
 class TopicEventSource(EventSource):
-    """A topic that is read as a member of a consumer group, which has its offsets."""
+    """A topic that is read as a member of a consumer group, whose offsets the brokers store."""
 
     def __init__(self, source: KafkaSource) -> None:
         self._source = source

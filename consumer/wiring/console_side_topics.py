@@ -32,7 +32,7 @@ class SideTopic:
     """A topic with entries of one kind.
 
     ``thread`` is the name of the thread that reads it, and the suffix of its group after ``console.group``. ``setting``
-    is the setting with which consumers write it.
+    is the setting that makes consumers write it.
     """
 
     kind: SideKind[Any]
@@ -48,7 +48,7 @@ class SideTopic:
 SIDE_TOPICS: Final = (
     SideTopic(NEAR_MISSES, lambda topics: topics.near_misses_topic, "near-misses", "kafka.near_miss_share"),
     SideTopic(BANK_MATCHES, lambda topics: topics.bank_matches_topic, "bank-matches", "banks.url"),
-    # Only verdicts tell it, and only this topic has the verdicts of unique articles.
+    # Only verdicts show such repeats, and only this topic has the verdicts of unique articles.
     SideTopic(REPEATS_OF_ENDED, lambda topics: topics.verdicts_topic, "ended-before", "sink.emit = all"),
 )
 
@@ -85,7 +85,7 @@ class SideTopicWork:
         self._has_logged_missing = False
 
     def work(self) -> bool:
-        """Take in entries until the console ends, or the topic cannot be read. Return if the topic is missing."""
+        """Take in entries until the console ends, or the topic cannot be read. Return at once if it is missing."""
         if not is_there(self._config, self._subscription):
             self._log_missing()
             return False
@@ -116,9 +116,10 @@ class SideTopicWork:
 
 
 def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
-    """Return hooks for another source in the same process, which pass its reports on so that they are distinguishable.
+    """Return hooks for another source in the same process, which pass its reports on so that sources can be told apart.
 
-    The partitions of the console are only reported for flags. The lag of partitions that leave becomes 0.
+    An assignment becomes ``SideTopicAssigned``, since only partitions of flags count as the console's. When partitions
+    are taken away, every reported lag becomes 0.
     """
     own, lagging = Hooks(), set[Partition]()
 

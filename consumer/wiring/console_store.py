@@ -145,7 +145,7 @@ class SettingsCheck:
         self._passed: bytes | None = None
 
     def __call__(self, store: Store) -> None:
-        """Raise ``StoreMismatch`` with the settings that differ. Settings that passed are only checked on a change."""
+        """Raise ``StoreMismatch`` with the settings that differ. Settings that passed are not checked again."""
         stored = store.settings()
         if stored in (None, self._passed):
             return

@@ -118,7 +118,10 @@ def written_files(path: Path) -> dict[Path, str]:
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
-    """Refuse to resume with another source, other events, or without the store, which is not opened (or created)."""
+    """Refuse to resume with another source, with other events, or if the store is missing.
+
+    Does not open the store, which would create it.
+    """
     check_source(before, source.name, source.beginning)
     check_emit(before, config.sink.emit, config.sink.url)
     if is_missing(config):
@@ -237,8 +240,8 @@ def _check_articles_apart(config: Config, streams: Streams, source: FileSource) 
 def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:
     """Build the writer of unique articles.
 
-    A resumed run appends to the output of earlier ones. These have already written the part of the header before
-    ``resumed_at``, and the last line.
+    A resumed run appends to the output of earlier ones. These have already written the header up to ``resumed_at``,
+    and the last line, but not its line end if the source lacked it at that time.
     """
     return CleanFeed(verdicts, streams.out, lambda: source.header[resumed_at.offset :] + source.missing_line_end)
 

@@ -45,7 +45,7 @@ class Exposure(NamedTuple):
 
 
 def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | None:
-    """Return the exposure of pages; None if none are served. ``report`` gets occurrences of the certificate.
+    """Return the exposure of pages; None if none are served. ``report`` gets the occurrences of the certificate.
 
     Raises ``ConfigError`` if other machines could read them without a password, or a configured file cannot be used.
     """
@@ -62,7 +62,7 @@ def served(
 ) -> str | None:
     """Serve the pages until ``resources`` is closed; return their URL, or None if none are served.
 
-    ``report`` gets every failed request, and occurrences of the certificate.
+    ``report`` gets every failed request, and the occurrences of the certificate.
     """
     exposure = exposure_of(config, report)
     if exposure is None:

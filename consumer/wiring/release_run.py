@@ -23,7 +23,7 @@ from storage.clock import Clock
 from storage.interface import Store
 
 FRESH_S: Final = 0.1
-"""Versions read longer ago are read again before their records are sent, since a newer one may have arrived."""
+"""Versions read longer ago than this are read again before their records are sent: a newer one may have arrived."""
 _RELEASE_S: Final = 30.0
 NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None)
 """The record of a release whose article does not return to the clean feed."""
@@ -59,7 +59,7 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
 
 
 class ReleasePlan(NamedTuple):
-    """A flag to undo, and the record to send to the clean feed; None without such a feed."""
+    """A flag to undo, and the record to send to the clean feed or why there is none; None without such a feed."""
 
     reversal: FlagReversal
     back: RawRecord | ReturnObstacle | None

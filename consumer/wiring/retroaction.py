@@ -90,7 +90,7 @@ class ReleasedFlags(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BankReleases:
-    """Releases of flagged articles that repeat allowed texts, made as ``dupwatch release`` makes one.
+    """Releases of flagged articles that repeat allowed texts, made in the same way as by ``dupwatch release``.
 
     ``events`` is None if the sink has no readers of releases.
     """

@@ -121,9 +121,9 @@ class Service(ListeningServer):
             self._context.open(loaded.judging)
             loaded.pipeline.run()
         except (StoppedBeforeStart, Abandoned):
-            # It was asked to stop, and had no time left, which is no failure.
+            # The service was asked to stop, or had no time left. Neither is a failure.
             pass
-        except BaseException as error:  # noqa: BLE001  # raised again by run(); a panic of Rust is no Exception
+        except BaseException as error:  # noqa: BLE001  # raised again by run(); a panic of Rust is not an Exception
             self._error = error
             self._server.stop()
         finally:

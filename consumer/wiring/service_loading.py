@@ -160,7 +160,7 @@ class ServiceLoader:
     def loaded(self) -> ServiceParts:
         """Load the service, and report progress.
 
-        Raises ``StoppedBeforeStart`` if the service is stopped during that, ``Fatal`` and the store's errors.
+        Raises ``StoppedBeforeStart`` if the service is stopped in the meantime, and ``Fatal`` and the store's errors.
         """
         with self._turns.at_work():
             return self._loaded()
@@ -227,7 +227,7 @@ class ServiceLoader:
         return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (query_detector.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:
-        """Return a release after which its thread is reported as resting, since a wait for brokers reports turns."""
+        """Return a release that then reports its thread as resting, because a wait for brokers reports turns."""
 
         def release_and_rest(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
             try:

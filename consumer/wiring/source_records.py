@@ -42,7 +42,7 @@ def version_parts(config: Config) -> VersionParts:
 
 
 class VersionCheck:
-    """A check whether a record has the id, title and text of a version. Any thread may use it.
+    """A check of whether a record has the id, title and text of a version. Any thread may use it.
 
     ``build`` is called once, for the first record.
     """

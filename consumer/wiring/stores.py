@@ -44,7 +44,7 @@ def opened_store(
     quiet: bool = False,
     answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """Open the configured store, and close it afterwards. ``report`` gets its occurrences.
+    """Open the configured store, and close it afterwards. ``report`` gets its events.
 
     A wait of more than two seconds is logged unless ``quiet``. With ``answer_s`` a call fails after that time, whatever
     deadlines are configured. Raises ``StoreError``, and ``ConfigError`` for reading a store that ends with its run.

@@ -27,7 +27,7 @@ _OtherAnswer = TypeVar("_OtherAnswer")
 
 CHANGES_AT_ONCE: Final = 2_000
 CHANGE_BYTES_AT_ONCE: Final = 4 << 20
-"""The limits of one request; a gateway reads at most 100 MB, and holds them in memory."""
+"""The maximum number of changes in one request, and their bytes. A gateway reads at most 100 MB, all into memory."""
 SWAPS_APART_MIN: Final = 16
 """Fewer compare-and-sets are not worth their own connection."""
 ROWS_APART_MIN: Final = 16
@@ -67,7 +67,7 @@ class Gateways:
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
-        """Run all works, several at a time, and return their results; raise the error of the first one that failed."""
+        """Call these functions, several at a time, and return their results. Raise the error of the first to fail."""
         if len(works) == 1:
             return [works[0]()]
         futures: list[Future[_Answer]] = [self._threads.submit(work) for work in works]
@@ -78,9 +78,10 @@ class Gateways:
     def side_by_side(
         self, first: Callable[[], _Answer], second: Callable[[], _OtherAnswer]
     ) -> tuple[_Answer, _OtherAnswer]:
-        """Run two works at the same time, both of which may use ``spread``; raise the error of either.
+        """Call two functions at the same time, and return both results. Raise the error of either.
 
-        The second has its own thread: in the pool, works that wait for others could take all threads.
+        Both may use ``spread``. The second has its own thread: in the pool, functions that wait for others could take
+        all threads.
         """
         answered: Future[_OtherAnswer] = Future()
         thread = Thread(target=_answer, args=(answered, second), name="hbase-beside")

@@ -44,7 +44,7 @@ _SETTLED: Final = 1
 _RELEASED: Final = 2
 _HEAD: Final = struct.Struct(">BBI")
 _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
-"""Follows the record of a released version: what it was flagged against, and the length of the flag in bytes."""
+"""Follows a released version's record: the reference that it was flagged against, and the flag's length in bytes."""
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, UnreadableBodyError)
 
@@ -53,7 +53,7 @@ _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 
 
 class _DamagedCellError(ValueError):
-    """A cell that this layout cannot have written; the message says what is wrong."""
+    """A cell that this program cannot have written; the message says what is wrong."""
 
 
 def version_column(reference: bytes) -> bytes:
@@ -247,7 +247,7 @@ def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
 
 
 class CellCache:
-    """A cache of values by reference, which drops the least recently used. Thread-safe.
+    """A cache of values by reference, which drops the least recently used ones. Thread-safe.
 
     A pending cell may be out of date; then its compare-and-set fails. A sketch never changes.
     """

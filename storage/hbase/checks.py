@@ -78,7 +78,8 @@ def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[Sto
         return
     if not none_answers:
         yield StoreFinding("ok", f"The tables of {place.namespace} are correct, as far as a gateway shows.")
-    # Even if no gateway could open the store: a running gateway waits for a region server that hangs.
+    # Regions are checked even if no gateway could open the store: a running gateway waits for a region server that
+    # hangs.
     with closing(Gateways(place, check_options)) as gateways:
         yield from findings_through(gateways)
 

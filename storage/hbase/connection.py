@@ -1,7 +1,7 @@
 """A connection to a Thrift gateway on which every answer is matched with its request.
 
-An answer with another number than its request, to another call, or with a row that was not requested is a failure of
-the connection.
+The connection has failed if an answer has a different number than its request, answers another call, or contains a row
+that was not requested.
 """
 
 import ssl
@@ -63,8 +63,8 @@ class CellAddress(NamedTuple):
 class ScanSelection(NamedTuple):
     """Rows to scan, from ``start`` up to and excluding ``stop`` (empty: to the end), ``batch`` cells at a time.
 
-    A row with more cells than ``batch`` comes in several pieces; 0 stands for whole rows. One request fetches ``ahead``
-    pieces. ``only`` is a filter in HBase's filter language.
+    A row with more cells than ``batch`` comes in several pieces. With a ``batch`` of 0, rows come whole. One request
+    fetches ``ahead`` pieces. ``only`` is a filter in HBase's filter language.
     """
 
     table: bytes
@@ -84,12 +84,12 @@ class RegionPlace(NamedTuple):
     server: str
 
 
-class GatewayConnection(Connection):  # type: ignore[misc]  # as above
+class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no types
     """A connection to one gateway, for one thread at a time.
 
     Every method may raise ``RequestDenied`` or ``ConnectionLost``. After ``ConnectionLost``, ``is_lost`` is true and
-    the connection cannot be used.
-    The pool sets ``deadline``; each request must be answered by then, and within ``call_s``.
+    the connection cannot be used. The pool sets ``deadline``. Each request must be answered by then, and within
+    ``call_s`` seconds.
     """
 
     def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None, call_s: float) -> None:
@@ -119,7 +119,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
     ) -> dict[bytes, Columns]:
-        """Read these columns or whole families of these rows; rows without any are omitted.
+        """Return these columns or whole families of these rows, by row. Rows without such cells are omitted.
 
         Raises ``AnswerTooBig`` once more than ``bytes_max`` bytes were received; then the connection is lost.
         """
@@ -138,9 +138,9 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         bytes_max: int | None,
         behind: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
-        """Read families of these rows, most of whose cells have this shape, without an object for each cell.
+        """Return families of these rows, by row, without an object for each cell. Most cells have this ``shape``.
 
-        Also return whether the cell ``behind`` existed once the rows had been read. Both requests are sent together,
+        Also return whether the cell ``behind`` existed after the rows were read. Both requests are sent together,
         and a gateway answers the requests of a connection in order. Otherwise like ``rows``.
         """
         name = "getRowsWithColumns"
@@ -162,7 +162,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         return cells, bool(behind_rows)
 
     def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
-        """Put and delete cells. After an error some changes may be done.
+        """Put and delete cells. After an error some changes may have been made.
 
         With ``until_ms`` all changes are deletes, which affect only cells written by that time of the server's clock.
         """
@@ -206,7 +206,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         return outcomes
 
     def scan(self, selection: ScanSelection) -> Generator[tuple[bytes, Columns], None, None]:
-        """Yield the rows of a selection, or their pieces, in order. Close the generator before other requests."""
+        """Yield the rows of a selection, or their pieces, in order. Close the generator before the next request."""
         arguments: dict[str, int | bytes] = {"batchSize": selection.batch} if selection.batch else {}
         if selection.stop:
             arguments["stopRow"] = selection.stop
@@ -264,7 +264,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             return self.client.receive(name)
 
     def _receive_cells(self, name: str, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read an answer without the library, which decodes answers that are not rows, such as errors."""
+        """Read an answer with rows without the library, and leave other answers, such as errors, to the library."""
         reader = RowAnswerReader(self._socket.read)
         with self._receiving():
             try:

@@ -1,4 +1,4 @@
-"""Failures between this process and HBase, and which of the store's errors they become.
+"""Failures between this process and HBase, and the store's errors that they become.
 
 There are two kinds within this package, and neither leaves it:
 
@@ -31,7 +31,7 @@ class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
 
 
 class AnswerTooBig(Exception):  # noqa: N818  # it is what the answer was
-    """An answer that exceeds the caller's limit. The connection, on which the rest will come, is discarded."""
+    """An answer that exceeds the caller's limit. The rest still arrives on the connection, so it is discarded."""
 
 
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (

@@ -4,7 +4,7 @@ Consumers and other packers may run at the same time, and a kill at any moment i
 (docs/decisions/0017-posting-sets.md):
 
 1. a set is written under a new name, and acknowledged;
-2. only then are its postings' cells deleted, and only as they were when they were read;
+2. only then are the cells of its postings deleted, unless they were written again after they were read;
 3. sets are never edited: to merge several, a new one is written, then exactly those are deleted.
 """
 
@@ -28,12 +28,12 @@ BUCKET_S: Final = 86_400
 ROW_POSTINGS_MIN: Final = 8
 """Fewer postings are read faster as cells than as a set."""
 CLOCKS_DIFFER_MS: Final = 60_000
-"""The maximum difference between the clocks of two servers: HBase rejects a server whose clock is off by half of it."""
+"""The maximum difference between the clocks of two servers: HBase rejects a server whose clock is off by over half."""
 PAGE_CELLS: Final = 20_000
 PAGE_BYTES: Final = 16 << 20
-"""The cells and bytes of a page, which is read and then packed."""
+"""The size of a page in cells and bytes. A page is read, and then packed."""
 UNPACK_BYTES: Final = 2 << 20
-"""The bytes of sets, some 50,000 postings, that are read and then unpacked."""
+"""How many bytes of sets, some 50,000 postings, are read before they are unpacked."""
 ROW_CELLS_MAX: Final = 50_000
 ROW_BYTES_MAX: Final = 32 << 20
 """Rows above these limits are packed part by part."""
@@ -89,8 +89,8 @@ class _Part(NamedTuple):
 def pack_before_ms(before_ms: int, bucket_ms: int) -> int:
     """Return the time before which postings are packed: the end of the last bucket that ended at least a minute ago.
 
-    Buckets shorter than a minute must have ended one bucket ago. The clocks of servers may differ by this delay before
-    a posting that is written after its row was read could look older than the returned time.
+    Buckets shorter than a minute must have ended one bucket ago. As long as the clocks of servers differ by less than
+    this delay, no posting that is written after its row was read looks older than the returned time.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -207,7 +207,7 @@ class Packer:
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
-        """Read some sets from this row on; return them and the next row, which is the last one if it may have more."""
+        """Read some sets from this row on. Return them and the next row: the last one read, if it may have more."""
         selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 

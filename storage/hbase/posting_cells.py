@@ -97,7 +97,7 @@ def distinct(postings: bytes, layout: PostingLayout) -> bytes:
 
 
 def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
-    """Join the parts of each row, in any order and without repeated postings. No part repeats a posting itself."""
+    """Join the parts of each row, in any order and without repeated postings. No single part may repeat a posting."""
     packed = [b"".join(parts) for parts in rows]
     in_parts = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
     for run in _in_runs(in_parts, packed):

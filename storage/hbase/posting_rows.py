@@ -114,9 +114,9 @@ class PostingRows:
     ) -> list[PostingRow]:
         """Read the rows of these keys, or only the first ones if they have more than ``bytes_max`` bytes.
 
-        A family costs time even if it has no cells, so sets are read only if the store was ever packed. A request for
-        the cell that says so follows each request for rows: if no packer had begun by then, none had deleted anything
-        (docs/decisions/0017-posting-sets.md).
+        A family costs time even if it has no cells, so sets are read only if the store was ever packed. A cell in
+        ``meta`` says whether it was. That cell is read after each request for rows: if no packer had begun by then,
+        none had deleted anything (docs/decisions/0017-posting-sets.md).
         """
         self._wide.refresh(calls)
         reading = _Reading(calls, self._families, layout, _Budget(bytes_max), Event())
@@ -208,7 +208,7 @@ class PostingRows:
         return parts
 
     def _read_in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> _RowParts:
-        """Read a row of any width, with at most the cap and one set in memory.
+        """Read a row of any width, with at most one set and as many postings as the cap in memory.
 
         One scanner sees the row at one moment: its fresh postings, and the names of its sets, which are then read one
         by one. Sets never change, so together they are the row at that moment. If one is missing, a packer has replaced
@@ -239,7 +239,7 @@ class PostingRows:
         return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
 
     def _up_to_cap(self, row_pieces: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
-        """Return the columns of fresh postings, which come first, and of sets unless fresh ones exceed the cap."""
+        """Return the columns of fresh postings, and those of sets; none of sets if fresh postings exceed the cap."""
         fresh: list[bytes] = []
         names: list[bytes] = []
         for _, piece in row_pieces:

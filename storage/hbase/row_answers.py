@@ -1,8 +1,8 @@
 """Decodes the answer to ``getRowsWithColumns`` without an object for each cell.
 
-The Thrift library makes two objects of every cell, which took a third of the time of a look-up. Cells with a column of
-the expected length and no value all have one shape, so numpy cuts their qualifiers out of the received bytes. Other
-cells are read one by one.
+The Thrift library creates two objects for every cell, which took a third of the time of a look-up. Cells with a column
+of the expected length and no value all have the same shape, so numpy cuts their qualifiers out of the received bytes.
+Other cells are read one by one.
 
 The bytes are those of Thrift's binary protocol (``thrift/protocol`` of Apache Thrift, THRIFT-110), with the field
 numbers of ``Hbase.thrift``: an answer is a list of ``TRowResult``, each a row (field 1) and a map of columns to
@@ -46,7 +46,7 @@ class MalformedAnswer(Exception):  # noqa: N818  # it is what was received
 
 
 class OtherAnswer(Exception):  # noqa: N818  # as above
-    """An answer that is not a list of rows, such as an error; ``received`` has its bytes read so far."""
+    """An answer that is not a list of rows, such as an error. ``received`` has the bytes read so far."""
 
     def __init__(self, received: bytes) -> None:
         super().__init__("the answer is not a list of rows")
@@ -54,14 +54,14 @@ class OtherAnswer(Exception):  # noqa: N818  # as above
 
 
 class RowCells(NamedTuple):
-    """The cells of a row: the joined qualifiers of cells without a value, and the values of others by column."""
+    """The cells of a row: the joined qualifiers of cells without a value, and the values of other cells by column."""
 
     qualifiers: bytes
     values: Mapping[bytes, bytes]
 
 
 class CellShape:
-    """The bytes around the qualifier of a cell without a value, in columns of one family and length."""
+    """The layout of a cell without a value, in columns of one family and length: the bytes around its qualifier."""
 
     def __init__(self, family: bytes, qualifier_bytes: int) -> None:
         self.qualifier_bytes = qualifier_bytes
@@ -78,7 +78,7 @@ class CellShape:
         return data.startswith(self._prefix, at)
 
     def leading(self, data: bytes, at: int, count: int) -> int:
-        """Return how many of ``count`` cells from ``at`` on have this shape, before the first with another shape.
+        """Return how many of ``count`` cells from ``at`` on have this shape, up to the first that does not.
 
         ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. All bytes of a cell except its qualifier
         and time are compared, since only then does the next cell begin where this one ends.
@@ -101,7 +101,7 @@ class CellShape:
 def _complete_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, bytes]], int]:
     """Return column and value of up to ``count`` cells from ``at`` on, and the offset of their end.
 
-    Stops at a cell that is not complete yet, or that has other fields than a value and then a time.
+    Stops at a cell that is not complete yet, or has fields other than a value followed by a time.
     """
     cells: list[tuple[bytes, bytes]] = []
     while len(cells) < count:
@@ -191,7 +191,7 @@ class RowAnswerReader:
         return row, alike, values
 
     def _cells(self, count: int, shape: CellShape) -> tuple[bytes, dict[bytes, bytes]]:
-        """Read this many cells, and receive one more byte."""
+        """Return the bytes of the cells of this shape, and the values of the others. Also receive one more byte."""
         left = count
         alike: list[bytes] = []
         while left:
@@ -221,7 +221,7 @@ class RowAnswerReader:
         return b"".join(alike), values
 
     def _value(self) -> bytes:
-        """Read the rest of a cell; return its value."""
+        """Read the rest of a cell, after its column, and return its value."""
         value = b""
         while True:
             kind = self._take(1)[0]

@@ -20,7 +20,7 @@ from storage.postings import all_keys
 from storage.records import Record
 
 WIDE_CELLS: Final = 4_096
-"""Rows with more cells than this are read in pieces, so that no answer is larger than a few of them."""
+"""Rows with more cells than this are read in pieces, so that no answer is larger than a few rows of this width."""
 MARKS_ROW: Final = b"wide"
 _FAMILY: Final = b"m"
 _KEYS_MAX: Final = 10_000

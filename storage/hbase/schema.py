@@ -4,16 +4,16 @@ r"""The definition of the tables, used by the script that creates them and by th
 
     NAMESPACE:postings   p  one cell for each posting          s  posting sets; large cells apart (MOB)
     NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies; large cells apart (MOB)
-    NAMESPACE:seen       t  texts beyond the window; only where judge.seen_days is set
-    NAMESPACE:meta       m  what the store is bound to; never expires
+    NAMESPACE:seen       t  texts remembered beyond the window; only if judge.seen_days is set
+    NAMESPACE:meta       m  the store's settings and capacity plan; never expires
 
 docs/operate/row_keys.md describes the contents of cells. Thrift cannot create these tables, since it supports neither
 block encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks
-what Thrift shows.
+the attributes that Thrift shows.
 
-Tables are split into regions when they are created, so that all servers share the writes from the first hour on. A key
-of postings is ``lane << 4 | number`` and a value, which is practically uniform. So each region gets a share of the
-postings that an article has under each first byte. Nothing here does I/O.
+Tables are split into regions when they are created, so that all servers share the writes from the first hour on. The
+key of a posting is ``lane << 4 | number`` and a practically uniform value. So the numbers of postings that an article
+has under each first byte tell where to split the load evenly. Nothing here does I/O.
 """
 
 import re
@@ -29,9 +29,9 @@ REGIONS: Final = 16
 """The default number of regions into which postings and articles are split."""
 REGIONS_MAX: Final = 4096
 BLOCK_BYTES: Final = 65_536
-"""HBase's size of a block, before compression: the least that is read and decoded for a row."""
+"""HBase's default size of a block, before compression. At least one block is read and decoded for a row."""
 POSTINGS_BLOCK_BYTES: Final = 16_384
-"""The block size for fresh postings: rows have few, and in smaller blocks fewer cells are decoded to reach them."""
+"""The block size for fresh postings. A row has few, and in smaller blocks fewer other cells are decoded with them."""
 SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
@@ -41,7 +41,7 @@ PLAN_ROW: Final = b"plan"
 """Rows of ``meta``: the settings that the first consumer stored, and the capacity plan that ``store init`` stored."""
 SEEN_FAMILY: Final = "t"
 APPLY: Final = "dupwatch store init --apply"
-"""The command that fixes all differences; with ``--print`` instead it shows what it would do."""
+"""The command that fixes all differences. With ``--print`` instead of ``--apply`` it only shows what it would do."""
 
 _NAMESPACE: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _RESERVED: Final = "hbase"
@@ -55,8 +55,9 @@ REGION_BYTES: Final = 5_000_000_000
 class Family:
     """A column family and its attributes; one version of each cell is kept.
 
-    Cells larger than ``mob_bytes`` are stored apart; none if it is None. With ``new_version_behaviour`` a put after a
-    delete counts even if both have the same time stamp: a posting may be removed and added again within a millisecond.
+    Cells larger than ``mob_bytes`` are stored apart (MOB). If it is None, no cells are. With ``new_version_behaviour``
+    a put after a delete counts even if both have the same time stamp, because a posting may be removed and added again
+    within a millisecond.
     """
 
     name: str
@@ -138,11 +139,12 @@ def schema_of(
     article_regions: int | None = None,
     seen_ttl_s: int = 0,
 ) -> Schema:
-    """Return the tables of a store whose versions live for ``ttl_s``, the window and the slack.
+    """Return the tables of a store whose versions live for ``ttl_s`` seconds, the window and the slack.
 
     ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
     region, which is enough for a check. The table of articles starts with ``article_regions``, by default ``regions``.
-    With ``seen_ttl_s`` texts are remembered for that time, in a table with as many regions as articles.
+    With ``seen_ttl_s`` texts are remembered for that many seconds, in a table with as many regions as that of articles.
+
     Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
     article_regions = regions if article_regions is None else article_regions
@@ -185,7 +187,7 @@ def posting_splits(shares: Sequence[Share], regions: int) -> tuple[bytes, ...]:
 
 
 def _key_at(shares: Sequence[Share], cut: int) -> bytes:
-    """Return the prefix of the key with this many postings before it, each counted once per prefix value."""
+    """Return the prefix of the key with this load before it. Each prefix value has the ``postings`` of its share."""
     for share in shares:
         width = share.postings * _PREFIX_VALUES
         if cut < width:
@@ -199,7 +201,7 @@ def _prefix(first_byte: int, value: int) -> bytes:
 
 
 def _seen_table(namespace: str, ttl_s: int, regions: int) -> Table:
-    """Return the table of texts. Its keys are digests, as uniform as those of articles, which hardly compress."""
+    """Return the table of remembered texts. Its keys are digests, uniform like those of articles and incompressible."""
     family = Family(SEEN_FAMILY, ttl_s, encoding="NONE", block_bytes=POSTINGS_BLOCK_BYTES)
     return Table(f"{namespace}:seen", (family,), _article_splits(regions))
 
@@ -218,7 +220,7 @@ def check(
 
     Missing tables come first, in one sentence; ``place`` is part of the command that fixes them. ``described`` has the
     families of each existing table, by its full name; ``disabled`` names disabled tables. A longer time to live is not
-    a difference, since it only takes space; nor is another number of regions, which HBase decides for existing tables.
+    a difference, since it only takes space. Nor is a different number of regions, which HBase changes as tables grow.
     Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
     """
     missing = [table.name for table in schema.tables if table.name not in described]
@@ -277,8 +279,8 @@ def _fix(place: StoreAddress) -> str:
 
 
 def regions_for(size_bytes: int, servers: int = 1) -> int:
-    """Return how many regions a table of this size starts with.
+    """Return the number of regions with which a table of this size starts.
 
-    At least one for each of ``servers``, and at least ``REGIONS``, since a gateway does not tell the number of servers.
+    It is at least ``servers`` and ``REGIONS``, since a gateway does not report the number of servers.
     """
     return min(max(REGIONS, servers, -(-size_bytes // REGION_BYTES)), REGIONS_MAX)

@@ -52,15 +52,15 @@ class PackTally(NamedTuple):
     bytes_after: int = 0
 
     def plus(self, other: "PackTally") -> "PackTally":
-        """Add another tally."""
+        """Return the sum of this tally and another."""
         return PackTally(*map(sum, zip(self, other, strict=True)))
 
 
 class RowPlan(NamedTuple):
     """The cells to write to a row, and those to delete once the writes are acknowledged.
 
-    ``fresh_deletes`` are for the fresh postings in the new sets, the newest of which was written at ``newest_ms``,
-    ``set_deletes`` for sets that were merged or have expired.
+    ``fresh_deletes`` delete the fresh postings that the new sets contain; the newest of these was written at
+    ``newest_ms``. ``set_deletes`` delete sets that were merged or have expired.
     """
 
     puts: list[CellChange]
@@ -84,7 +84,7 @@ class _Set(NamedTuple):
 
 
 def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRules) -> RowPlan:
-    """Plan the packing of a row, or of a part of one.
+    """Return the plan for packing a row, or a part of one.
 
     Raises ``StoreDamaged`` with row and qualifier if a cell is damaged; then nothing in the row is changed.
     """
@@ -101,7 +101,7 @@ def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRul
 
 
 def split_evenly(postings: bytes, layout: PostingLayout) -> list[bytes]:
-    """Encode postings, in any order, as the smallest possible number of sets of about equal size."""
+    """Return postings, given in any order, encoded as the smallest possible number of sets of about equal size."""
     ordered = posting_cells.distinct(postings, layout)
     width = layout.posting_bytes
     count = len(ordered) // width
@@ -194,8 +194,8 @@ def _named_sets(
 ) -> Iterator[CellChange]:
     """Yield the cells of these sets, each under a name that no set has ever had.
 
-    The names sort after those of the replaced sets, so that a reader of the row in pieces, in order, finds either the
-    old sets or the new ones.
+    The names sort after those of the replaced sets. So a reader that fetches the row in pieces, in order, finds the old
+    sets or the new ones.
     """
     bucket_ms = packed[0].name.bucket_ms if packed else rules.bucket_of(fresh[0].written_ms)
     packed_ms = max([rules.now_ms] + [old.name.packed_ms + 1 for old in packed])

@@ -98,7 +98,7 @@ class HbaseStore(Store):
 
     @override
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return the sketches of versions that this process has read: to HBase, part of a row costs as much as all."""
+        """Return the sketches of versions that this process has read: part of a row would cost as much as all of it."""
         return self._sketches.known(references)
 
     @override
@@ -210,7 +210,7 @@ class HbaseStore(Store):
 
     @override
     def stats(self) -> Stats:
-        """Count everything by reading it. The size on disk is unknown, since gateways do not tell it."""
+        """Count everything by reading it. The size on disk is unknown, since gateways do not report it."""
         versions = verdicts = tombstones = 0
         for _, row in self._articles.scan():
             versions += len(row.versions)
@@ -251,7 +251,7 @@ class HbaseStore(Store):
 
 
 def _layout(width: bytes) -> PostingLayout:
-    """Return the layout of postings whose codes have this width, in the digits of ``meta``."""
+    """Return the layout of postings whose codes have this width, which ``meta`` holds as decimal digits."""
     try:
         return POSTING_LAYOUTS[int(width)]
     except (ValueError, KeyError) as error:

@@ -1,7 +1,8 @@
 """Repeats compare-and-sets until the outcome of each is known.
 
 A compare-and-set that failed, or whose answer was lost, is resolved by reading the cell: what is stored is the truth.
-If the answer was lost, HBase may still carry it out later; by then the cell has another value, and it changes nothing.
+If the answer was lost, HBase may still carry out the request later. By then the cell has another value, so the request
+changes nothing.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ It can be repeated: existing tables are altered only where an attribute differs,
 the notation of HBase's ``toBytesBinary``, so HBase interprets the ``\x``.
 
 A script with a capacity plan changes nothing if the store has another plan. Otherwise it records the plan before it
-creates the other tables, without which no consumer starts, so that every consumer sees the plan.
+creates the other tables. No consumer starts without those, so every consumer sees the plan.
 """
 
 import re
@@ -106,7 +106,7 @@ puts 'The tables are correct.'
 
 
 def render_script(schema: Schema, planned: CapacityPlan | None = None, comments: Sequence[str] = ()) -> str:
-    """Return the script. With ``planned`` it records the capacity plan; ``comments`` are lines about that."""
+    """Return the script. With ``planned`` it records the capacity plan; ``comments`` are lines about the plan."""
     described = "".join(f"# {line}".rstrip() + "\n" for line in comments)
     head = _HEAD.format(namespace=schema.namespace, quoted=_ruby(schema.namespace), comments=described)
     postings, articles, meta = map(_table_script, (schema.postings, schema.articles, schema.meta))

@@ -108,7 +108,7 @@ class Articles:
         return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
     def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
-        """Write each verdict if its version has none yet; return where it is the effective one now."""
+        """Write each verdict if its version has none yet; return for each whether it is the effective one now."""
         records = transaction.cursor(self._databases["records"])
         database = self._databases["verdicts"]
         return [
@@ -231,7 +231,7 @@ def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
 class SeenTexts:
     """The entries of ``seen``, which remembers texts beyond the window, by digest.
 
-    A store that an earlier version created and that is opened for reading only has no such database, so no entries.
+    A store that an earlier version created and that is opened for reading only has no such database, and so no entries.
     """
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:

@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 
 class WorkFailed(BaseException):
-    """Carries an error of a batch's work past the handlers of LMDB's errors."""
+    """An error of a batch's work, wrapped to pass the handlers of LMDB's errors."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -34,7 +34,7 @@ class Batch(local):
         """Run ``work`` while all calls of this thread use ``transaction``.
 
         Raises ``MapFullError`` if the map was too small for a call, otherwise ``WorkFailed`` with the error of ``work``
-        or of a call. That of a call is raised even if ``work`` has caught it: nothing may be committed then.
+        or of a call. The error of a call is raised even if ``work`` has caught it: nothing may be committed then.
         """
         self.transaction = transaction
         try:

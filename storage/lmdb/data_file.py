@@ -26,14 +26,14 @@ PAGE: Final = struct.Struct("=QHHHH")
 _META: Final = struct.Struct("=II16x I36xQ 40xQ QQ")
 """Magic, version; page size and root of the free list; root of the main database; last page, transaction."""
 NODE: Final = struct.Struct("=HHHH")
-"""Size of the data (or number of the page below), low and high; flags (or its third part), size of the key."""
+"""Low and high half of the data's size, flags, size of the key. In a branch, the first three hold a page number."""
 WORD: Final = struct.Struct("=Q")
 BRANCH: Final = 0x01
 _META_PAGE: Final = 0x08
 BIG_DATA: Final = 0x01
 NO_PAGE: Final = (1 << 64) - 1
 _PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
-"""Up to LMDB's ``MAX_PAGESIZE``."""
+"""The possible sizes of a page, up to LMDB's ``MAX_PAGESIZE``."""
 _READS_MAX: Final = 16
 """How often the free list is read while another process keeps changing it."""
 

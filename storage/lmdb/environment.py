@@ -46,12 +46,12 @@ _FIRST_TRANSACTION: Final = 1
 """The number of the first transaction on a new file."""
 _TOO_FAST: Final = "The store {path} grew faster than this process could follow; try again."
 _ATTEMPTS_MAX: Final = 64
-"""More than the number of times that a map can be doubled from a page to 64 bits."""
+"""The maximum number of attempts: more than a map can be doubled on the way from a page to 64 bits."""
 _READER_CHECK_TRANSACTIONS: Final = 100
 
 
 class Environment:
-    """An open LMDB environment of this program's layout."""
+    """An open LMDB environment with this program's layout."""
 
     def __init__(self, path: Path, options: LmdbOptions, env: lmdb.Environment) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class Environment:
 
     @classmethod
     def open(cls, path: Path, options: LmdbOptions) -> Self:
-        """Open the store at ``path``, or create one if there is nothing.
+        """Open the store at ``path``, or create one if nothing is there.
 
         Raises ``StoreRefused`` if something else is there, or this process already has the store open, and
         ``StoreDamaged`` if bytes are missing. A reader that may not write the lock file opens the store without it.

@@ -1,4 +1,4 @@
-"""Translates py-lmdb's exceptions into those of ``storage.errors``; nothing else does.
+"""Translates py-lmdb's exceptions into those of ``storage.errors``. No other module does.
 
 They are grouped by what a caller can do: free space, check the directory, or wait. If none of these helps, the store
 was used incorrectly, and the error is a plain ``StoreError``.
@@ -19,7 +19,7 @@ _FREE_BYTES_MIN: Final = 1 << 16
 
 
 class _Meaning(NamedTuple):
-    """The store's error for some failures; ``sentence`` has the fields ``{path}`` and ``{why}``."""
+    """The store's error for a group of failures; ``sentence`` is a template with ``{path}`` and ``{why}``."""
 
     exceptions: tuple[type[lmdb.Error], ...]
     codes: frozenset[int]
@@ -42,7 +42,7 @@ _MEANINGS: Final = (
         "store, or restore the directory from a backup.",
     ),
     _Meaning(
-        # A page is full only where its bounds were wrong before.
+        # LMDB reports a full page only if the page's bounds were already wrong.
         (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PageFullError),
         frozenset(),
         StoreDamaged,
@@ -112,7 +112,7 @@ def code_of(error: lmdb.Error | OSError) -> int:
 
 
 def _has_space(path: Path) -> bool:
-    """Return whether the data file could grow a little, on its disk and within this process's limit of file sizes."""
+    """Return whether the data file could grow a little, within its disk's space and this process's file size limit."""
     disk = os.statvfs(path)
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     is_within_limit = limit == resource.RLIM_INFINITY or (path / DATA_FILE).stat().st_size + _FREE_BYTES_MIN < limit

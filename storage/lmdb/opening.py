@@ -92,7 +92,7 @@ def open_files(path: Path, options: LmdbOptions, *, lock: bool) -> lmdb.Environm
 def await_unlocked_readers(path: Path) -> None:
     """Wait for transactions of readers without a lock that began before they could see this process.
 
-    See ``unlocked``. The wait is bounded: a reader that takes that long is suspended, so it does not read either.
+    See ``unlocked``. The wait is bounded: a reader that takes longer is suspended, and so it is not reading either.
     """
     descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:
@@ -134,10 +134,10 @@ def _make_data_file(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Envir
 
 
 def _make_lock_file(path: Path, options: LmdbOptions) -> None:
-    """Create a lock file with all its blocks. LMDB would map a sparse one, and a full disk end the process with SIGBUS.
+    """Create a lock file with all its blocks.
 
-    The file gets its name only once it has its blocks, and is never removed: two processes with different lock files
-    would both write.
+    LMDB would map a sparse file too, and a full disk would then end the process with SIGBUS. The file gets its name
+    only once it has its blocks, and is never removed: two processes with different lock files would both write.
     """
     unfinished = path / _NEW_LOCK_FILE
     unfinished.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """Checks that every page in use of a data file can be read, fits into its tree, and is used only once.
 
 LMDB checks little of a page, and only when it reaches it, so reading may succeed in a store where a write fails. This
-check walks all trees of one transaction, including the free list, whose pages only writers read. The layout is that of
-``data_file``.
+check walks all trees of one transaction, including the free list, whose pages only writers read. ``data_file``
+describes the layout.
 """
 
 import os
@@ -55,7 +55,7 @@ class _Node(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A page to check, its level in the tree, and the bounds of its keys: ``first``, and ``end``, which is excluded."""
+    """A page to check, its level in the tree, and the bounds of its keys: from ``first`` to just before ``end``."""
 
     page: int
     level: int
@@ -136,7 +136,7 @@ class _Pages:
         _check_order(None, _values_of(None, page, width), _Step(0, 0, None, None))
 
     def check_free(self, listed: bytes) -> None:
-        """Check numbers of free pages, their count first."""
+        """Check a list of free pages, which begins with their count."""
         count = WORD.unpack_from(listed)[0] if len(listed) >= WORD.size else None
         if count is None or (count + 1) * WORD.size > len(listed):
             raise UnreadableError("a list of free pages is cut short")

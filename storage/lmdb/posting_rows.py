@@ -118,5 +118,5 @@ def _groups_of_one_width(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 @cache
 def _keyed_posting(key_bytes: int, posting_bytes: int) -> np.dtype[np.void]:
-    """Return the dtype of a key with its posting; there are as many as block plans."""
+    """Return the dtype of a key with its posting. Cached, since there are only as many as block plans."""
     return np.dtype([("key", f"V{key_bytes}"), ("posting", f"V{posting_bytes}")])

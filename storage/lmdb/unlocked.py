@@ -3,7 +3,7 @@
 A reader of LMDB registers its transaction in the lock file, and writers do not reuse the pages that it may still read.
 A reader that cannot write there (another user, a read-only file system) is invisible to writers: two commits later its
 pages may be overwritten, and it would read garbage or crash. So it reads only while no other process has the store
-open. It can see that: every process that opens the store with its lock file holds a POSIX lock on that file's first
+open. It can check that: every process that opens the store with its lock file holds a POSIX lock on that file's first
 byte (LMDB's ``mdb_env_excl_lock`` and ``mdb_env_share_locks``). This is checked before each transaction.
 
 A writer could still open the store between this check and the end of the transaction. So the transaction holds a shared

@@ -1,4 +1,4 @@
-"""The view of the difference of two texts, and of the passages that articles share."""
+"""Shows the differences between two texts, and the passages that two articles share."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400
-"""Characters of each text in a change; the number of omitted characters is shown."""
+"""Limit on the characters shown of each text in a change. The view says how many were omitted."""
 CHANGES_SHOWN_MAX: Final = 200
 PASSAGE_CHARS_SHOWN_MAX: Final = 300
 PASSAGES_SHOWN_MAX: Final = 5
 
 
 def shown(stretches: Sequence[Stretch]) -> Text:
-    """Return both texts in one, abridged: text only in A is red, text only in B green, and moved text yellow."""
+    """Return texts A and B merged and abridged: text only in A is red, text only in B green, and moved text yellow."""
     text = Text()
     changes = 0
     for stretch in stretches:
@@ -39,7 +39,7 @@ def shown(stretches: Sequence[Stretch]) -> Text:
 
 
 def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
-    """Yield notes on changes that are not shown, and on text that was not compared."""
+    """Yield notes on the comparison, such as changes that are not shown or text that was not compared."""
     kinds = Counter(stretch.kind for stretch in stretches)
     changes = kinds.total() - kinds["equal"]
     if not changes:
@@ -68,7 +68,7 @@ def _marked(text: str, before: str, after: str) -> str:
 
 
 def print_passages(shared: SharedPart) -> None:
-    """Print the passages that are also in another article, in the order of the text."""
+    """Print the first passages that are also in another article, in text order, and the number of the others."""
     if shared.passages is None:
         console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
         return
@@ -88,7 +88,10 @@ def print_passages(shared: SharedPart) -> None:
 
 
 def plain_passages(shared: SharedPart) -> dict[str, object]:
-    """Return the start and the length of each passage, in characters; null if they are not known."""
+    """Return the id and version of the other article, and the passages shared with it, for JSON.
+
+    A passage has its start and length in characters. The passages are None if they are not known.
+    """
     found = shared.passages
     places = None if found is None else [{"at": passage.at, "chars": len(passage.text)} for passage in found]
     return {"id": shared.part.id, "version": shared.part.version, "passages": places}

@@ -27,7 +27,7 @@ from storage.files import FileWriting, replace_file
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
 
 WORDS_MAX: Final = 4_000_000
-"""Maximum words in memory, about 100 bytes each. Beyond that, words of only one article are dropped."""
+"""Maximum words in memory, about 100 bytes each. Beyond that, words that only one article has are dropped."""
 
 
 class _Counts:
@@ -49,9 +49,9 @@ class _Counts:
             self.words = common
 
     def table(self) -> str:
-        """Return the table: a word and its ln((N + 1) / n) on each line, sorted by code point.
+        """Return the table: a word and its weight on each line, sorted by code point.
 
-        The weight is above 0 even for a word that occurs in all N articles.
+        A word in n of N articles has the weight ln((N + 1) / n), which is above 0 even if n is N.
         """
         total = self.articles + 1
         return "".join(f"{word} {math.log(total / count):.9g}\n" for word, count in sorted(self.words.items()))

@@ -98,7 +98,7 @@ def _release(
     """Release a version, send the event to the sink, and return the event."""
     reference = flagged.reference
     with opened_store(config) as opened:
-        # Before the confirmation, a newer version may have arrived.
+        # A newer version may have arrived while the command waited for confirmation.
         current = read_flagged(opened, reference)
         event = release_version(opened, current, attribution, now_ms)
     if not is_followed(config):
@@ -130,7 +130,7 @@ def _show_effect(links: Sequence[DuplicateLink], histories: Sequence[History]) -
 
 
 def _show_return(config: Config, returned: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
-    """Show whether the article returns to the clean feed; with ``json`` only if it does not."""
+    """Show whether the article returns to the clean feed. With ``json``, show it only if the article does not."""
     if returned is None:
         return
     topic = sink_topics(config).unique_topic

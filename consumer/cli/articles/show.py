@@ -75,7 +75,7 @@ def print_link(link: DuplicateLink, history: History) -> None:
 
 
 def _in_force(stored: StoredVersion, history: History) -> str:
-    """Return the time since which a version is in force, or what ended it."""
+    """Return since when a version has been in force, or what ended it."""
     ended = how_it_ended(stored, history)
     arrived = rfc3339(stored.record.time_ms)
     return f"since {arrived}" if ended is None else f"no: arrived {arrived}, {ended}"

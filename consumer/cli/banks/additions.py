@@ -14,14 +14,14 @@ from storage.clock import now_ms
 
 
 def options(values: Mapping[str, str | None]) -> str:
-    """Return the options that have a value, for a command to copy; each begins with a space."""
+    """Return the options that have a value, each after a space, to append to a command that the user can copy."""
     return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
 def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
-    """Create a bank or change one, and yield sentences about it. A changed bank remains enabled or disabled.
+    """Create a bank or change one, and yield sentences about it. A change does not enable or disable the bank.
 
-    ``banks`` is the option that names the banks. Raises ``BankError``.
+    ``banks`` is the option that names the banks, for printed commands. Raises ``BankError``.
     """
     found: list[Bank | None] = []
 
@@ -50,7 +50,7 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
 def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) -> Iterator[str]:
     """Add an item or replace one, and yield sentences about it. Raises ``BankError``.
 
-    ``places`` are the options that name the banks and the store.
+    ``places`` are the options that name the banks and the store, for printed commands.
     """
     found: list[Banks] = []
 

@@ -35,7 +35,7 @@ class _Counts:
 
 
 class _ArchiveScan:
-    """A comparison of the articles in an archive with items, with counts."""
+    """Compares the articles of an archive with items of banks, and counts the results."""
 
     def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
         self._decode = file_decoder(config)

@@ -42,7 +42,7 @@ def import_(
     if not entries:
         raise SourceError(f"{source} has no items")
     change_banks(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
-    # A text that occurs twice in the file is one item.
+    # A text that occurs twice in the file counts as one item.
     say(f"Added {counted(len({entry.item for entry in entries}), 'item')} to the bank {bank}.")
 
 

@@ -29,7 +29,7 @@ _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle
 def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
     """Release the flagged articles that repeat these items, and write the events.
 
-    Earlier releases of this kind get their event again: a run may have ended before it wrote them.
+    The events of earlier such releases are written again, since a run may have ended before it wrote them.
     """
     Attribution(by, reason)
 
@@ -77,7 +77,7 @@ def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_l
 
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
-    """Send an event for each stored article and each of these items that it repeats, and write the events."""
+    """Send an event for each pair of a stored article and an item that it repeats, and write the events."""
     with TopicEventWriter.opened(config) as events:
         if not yes and not _confirm(_preview(config, items, denied_articles), "Events to send", "Send them?"):
             return
@@ -108,7 +108,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
 
 @contextmanager
 def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterator[None]:
-    """Print how far a scan came if it is stopped or fails."""
+    """Print how far a scan got if it is stopped or fails."""
     try:
         yield
     except BaseException:
@@ -120,7 +120,7 @@ def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Itera
 
 @dataclass(slots=True)
 class _Preview:
-    """The number of articles to act on, and the first ids; ``again`` counts those that an earlier run released."""
+    """The number of articles to act on, and the first ids. ``again`` counts articles that an earlier run released."""
 
     count: int = 0
     again: int = 0

@@ -18,7 +18,7 @@ from consumer.text.visible import cut
 
 _TEXT_CHARS: int = 60
 _ITEM_CHARS_MIN: int = 16
-"""A narrow terminal wraps other columns first."""
+"""Minimum width of the column of items; on a narrow terminal, other columns wrap first."""
 
 
 def bank_fields(bank: Bank, items: int) -> dict[str, object]:
@@ -125,7 +125,7 @@ def match_fields(match: StoredMatch) -> dict[str, object]:
 
 
 def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | None) -> Table:
-    """Return a table of articles, with the number of flagged articles that repeat each if it is known."""
+    """Return a table of articles, with the number of flagged articles that repeat each, if known."""
     columns = [
         Column("article", overflow="fold"),
         Column("title", overflow="fold"),

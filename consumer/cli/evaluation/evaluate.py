@@ -1,4 +1,4 @@
-"""``dupwatch evaluate``: find thresholds for a feed with labelled pairs, or measure parts with them."""
+"""``dupwatch evaluate``: find thresholds for a feed with labelled pairs, or measure how well parts are found."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -44,8 +44,8 @@ from storage.records import StoredVersion
 class _NamedArticles:
     """The articles that the pairs name, without texts, and counts of skipped records; filled while the feed is read.
 
-    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first with that of the settings, then with
-    those of profiles.
+    ``by_scheme`` has the articles by id, fingerprinted with each scheme: first the scheme of the settings, then those
+    of profiles.
     """
 
     by_scheme: dict[Scheme, dict[str, StoredVersion]]
@@ -219,7 +219,7 @@ class _PartsReport(msgspec.Struct, frozen=True):
 def evaluate_parts(
     config: Config, feed: str, labelled: LabelledPairs, settings: JudgeSettings, lexicon: Lexicon, *, json: bool
 ) -> None:
-    """Judge the whole feed in memory, with parts, and print how many labelled pairs the verdicts name."""
+    """Judge the whole feed in memory, with parts, and print how many of the labelled pairs the verdicts name."""
     bad_records: Counter[str] = Counter()
     ids: set[str] = set()
     parts, near = pairs_named(_verdicts(config, feed, settings, lexicon, bad_records, ids))

@@ -110,7 +110,7 @@ def _check_console(config: Config) -> None:
 
 def _without_files(config: Config) -> Config:
     words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf", "secret_file")))
-    # The names of the settings are still checked.
+    # Placeholders for the secrets, so that the names of these settings are still checked.
     unread = dict.fromkeys(config.kafka.secret_files, "in a file")
     kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))

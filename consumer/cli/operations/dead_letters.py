@@ -30,7 +30,7 @@ from consumer.wiring.kafka_parts import letters_topic
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100
-"""Rows of a table without ``--limit``."""
+"""Maximum rows of a table without ``--limit``."""
 _KAFKA: Final = "kafka://"
 _CHARS_MAX: Final = 200
 _NO_REASON: Final = "–"

@@ -65,7 +65,7 @@ def _results(config: Path | None, settings: Sequence[str] | None, **flags: str |
 
 
 def _without_secrets(result: CheckFindings) -> CheckFindings:
-    """Return the result without secrets that a server or a library may have quoted."""
+    """Return the result without any secrets that a server or a library may have quoted in it."""
     findings = (
         finding._replace(found=redacted(finding.found), remedy=finding.remedy and redacted(finding.remedy))
         for finding in result.findings
@@ -88,7 +88,7 @@ def _print(console: Console, result: CheckFindings) -> None:
     console.print(Text(render.plain(result.name), "bold"))
     for finding in result.findings:
         mark, style = _MARKS[finding.status]
-        # The word identifies the status without colours: in a pipe, or for some readers.
+        # The word shows the status where colours do not: in a pipe, or to some readers.
         word = "" if finding.status == "ok" else f"{finding.status}: "
         console.print(Text.assemble("  ", (mark, style), " ", (word, style), render.plain(finding.found)))
         if finding.remedy is not None:

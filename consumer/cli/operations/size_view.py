@@ -85,5 +85,5 @@ def _commands(request: SizeRequest, found: Sizing) -> Iterator[str]:
 
 
 def _folded(command: str) -> str:
-    """Return a command; if it is too long for a terminal, with a line for each option."""
+    """Return a command on one line, or with one line per option if it is too long for a terminal."""
     return command if len(command) <= _LINE_CHARS else command.replace(" --", " \\\n      --")

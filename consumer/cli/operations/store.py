@@ -35,7 +35,7 @@ app.add_typer(store_secret.app, name="secret")
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
 PENDING_S = 3600
-"""Within this time, a batch in progress ends, and a source that is read again sends the article again."""
+"""Time in which any batch in progress ends, and a source that is read again delivers the article again."""
 
 
 @app.command()

@@ -101,7 +101,7 @@ def init(
         schema, lines = _tables(chosen, plan, regions, servers)
         script = render_script(schema, None if plan is None else plan.planned, lines)
         if apply:
-            # The shell comes first: without it the plan is not applied, and not shown.
+            # Look for the shell first: without it, the plan cannot be applied, so it is not shown.
             command = _shell_command(shell)
             _print_messages(lines)
             _print_messages(
@@ -189,7 +189,10 @@ def _shell_command(given: str | None) -> list[str]:
 
 
 def _local_hint() -> str:
-    """Return how to use the shell of the local servers, in a checkout. It reaches one HBase only: no default."""
+    """Return how to use the shell of the local servers, or "" outside a checkout.
+
+    It is not the default shell, since it reaches only that one HBase.
+    """
     root = Path(consumer.__file__ or "").parents[1]
     if not (root / "deploy" / "local" / "shell.py").exists():
         return ""

@@ -108,7 +108,7 @@ def _packer(config: Config) -> Iterator[Packer]:
 
 
 def _shares(config: Config) -> list[Share]:
-    """Return the distribution of postings with the configured plan; with another, only the bar is wrong."""
+    """Return the distribution of postings with the configured plan. If the store has another, only the bar is wrong."""
     scheme = scheme_of(config)
     try:
         plan = BlockPlan.named(config.judge.plan, scheme.bits)

@@ -1,4 +1,4 @@
-"""The view of ``dupwatch top``: pure functions from the answers of consumers to the picture on a terminal."""
+"""The view of ``dupwatch top``: pure functions that turn the answers of consumers into a picture on a terminal."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -213,7 +213,7 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     if title_cells < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
         return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
     columns = [*(Column(name, no_wrap=True) for name in names[:3]), *figures(*names[3:])]
-    # Without a limit rich would shrink every column.
+    # Without this limit, rich would shrink every column.
     columns.append(Column("title", overflow="ellipsis", no_wrap=True, max_width=title_cells))
     shown = (
         (decided, Text(flagged, "bold"), Text(repeated, "cyan"), bits, similar, title)
@@ -243,7 +243,7 @@ def _lines(row: Sequence[str], title: str) -> list[Text]:
 
 def _flag(flag: ShownFlag) -> tuple[str, str, str, str, str]:
     similarity = _NONE if flag.similarity is None else f"{flag.similarity:.2f}"
-    # Month, day and time of day, of 2026-11-21T10:00:00.123Z.
+    # The month, day and time of day in 2026-11-21T10:00:00.123Z.
     decided = plain(flag.decided_at)[5:19].replace("T", " ")
     return decided, plain(flag.id), plain(flag.duplicate_of), str(flag.distance), similarity
 

@@ -195,7 +195,7 @@ def _table(people: Iterable[Any]) -> Table:
 
 
 def _print(new_password: str) -> None:
-    """Print a password before it is set: if printing fails, nobody would know it."""
+    """Print a password. Call this before the commit: if printing failed later, nobody would know the password."""
     with results():
         write(f"{new_password}\n".encode())
 

@@ -47,7 +47,7 @@ Output: a line of JSON for each article.
 """,
     }
 )
-"""What commands read and write, as Markdown, by the name of the command."""
+"""Descriptions of the JSON that commands read and write, as Markdown, by the name of the command."""
 
 EXIT_CODES: Final = """
 ## Exit codes

@@ -60,7 +60,7 @@ def _section(path: str, command: Any) -> str:  # noqa: ANN401  # as above
 
 
 def _items(command: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # as above
-    """Yield the name of each argument and option of a command, and its item in a list."""
+    """Yield the name of each argument and option of a command, and its list item in Markdown."""
     ctx = _context(command)
     for parameter in command.params:
         names, described = parameter.get_help_record(ctx)
@@ -74,7 +74,7 @@ def _context(command: Any) -> Any:  # noqa: ANN401  # as above
 
 
 def _plain(text: str) -> str:
-    """Return a help text as Markdown: without what escapes brackets for rich, and with angles that are no markup."""
+    """Return a help text as Markdown: without rich's escapes of brackets, and with ``<`` escaped."""
     return text.strip().replace("\\[", "[").replace("<", "&lt;").replace("  [", " [")
 
 

@@ -52,9 +52,9 @@ _DEFAULTS: Final = (
 )
 """Free ports, so that a demo can run next to a consumer; all topics; a store that need not survive a crash."""
 _FLAGS_BETWEEN: Final = 5
-"""The address is printed again after this many flags, which fill a small terminal window."""
+"""The address is printed again after this many flags, since they fill a small terminal window."""
 _NEAR_MISSES: Final = "kafka.near_miss_share=1"
-"""All near misses: the sample feed has few."""
+"""Sends all near misses, since the sample feed has few."""
 _BANKS: Final = (
     Bank(bank="spam", action="deny", note="Texts that moderators have seen before"),
     Bank(bank="notices", action="allow", note="Notices that everybody may repeat"),
@@ -75,7 +75,7 @@ class _EndOfFeed(StopSignal):
 
 
 class _Reminder:
-    """Prints where to look at flags: at the start, again before that scrolls away, and at the end of the feed."""
+    """Prints where to look at flags: at the start, before the address scrolls away, and at the end of the feed."""
 
     def __init__(self, console: Console, stopping: StopSignal) -> None:
         self._console = console
@@ -96,7 +96,7 @@ class _Reminder:
             self._print()
 
     def feed_ended(self) -> None:
-        """Print once that the demo remains open. Called again after each later batch, which other clients have sent."""
+        """Print once that the demo remains open. Called again after each later batch, which other clients sent."""
         if self._stopping.asked():
             return
         if not self._end_announced:
@@ -123,7 +123,7 @@ class _Watcher:
         self.dead_letters = 0
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow commits from now on; titles are looked up in ``store``."""
+        """Follow commits from now on. Flags are printed once ``store`` is set, which has their titles."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
@@ -161,13 +161,13 @@ def demo(
             config,
             [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
             settings or (),
-            # A store of the user should not get the layout of a store with banks.
+            # The user's own store should not get the layout of a store with banks.
             _bank_file(Path(folder)) if store is None else None,
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
             store__url=store or f"lmdb:{folder}/store",
         )
-        # A person who looks at the console needs longer than the feed lasts.
+        # Looking at the console takes longer than the feed lasts.
         stays_open = forever or (sys.stdin.isatty() and console.is_terminal)
         reminder = _Reminder(console, stopping)
         at_end = reminder.feed_ended if stays_open else stopping.reached
@@ -197,7 +197,7 @@ def _demo_config(
 
 
 def _bank_file(folder: Path) -> Path:
-    """Write the banks that the console of the demo shows, and return their file."""
+    """Write the banks that the console of the demo shows, and return the path of their file."""
     path = folder / "banks.jsonl"
     path.write_bytes(lines_of(_BANKS))
     return path

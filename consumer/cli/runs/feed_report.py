@@ -50,7 +50,7 @@ class FeedReport:
         self.undated += 1
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines below the summary table; none without faults."""
+        """Yield the lines below the summary table; none if there were no faults."""
         if self.reasons:
             yield f"Dead letters by reason: {_counts(self.reasons)}"
         if self.time_faults:

@@ -89,7 +89,7 @@ def _topic(config: Config) -> TopicsAddress:
 
 
 def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, Any]:
-    # A consumer waits for its brokers without limit, but somebody waits for this command.
+    # A consumer waits for its brokers indefinitely, but a person waits for this command.
     defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
     return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 

@@ -89,7 +89,7 @@ def run(
     if filter_:
         chosen = _filter_config(chosen, emit)
     if source_side(chosen).lasting:
-        from consumer.cli.runs import lasting_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
+        from consumer.cli.runs import lasting_run  # noqa: PLC0415  # loading Kafka clients takes 0.1 s
 
         lasting_run.run_lasting(chosen, show=show)
     else:

@@ -84,7 +84,7 @@ def console(
 
 
 def _run(ready: Any, stopping: StopSignal, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
-    """Print or log the address, and run until stopped."""
+    """Print or log the address of a server, and run it until it is stopped."""
     enforce(stopping, ready.stop, drain_s + ENDING_S)
     if logs.tells_people():
         render.console(stderr=True).print(f"{sentence} {ready.url}")

@@ -1,4 +1,4 @@
-"""Pages, logs and traces of a running consumer: ``[http]``, ``[log]`` and ``[tracing]``."""
+"""The settings of a running consumer's pages, log and traces: ``[http]``, ``[log]`` and ``[tracing]``."""
 
 from typing import Annotated, Literal
 

@@ -1,8 +1,8 @@
 """Reads a file of events as it grows: the sink of a run or of the service, or the console's own.
 
 Only whole lines are read. The position is stored with the events, so that no event is lost or stored twice. A resumed
-run truncates its sink and writes other lines, and somebody may replace the file. So the last bytes before a position
-identify it, and reading continues at the latest known position that the file still has.
+run truncates its sink and writes different lines, and somebody may replace the file. So the last bytes before a
+position identify it, and reading continues at the latest known position that the file still has.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ from storage.files import opened_regular
 log = logging.getLogger("dupwatch")
 
 CHUNK_BYTES: Final = 1 << 20
-"""Bytes of one read. The whole lines among them are a batch, unless there are too many."""
+"""The size of one read in bytes. Its complete lines form one batch, or several if there are too many."""
 TAIL_BYTES: Final = 4_096
-"""The bytes before a position that identify it: several events with ids, versions and times."""
+"""How many bytes before a position identify it. They hold several events with ids, versions and times."""
 MARKS_MAX: Final = 4
-"""Positions remembered for a file. If it no longer has any of them, it is read from the beginning."""
+"""The most positions remembered for a file. If it has none of them any longer, it is read from the beginning."""
 MARKS_APART_BYTES: Final = 1 << 20
-"""The least distance between two positions: more than the batch of verdicts that a resumed run may cut off."""
+"""The minimum distance between earlier positions. It exceeds the batch of verdicts that a resumed run may cut off."""
 
 
 _NOTHING: Final = hashlib.sha256().hexdigest()
@@ -40,7 +40,7 @@ _BEGINNING: Final = FileMark(0, 0, _NOTHING)
 
 
 class EventFile(EventSource):
-    """The file at ``path``. ``stopped`` ends the reading between batches. Used by one thread."""
+    """The file at ``path``. Reading ends between batches once ``stopped`` returns True. Used by one thread."""
 
     def __init__(self, path: Path, database: Database, limits: ReadLimits, stopped: Callable[[], bool]) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class EventFile(EventSource):
                 self._inode = (status.st_dev, status.st_ino)
                 self._is_abandoned = False
                 place, tail = self._place(descriptor)
-                # Do not read an incomplete line again before the file changes.
+                # Do not read an incomplete line again until the file changes.
                 state = (place, self._inode, status.st_size, status.st_mtime_ns)
                 if state == self._last_unchanged:
                     return
@@ -171,7 +171,7 @@ class EventFile(EventSource):
 
 
 def remembered(marks: FileMarks, latest: FileMark) -> FileMarks:
-    """Return the marks to keep after reading up to ``latest``; earlier ones have ``MARKS_APART_BYTES`` between them."""
+    """Return the marks to keep after reading up to ``latest``. Earlier ones are ``MARKS_APART_BYTES`` or more apart."""
     earlier = marks[1:]
     if marks and marks[0].offset - (earlier[0].offset if earlier else 0) >= MARKS_APART_BYTES:
         earlier = (marks[0], *earlier)

@@ -1,6 +1,6 @@
 """Reads events from records of flags and other entries. Every skipped record is counted and logged.
 
-Records that can never be read are skipped. Records of a newer version of dupwatch are not, or their flags would be
+Records that can never be read are skipped. Events of a newer version of dupwatch are not, because their flags would be
 lost.
 """
 
@@ -32,11 +32,11 @@ Event = TypeVar("Event")
 BITS_MAX: Final = 128
 """Bits of the longest fingerprint."""
 SAMPLED_IN_MAX: Final = 1e12
-"""More pairs than any feed has; larger numbers would make sums useless."""
+"""More pairs than any feed has. Larger numbers are refused, since they would make sums useless."""
 
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
 SKIPS_LOGGED_MAX: Final = 10
-"""The most skipped records of a batch that the log names; it counts the rest, since a wrong file has millions."""
+"""The most skipped records of a batch that are logged one by one; the rest are counted. A wrong file has millions."""
 _VERDICT_BEGINS: Final = f'{{"schema":"{SCHEMA}"'.encode()
 _ENDED_BEFORE: Final = b'"ended_before"'
 
@@ -46,7 +46,7 @@ PlaceOf = Callable[[RawRecord], str]
 
 
 NEWER_EVENT: Final = "newer event"
-"""The prefix of outage reporters while an intake waits for an update of the console."""
+"""The prefix of the names of outage reporters while an intake waits for an update of the console."""
 
 
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed
@@ -62,7 +62,7 @@ class _SchemaMember(msgspec.Struct):
 class _Form(NamedTuple, Generic[Event]):
     """A kind of event: its name in messages, its schema, and its decoder, which raises ``ValueError``.
 
-    Events of ``ignored_schemas`` are for other readers and are passed over.
+    Events of ``ignored_schemas`` are for other readers. They are passed over without a report.
     """
 
     noun: str
@@ -133,7 +133,7 @@ def _read_events(
                     f"{place_of(record)} is a {schema} event, which this version of dupwatch cannot read"
                 ) from error
             if schema not in form.ignored_schemas:
-                # The outer error talks about a store.
+                # Log the cause, because the outer error talks about a store.
                 skipped.append(("not_an_event", f": {error.__cause__ or error}", record))
         else:
             yield event

@@ -1,7 +1,7 @@
 """Sends the console's own events to the sink, at least once and in order.
 
-One console sends at a time, under a lease. If it is killed before it notes what it has sent, the next holder of the
-lease sends these events again.
+Only one console sends at a time, under a lease. If it is killed before it records which events it has sent, the next
+holder of the lease sends them again.
 """
 
 import logging
@@ -32,7 +32,7 @@ EVENTS_THREAD: Final = "events"
 LEASE_S: Final = 30.0
 """How long a process may send alone before it must renew its lease."""
 LEASE_LEFT_S: Final = 22.0
-"""The time that must be left of the lease before a batch, since the sink may take most of it."""
+"""The least time that must be left of the lease when a batch is sent, since the sink may take most of it."""
 BATCH_EVENTS: Final = 1_000
 """The most events in a batch."""
 
@@ -42,7 +42,7 @@ class EventPort(Protocol):
 
     @property
     def streams(self) -> Sequence[frozenset[EventKind]]:
-        """The kinds of events, grouped into streams; one stream may continue while another waits for its topic."""
+        """The kinds of events, grouped into streams. One stream can continue while another waits for its topic."""
         ...
 
     def send(self, events: Sequence[StoredEvent]) -> None:
@@ -60,7 +60,7 @@ class OutboxRoom:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the sink accepts nothing; then nobody waits for room."""
+        """Whether the sink accepts nothing. If so, intake does not wait for room."""
         return self._is_stuck
 
     def note_sending(self, *, is_stuck: bool) -> None:
@@ -72,7 +72,7 @@ class OutboxRoom:
         self._waiting = events
 
     def has_room(self) -> bool:
-        """Return whether more events may come in. True if the sink accepts nothing: intake never stops for that."""
+        """Return whether more events may be added. True if the sink accepts nothing: intake never waits for that."""
         return self._is_stuck or self._waiting <= self.events_max
 
 
@@ -111,7 +111,7 @@ class EventSender:
                 try:
                     has_more |= self._send(stream)
                 except SinkError as error:
-                    # The topic of another stream may exist.
+                    # Continue: the topic of another stream may exist.
                     failure = failure or error
         self._parts.room.note_sending(is_stuck=failure is not None)
         if failure is not None:
@@ -165,7 +165,7 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     """Report the size of the outbox, and drop events beyond its limits. Raises ``DatabaseUnavailable``.
 
     A webhook with too many waiting events gets no more until some are sent. The same applies to a sink that accepts
-    nothing. For a slow sink the intake waits, and nothing is dropped.
+    nothing. If the sink is only slow, the intake waits and nothing is dropped.
     """
     with database.reading() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)

@@ -1,7 +1,7 @@
 """Stores flags and releases from the sink in the database, and other entries from their topics, batch by batch.
 
-A batch is one transaction. The position in the source is stored in it, or committed after it. So a kill loses nothing,
-and an event that is read again changes nothing.
+A batch is one transaction. The position in the source is stored in it, or committed after it. So no event is lost if
+the process is killed, and an event that is read again changes nothing.
 
 The intake waits for the source and the database. It does not read the store: events name the sources of their
 articles. If events of earlier versions do not, ``store_reading.fill_in`` adds these later.
@@ -48,7 +48,7 @@ _LOOK_S: Final = 0.1
 
 
 class EventSource(Protocol):
-    """A source of events that knows its position: a topic by its group, a file by the database."""
+    """A source of events that remembers its position: a topic in its consumer group, a file in the database."""
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield batches until the source is stopped, or has no more for now. Raises ``SourceError``."""
@@ -143,11 +143,11 @@ class BatchIntake(ABC, Generic[Event]):
             self.take_in(events, proceed, lambda connection: source.note(connection, end))
             source.commit(end)
         except Abandoned:
-            # Another console has the batch, or it no longer exists.
+            # Another console has the batch, or the batch no longer exists.
             source.abandon()
 
     def _wait_for_newer(self, error: NewerEvent, proceed: Callable[[], None]) -> NoReturn:
-        """Wait until the console stops, or the batch belongs to another console, which may be newer."""
+        """Wait until the console stops, or until another console, which may be newer, gets the batch."""
         why = f"{error}; update the console"
         reporter = f"{NEWER_EVENT}, {self._name}"
         log.error("%s", why)
@@ -193,14 +193,14 @@ class IntakeParts:
         return apply(connection, flag_ids, self.now_ms(), undo_ms, are_stored=are_stored)
 
     def report_decided(self, decided: Mapping[StandingOutcome, int]) -> None:
-        """Report the stored decisions of standing decisions."""
+        """Report how many flags standing decisions have decided, once this is stored."""
         for decision, flags in decided.items():
             if flags:
                 self.hooks.report(FlagsDecided(decision, flags, "standing_decision"))
 
 
 class _IntakeOutcome(NamedTuple):
-    """The outcome of a batch. ``begun`` counts floods that have begun; ``told`` are the floods with events."""
+    """The outcome of a batch. ``begun`` counts floods that have begun; ``told``: the floods with new events."""
 
     added: IntakeCounts
     sides: AddedEntries
@@ -231,7 +231,7 @@ class Intake(BatchIntake[Verdict]):
         self._take_in(events, proceed, note, takes_all=self._takes_all)
 
     def take_in_all(self, events: Sequence[Verdict], proceed: Callable[[], None]) -> None:
-        """Store events as ``take_in`` does, and all other entries that verdicts contain."""
+        """Store events as ``take_in`` does, and also the other entries that verdicts contain."""
         self._take_in(events, proceed, store_nothing, takes_all=True)
 
     def _take_in(
@@ -252,7 +252,7 @@ class Intake(BatchIntake[Verdict]):
             added = add_events(connection, events)
             sides = add_side_entries(connection, events) if takes_all else AddedEntries()
             write_flag_events(connection, added.new, now_ms)
-            # Before stories: a wrong flag is not a copy, begins no story, and adds to no flood.
+            # Decide before counting stories: a wrong flag is not a copy, begins no story, and adds to no flood.
             decided = self._parts.decide_new(connection, added.flag_ids)
             write_growth_events(connection, added.grown, now_ms)
             refresh_preferred(connection, added.members, now_ms)

@@ -32,14 +32,14 @@ CLAIMED_MAX: Final = 50
 PREPARED_MAX: Final = 1_000
 """The most releases that are prepared together."""
 PREPARED_S: Final = 60.0
-"""How long a preparation is used."""
+"""How long prepared data remain usable."""
 PATIENT_MAX: Final = 5
 """After this many attempts, a release is carried out even if its article cannot return to the clean feed."""
 _LEASE_LEFT_S: Final = 10.0
 
 
 class PendingRelease(NamedTuple):
-    """A version to release. ``is_patient``: rather retry than leave the article out of the clean feed."""
+    """A version to release. ``is_patient``: retry instead of leaving the article out of the clean feed."""
 
     article_id: str
     version: str

@@ -1,4 +1,4 @@
-"""Stores queue entries other than flags in the database, from topics of their own."""
+"""Reads queue entries other than flags from their own topics, and stores them in the database."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ from storage.clock import Clock, now_ms
 
 @dataclass(frozen=True, slots=True)
 class SideKind(Generic[Event]):
-    """A kind of entries with a topic of its own.
+    """A kind of queue entry that has its own topic.
 
-    ``name`` is their name in messages. ``read`` reads their events; ``add`` stores events, given the current time, and
-    returns how many are new.
+    ``name`` names the entries in messages. ``read`` returns the events in records. ``add`` stores events, given the
+    current time in milliseconds, and returns the number of new ones.
     """
 
     kind: TakenKind
@@ -45,7 +45,7 @@ REPEATS_OF_ENDED: Final = SideKind(
 
 
 class SideIntake(BatchIntake[Event]):
-    """The intake of entries of one kind from their topic. The brokers know how far it was read."""
+    """The intake of one kind of entry from its topic. The brokers keep its position."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reads entries from the store: all verdicts, or the sources that events do not name."""
+"""Reads the store: all verdicts that become entries, or only the sources that flags' events do not name."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Sends due events to webhooks, each with threads of its own, so that a slow receiver delays no other.
+"""Sends due events to webhooks. Each webhook has its own threads, so that a slow receiver does not delay others.
 
 One thread claims deliveries, starts an attempt for each, and stores the results. If a process is killed, another one
 sends the same events under the same ids when its claims have expired.
@@ -31,13 +31,13 @@ from storage.clock import MS_PER_S
 log = logging.getLogger("dupwatch")
 
 AT_ONCE: Final = 4
-"""The most simultaneous attempts for a webhook; one while it fails."""
+"""The most simultaneous attempts for a webhook. A failing webhook gets one at a time."""
 LEASE_S: Final = 60.0
 """How long a claim lasts; an attempt takes at most ten seconds."""
 LOOK_S: Final = 1.0
 PAUSE_S: Final = 0.5
 PAUSE_MAX_S: Final = 30.0
-"""The longest pause of a failing webhook, which spares a receiver that is down."""
+"""The longest pause of a failing webhook, to spare a receiver that is down. The receiver may ask for a longer one."""
 _END_S: Final = 2.0
 """How long ``close`` waits for attempts. Another process repeats those that take longer."""
 _TIDY_S: Final = 60.0
@@ -48,7 +48,7 @@ _OFF: Final = {"day": "a delivery has failed for a day", "gone": "its receiver a
 def message_id(database_name: str, event_id: int, at_ms: int) -> str:
     """Return the id of an event for receivers, the same in every attempt and every console of a database.
 
-    It includes the time, since other events get the same numbers after a restored backup.
+    It includes the time, since different events may get the same numbers after a backup is restored.
     """
     return f"{database_name}-{event_id}-{at_ms}"
 
@@ -85,7 +85,7 @@ class WebhookSender:
         self._turns = Turns(parts.hooks)
         self._name = ""
         self._ended: deque[DeliveryAttempt] = deque()
-        # By webhook: attempts under way or not stored yet, and consecutive failures.
+        # By webhook: attempts that are under way or not stored yet, and consecutive failures.
         self._in_flight: Counter[int] = Counter()
         self._failures: Counter[int] = Counter()
         self._tidied_ms = 0
@@ -128,7 +128,7 @@ class WebhookSender:
             log.warning("The webhook %r is off: %s", destination.name, _OFF[why])
 
     def _tidy(self) -> None:
-        """Forget expired former secrets, and end waits left by a clock that was ahead."""
+        """Forget expired former secrets, and end waits that are too long because the clock was ahead."""
         now_ms = self._parts.now_ms()
         # The clock may be set back too.
         if abs(now_ms - self._tidied_ms) >= _TIDY_S * MS_PER_S:
@@ -176,7 +176,7 @@ class WebhookSender:
 
 
 def webhook_background(parts: WebhookParts, stopping: threading.Event, running: ExitStack) -> BackgroundWork:
-    """Return the work that sends to webhooks. ``running`` waits for attempts after its thread has ended."""
+    """Return the work that sends to webhooks. ``running`` closes the sender, after the thread has ended."""
     sender = WebhookSender(parts)
     background = BackgroundWork("webhooks", sender.work, WorkSchedule(LOOK_S, "database"), parts.hooks, stopping)
     parts.wake = background.wake
@@ -212,7 +212,7 @@ def _note_attempts(
     now_ms: int,
     chance: Callable[[], float],
 ) -> _FailureReport:
-    """Store the results of attempts."""
+    """Store the results of attempts; ``before`` has the earlier consecutive failures of each webhook."""
     accepted = [attempt.claim for attempt in ended if attempt.outcome.result == "accepted"]
     if accepted:
         deliveries.note_accepted(connection, accepted, now_ms)
@@ -236,7 +236,7 @@ def _note_attempts(
 
 
 def _pause_ms(failures: int, retry_after_s: float | None) -> int:
-    """Return the pause of a webhook after another failure, given its earlier consecutive ones."""
+    """Return how long to pause a webhook that has just failed, after ``failures`` earlier consecutive failures."""
     pause_s = min(PAUSE_S * 2.0 ** min(failures, _DOUBLINGS_MAX), PAUSE_MAX_S)
     return round(MS_PER_S * max(pause_s, min(retry_after_s or 0.0, RETRY_AFTER_MAX_S)))
 

@@ -41,7 +41,7 @@ WITH_OTHERS: Final = "with_others"
 """Query field: set if other people have all remaining flags open."""
 SIDES: Final = ("article", "original")
 ITEM: Final = "item"
-"""Query field: the bank item to show, of those that an entry matches."""
+"""Query field: which of the bank items that an entry matches is shown."""
 
 
 def show_flag(visit: SignedInVisit) -> Response:
@@ -192,14 +192,14 @@ def _muted(visit: SignedInVisit, connection: Connection, flag: FlagRow) -> Stand
 class FlagHistoryEntry(NamedTuple):
     """A decision or a note in the history of a flag. ``outcome`` says what became of it, or is "".
 
-    ``standing`` is the decision if a standing decision of the person made it, else None.
+    ``standing`` is the decision if it was made by a standing decision of the person, else None.
     """
 
     name: str
     outcome: str
     person: str
     at_ms: int
-    # None if none was chosen.
+    # None if no reason was chosen.
     reason: str | None
     text: str
     is_undone: bool

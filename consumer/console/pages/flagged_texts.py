@@ -1,4 +1,4 @@
-"""Adds texts to banks: of a flagged or reported article, of the earlier article, or of a story's original."""
+"""Adds the text of an article to a bank: a flagged or reported one, the earlier one, or a story's original."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -55,7 +55,7 @@ def add_original(visit: SignedInVisit) -> Response:
     note = visit.language.gettext(N_("Copies of story %(number)s are never flagged."), number=story.story_id)
     view = next(iter(found.articles.values()), None)
     fields = _add_text(visit, found, view, more={"note": note}, must_allow=True)
-    # So that the page of the story already shows it.
+    # Read the banks again, so that the page of the story already shows the item.
     banks_of(visit).read()
     return visit.redirect(f"/stories/{story.story_id}", **fields)
 

@@ -43,7 +43,7 @@ class KeptArticle(NamedTuple):
 
 
 class _RequestedItem(NamedTuple):
-    """An item and its bank, ``banks`` with only these in them, and whether articles are compared with it now."""
+    """An item and its bank. ``banks`` contains only these two; ``counts``: articles are compared with the item now."""
 
     bank: Bank
     item: BankItem
@@ -52,7 +52,7 @@ class _RequestedItem(NamedTuple):
 
 
 class _OpenFlags(NamedTuple):
-    """Open flags that an item allows. ``compared``: how many were compared. ``limited``: a limit left others out."""
+    """Open flags that an item allows. ``compared``: how many were compared. ``limited``: a limit excluded others."""
 
     flags: tuple[FlagRow, ...]
     compared: int

@@ -1,6 +1,6 @@
 """Reads and writes the filters and the order of the queue in the query of a URL.
 
-Pages of the queue pass the same query on, so that the next flag is the next one of the same selection.
+Pages of the queue pass the query on, so that the next flag comes from the same selection.
 """
 
 from collections.abc import Mapping
@@ -112,6 +112,6 @@ def _share(query: Fields, name: str) -> float | None:
 
 
 def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
-    """Return the beginning of a day in UTC plus ``days``, in milliseconds."""
+    """Return the beginning of the UTC day that is ``days`` after the one in a field, in milliseconds."""
     day = query.day(name, later_days=days)
     return None if day is None else day_begins_ms(day)

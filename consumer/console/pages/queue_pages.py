@@ -29,7 +29,7 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.search import COUNTED_MAX, Count, total
 
 SOURCES_MAX: Final = 500
-"""Sources that a browser offers while people type. Others are found by part of their names."""
+"""The most sources that a browser suggests while people type. Others are found by part of their names."""
 SIMILAR_SOURCES_MAX: Final = 20
 """The most sources that are offered for part of a name."""
 CHANGES_EVERY_MS: Final = 20_000
@@ -152,7 +152,7 @@ def show_queue(visit: SignedInVisit) -> Response:
         changes_every_ms=CHANGES_EVERY_MS,
         is_partial=page.is_partial,
         is_first=place is None,
-        # Browsers do not mark invisible characters in these.
+        # Browsers do not mark invisible characters in suggestions.
         sources=[name for name in sources[:SOURCES_MAX] if name.isprintable()],
         sources_max=SOURCES_MAX if len(sources) > SOURCES_MAX else None,
         guesses=guesses,
@@ -201,12 +201,12 @@ def show_changes(visit: SignedInVisit) -> Response:
 
 
 def _new_flags(connection: Connection, filters: Filters, after_flag: int) -> Count:
-    """Return how many flags arrived since; new flags are always open."""
+    """Return how many flags arrived after the flag ``after_flag``. New flags are always open."""
     return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
 
 
 def _changes(visit: SignedInVisit, connection: Connection, state: State | None, ids: Sequence[int]) -> list[RowStatus]:
-    """Return the status of rows. If a page lists all states, its rows already show theirs."""
+    """Return the status of rows. On a page of all states (None), no row counts as decided since."""
     flags = queue.flags(connection, ids)
     left = {flag.flag_id for flag in flags if state not in {None, flag.state}}
     people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])

@@ -25,7 +25,7 @@ class ReviewSnapshot(NamedTuple):
     """The figures of the reviews at ``at_ms``.
 
     ``overall`` is None if no pair with a similarity has been decided, or if there are too many kinds of pairs
-    (``is_too_much``). ``is_whole``: the figures of sources are computed, too.
+    (``is_too_much``). ``is_whole``: the figures of sources are computed as well.
     """
 
     at_ms: int

@@ -16,7 +16,7 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 _TEXTS_AT_ONCE: Final = 20
-"""Texts that are read together for their beginnings, so that few large ones are in memory at a time."""
+"""The most texts read at once for their beginnings, so that few large ones are in memory at a time."""
 
 VersionKey = tuple[str, str]
 """An article's id and version."""
@@ -75,7 +75,7 @@ def articles_named(context: ConsoleContext, named: Iterable[VersionKey], *, bodi
 
 
 def original_named(found: ArticleLookUp, versions: Mapping[str, str], root_id: str) -> ArticleView | None:
-    """Return the original of a story, or None if it is not in the store; ``versions`` maps ids of originals."""
+    """Return the original of a story, or None if it is not in the store; ``versions`` maps ids to versions."""
     version = versions.get(root_id)
     return None if version is None else found.articles.get((root_id, version))
 

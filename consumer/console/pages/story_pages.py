@@ -30,7 +30,7 @@ from consumer.reviews.stories import Story, root_versions
 from storage.clock import MS_PER_S
 
 BAR_STEPS: Final = 20
-"""Possible lengths of a bar next to a figure. Each is a rule in ``base.css``: the policy allows no inline styles."""
+"""The number of bar lengths. Each has a rule in ``base.css``, since the security policy forbids inline styles."""
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200

@@ -1,4 +1,4 @@
-"""Compares two texts, in pieces to be marked side by side and in parts that fit on a page.
+"""Compares two texts. Returns pieces to mark side by side, in parts that fit on a page.
 
 Characters that verdicts treat as the same, such as full-width letters and capitals, do not differ. Each text is shown
 as it was written.
@@ -16,9 +16,9 @@ from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
 
 COMPARED_CHARS_MAX: Final = 60_000
-"""Characters of each text that are compared, in about a tenth of a second."""
+"""The most characters of each text that are compared, which takes about a tenth of a second."""
 PART_CHARS_MAX: Final = 12_000
-"""Characters of each text in one part."""
+"""The most characters of each text in one part."""
 _ISLAND_CHARS_MAX: Final = 3
 """Equal text shorter than this between two changes is shown as changed, since a few common letters mean nothing."""
 
@@ -26,7 +26,7 @@ PieceMark = Literal["same", "changed", "moved", "not compared"]
 
 
 class Piece(NamedTuple):
-    """Text of one side, safe to show, and whether the other side has it, there or elsewhere."""
+    """Text of one side, safe to show. ``mark`` says whether the other side has it in the same or another place."""
 
     text: str
     mark: PieceMark
@@ -83,7 +83,7 @@ def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
 
 
 def _folded(text: str) -> str:
-    """Return a text of the same length with its characters folded, except those that fold to several or none."""
+    """Fold the characters of a text, except those that fold to several characters or none. Keeps the length."""
     forms = {char: _folded_char(char) for char in set(text)}
     return "".join(map(forms.__getitem__, text))
 
@@ -120,10 +120,10 @@ def _is_island(stretches: Sequence[Stretch], index: int) -> bool:
     around = stretches[max(index - 1, 0) : index + 2]
     if len(around) < len("<=>") or not around[0].kind == around[2].kind == "changed":
         return False
-    # Between two insertions, or two deletions, the other text goes on unchanged.
+    # Between two insertions or two deletions, the other text continues unchanged.
     is_replaced = bool(around[0].a + around[2].a) and bool(around[0].b + around[2].b)
     text = stretches[index].a
-    # Line ends are kept as equal, so that texts keep their shape.
+    # Line ends always count as equal, so that texts keep their shape.
     return is_replaced and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
 
 

@@ -73,7 +73,7 @@ def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
 
 
 def line_text(language: Language, figures: ReviewFigures) -> LineText:
-    """Return the lowest similarity that reviewers accept; an interval that ends at 0 or 1 is open there."""
+    """Return the lowest similarity that reviewers accept. A bound is unknown if the interval ends at 0 or 1."""
     line = figures.line
     if line.low <= 0 and line.high >= 1:
         return LineText("any")
@@ -85,24 +85,24 @@ def line_text(language: Language, figures: ReviewFigures) -> LineText:
 
 
 def mistakes_text(language: Language, figures: ReviewFigures) -> tuple[str, str]:
-    """Return the shares of decisions against the line: *the same* below it, *different* above it."""
+    """Return the shares of decisions that contradict the line: *the same* below it, *different* above it."""
     line = figures.line
     return _mistakes(language, line.right_below), _mistakes(language, line.wrong_above)
 
 
 def _mistakes(language: Language, share: float) -> str:
-    # The fit never assumes a smaller share.
+    # The fit never assumes a share below ``MISTAKES_MIN``.
     shown = f"{language.number(round(100 * share))}\u00a0%"
     return language.gettext(N_("at most %(share)s"), share=shown) if share <= MISTAKES_MIN else shown
 
 
 def rate_text(language: Language, rate: Rate) -> str:
-    """Return a rate, a dash if there is nothing to count."""
+    """Return a rate, or a dash if there is nothing to count."""
     return "–" if rate.value is None else language.decimal(rate.value, _PLACES)
 
 
 def interval_text(language: Language, rate: Rate) -> str:
-    """Return the interval of a rate."""
+    """Return the interval of a rate, or a dash if there is nothing to count."""
     return "–" if rate.value is None else _span(language, rate.low, rate.high)
 
 

@@ -1,7 +1,7 @@
-"""Threshold report: how good each threshold is by the reviews, and what another one would change.
+"""The threshold report: how good each threshold is according to the reviews, and what another one would change.
 
-It shows figures, and precision and recall as an SVG chart. People change a threshold in the configuration, with a
-migration.
+It shows figures, and an SVG chart of precision and recall. The page changes nothing: thresholds are changed in the
+configuration, with a migration.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ _NARROW_SPAN: Final = 0.35
 """Up to this span of thresholds, ticks are 0.05 apart; beyond it, 0.1."""
 _LEAST_SPAN: Final = 0.01
 _KNOWN_WITHIN: Final = 0.5
-"""The widest interval that is drawn, as a share of the scale: a band over most of the picture says nothing."""
+"""The widest interval that is drawn, as a share of the scale. A wider band would say nothing."""
 WAIT_S: Final = 0.25
 """How long a page waits for new figures before it shows earlier ones, or says that there are none yet."""
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
@@ -67,7 +67,7 @@ class AxisTick(NamedTuple):
 
 
 class RatePlot(NamedTuple):
-    """A rate where it is known well enough: the outlines of its intervals, and the points of its lines."""
+    """The stretches where a rate is known well enough: the outlines of its intervals, and the points of its lines."""
 
     bands: tuple[str, ...]
     lines: tuple[str, ...]
@@ -182,7 +182,7 @@ class ProfileAdvice(NamedTuple):
 
 
 class ThresholdChange(NamedTuple):
-    """Another threshold: its point, and the configuration for it, or "" if a rule cannot be less strict.
+    """Another threshold. ``toml`` configures it, or is "" if a rule for one source would have to be less strict.
 
     ``come`` and ``gone`` are the flags gained and lost, or None for none; ``profile`` is None if no profile is reached.
     """
@@ -267,7 +267,7 @@ def _precision(visit: SignedInVisit) -> float:
 def _chosen_change(
     visit: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None
 ) -> ThresholdChange | None:
-    """Return the change to the threshold in the query; without one, to a better threshold, or None if there is none."""
+    """Return the change to the threshold in the query, or else to a better threshold; None if there is none."""
     value = visit.query.number("threshold")
     if value is None:
         best = figures.best_f1 or reaching
@@ -303,7 +303,7 @@ def _profiles(visit: SignedInVisit) -> tuple[ProfileThreshold, ...]:
 def _advice(visit: SignedInVisit, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
     name, threshold = reached.name, threshold_text(visit.language, reached.similarity_min)
     if reached.similarity_min < figures.now:
-        # If one source has posts, the store must suit both.
+        # If one source has posts, the profile of the store must suit both.
         name = name if figures.source is None else _MIXED
         return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
     source = _ANY_SOURCE if figures.source is None else figures.source

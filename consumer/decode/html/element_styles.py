@@ -20,7 +20,7 @@ from consumer.decode.html.style_rules import (
 from consumer.decode.html.style_sheets import StyleBlock, StyleRule, blocks_of_sheets, rules_of
 
 COMPARISONS_MAX: Final = 200_000
-"""The maximum number of comparisons of names with rules; equal names are compared once."""
+"""The maximum number of comparisons of names with rules. Elements with equal names are compared once."""
 ENDED_WITHIN: Final = frozenset[HidingProperty](["visibility", "font-size"])
 """Ways of hiding that an inner element can undo."""
 _STYLE_CHARS_MAX: Final = 1_000
@@ -160,7 +160,7 @@ def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names])
 
 
 def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
-    """Return the rule if it matches these names. It stays simple only if it matches them exactly."""
+    """Return the rule if it matches these names, else None. It remains ``simple`` only if it matches in exact case."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule
     small = {name.lower() for name in classes}
@@ -169,14 +169,14 @@ def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> S
 
 
 _Rank = tuple[bool, bool, tuple[int, int, int], int]
-"""Whether a declaration is important, and whether it is the element's own; the rank of its selector; its position."""
+"""Whether a declaration is important; whether it is the element's own; its selector's rank; its block's number."""
 _WEAKEST: Final = (-1, 0, 0)
 _Decisions = dict[HidingProperty, tuple[_Rank, HidingStyle | None]]
-"""The strongest declaration for each way of hiding; None as its style if it shows the element."""
+"""The rank and the style of the strongest declaration for each way of hiding; None as style if it shows."""
 
 
 def _cascade(rules: Iterable[StyleRule]) -> _Decisions:
-    """Return the decisions of all rules together."""
+    """Return the strongest declarations of these rules. Rules that are not ``simple`` only show."""
     decided: _Decisions = {}
     for rule in rules:
         for effect in rule.effects.ways:

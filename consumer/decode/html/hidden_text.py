@@ -1,8 +1,8 @@
 """Finds the elements of a page that styles hide from readers.
 
-A rule that would hide more than half of the text outside links is ignored: it belongs to an effect that a script ends,
-such as fading in. An element's own ``display: none`` counts as one rule; elements whose own styles hide them in the
-same other way count as one rule together. If nearly all text would be hidden, nothing is.
+A rule that would hide more than half of the text outside links is ignored. It probably belongs to an effect that a
+script ends, such as fading in. Each element with its own ``display: none`` counts as a separate rule. Elements that
+their own styles hide in another way count as one rule for each way. If nearly all text would be hidden, nothing is.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ _Key = tuple[HidingProperty, object]
 
 
 class HiddenElements(NamedTuple):
-    """Elements that are hidden with their contents. Scripts often show those in ``fading``."""
+    """Elements that are hidden with their contents. Scripts often show the ones in ``fading``."""
 
     surely: frozenset[etree._Element]
     fading: frozenset[etree._Element]

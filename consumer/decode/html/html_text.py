@@ -47,7 +47,7 @@ def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Coll
 
 
 def text_of_parts(parts: Iterable[etree._Element], left_out: Callable[[etree._Element], bool]) -> str:
-    """Return the text of these elements in the same form, without elements for which ``left_out`` is true."""
+    """Return the text of these elements in the form of ``text_of``, without elements for which ``left_out`` is true."""
     pieces: list[str] = []
     for part in parts:
         pieces.append("\n")

@@ -16,7 +16,7 @@ _DEPTH_MAX: Final = 2_200
 _VALUE_BYTES_MIN: Final = 2
 """An element or an attribute takes at least this many bytes of markup."""
 _SEARCHED_MAX: Final = 100_000_000
-"""The maximum number of open elements to compare with end tags, about a second of work."""
+"""The maximum number of comparisons of end tags with open elements, about a second of work."""
 
 
 class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with the markup
@@ -56,9 +56,9 @@ def parse_html(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup, parsed like a browser would; None if it is empty.
+    """Return the tree of markup, parsed as a browser would; None if it is empty.
 
-    Raises ``MarkupTooComplex`` for elements nested too deep, whose text would be lost; for a tag with more than
+    Raises ``MarkupTooComplex`` for elements nested too deeply, whose text would be lost; for a tag with more than
     ``attributes_max`` different attributes, which take quadratic time; and for more than ``values_max`` elements and
     attributes, which take memory. With ``values_max``, it also refuses many end tags among deeply nested elements,
     because each is compared with all open elements.
@@ -74,7 +74,7 @@ def parse_html(
 
 
 def _may_have(data: bytes, attributes: int) -> bool:
-    """Return quickly whether a tag may have this many attributes. Hardly any markup has."""
+    """Return quickly whether any tag may have this many attributes. False for nearly all markup."""
     # An attribute takes at least two bytes, and only a quoted value lets a tag continue after a ">".
     bytes_min = _VALUE_BYTES_MIN * attributes
     if len(data) < bytes_min:
@@ -99,7 +99,7 @@ def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
     """Raise ``MarkupTooComplex`` if a tree would exceed a limit. Takes linear time.
 
     A parser without a tree accepts any depth, and compares each end tag with all open elements. So it gets the markup
-    in pieces, and is stopped.
+    in pieces, and parsing stops after the piece that exceeds a limit.
     """
     tags = _Tags()
     parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)

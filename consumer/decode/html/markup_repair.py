@@ -1,7 +1,7 @@
 """Repairs markup that libxml2 parses differently from a browser.
 
-Only differences that move or join words are repaired: end tags without a start tag, and ruby readings without an end
-tag.
+Only faults that would move or join words are repaired: end tags without a start tag or for another heading, and ruby
+readings without an end tag.
 """
 
 import re
@@ -18,7 +18,7 @@ _NOT_CLOSING: Final = ("body", "br", "button", "head", "html", "legend", "optgro
 _CLOSING: Final = BLOCKS.difference(_NOT_CLOSING)
 """Elements whose start or end tag ends an open paragraph."""
 _RAW: Final = "script|style|textarea|title"
-"""Elements whose content has no tags."""
+"""Elements whose content is not parsed for tags."""
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -29,7 +29,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 _TAG: Final = re.compile(
     f"<(?:(/?(?:{_any_of({*_CLOSING, *_RUBY_PARTS, 'br', 'ruby'})}))(?=[\\s/>])"
-    # Comments and content without tags are passed in one step.
+    # Skips a comment, or the content of a raw element, in one step.
     "|!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+"
     f"|({_RAW})(?=[\\s/>])[^<]*+(?:<(?!/\\2[\\s/>])[^<]*+)*+)".encode()
 )
@@ -40,22 +40,22 @@ _SUSPECT: Final = re.compile(b"</(?:p|br|h[1-6])[\\s/>]|<r[bpt]")
 
 
 def without_cdata(markup: str) -> str:
-    """Return a body without a CDATA section around all of it, which is a leftover of the feed's XML."""
+    """Return a body without the CDATA section around all of it, if any: a leftover of the feed's XML."""
     body = markup.strip()
     if not body.startswith(_CDATA_START) or not body.endswith(_CDATA_END):
         return markup
-    # Two sections in a row are one text: XML writes "]]>" as the end of one and the beginning of the next.
+    # Adjacent sections are one text: XML can write "]]>" in a text only by splitting it between two sections.
     return body[len(_CDATA_START) : -len(_CDATA_END)].replace(_CDATA_END + _CDATA_START, "")
 
 
 def repaired(markup: str) -> str:
     """Return markup that libxml2 parses as a browser would parse the original.
 
-    ``</br>`` becomes a line break, and so does ``</p>`` without an open paragraph, for which browsers create an empty
-    one. The end tag of any heading closes the open heading. ``rt`` and similar elements end where the next one begins.
+    ``</br>`` becomes a line break. So does ``</p>`` without an open paragraph, where browsers create an empty one. The
+    end tag of any heading closes the open heading. ``rt`` and similar elements end where the next one begins.
     """
     data = markup.encode()
-    # Searching lower case is faster. Positions stay the same, because only ASCII changes.
+    # Searching a lower-case copy is faster than ignoring case. Offsets stay the same, because only ASCII changes.
     small = data.lower()
     if not _SUSPECT.search(small):
         return markup
@@ -76,17 +76,17 @@ def repaired(markup: str) -> str:
         if not end:
             break
         pieces += data[done : tag.start()], text.encode()
-        # The text replaces an end tag, but precedes a start tag.
+        # The repair replaces an end tag, but goes before a start tag.
         done = end if name.startswith(b"/") else tag.start()
     return b"".join([*pieces, data[done:]]).decode() if pieces else markup
 
 
 class _Repair:
-    """The state of open elements, as far as repairs depend on it."""
+    """The open elements on which repairs depend."""
 
     def __init__(self) -> None:
         self.within = ""
-        """The open paragraph or heading, as long as only inline tags have followed."""
+        """The open paragraph or heading. Empty once another block has begun or ended."""
         self._around = ""
         """The heading directly around the paragraph, if any."""
         self._headings: list[str] = []
@@ -94,7 +94,7 @@ class _Repair:
         self._in_container = False
 
     def of(self, tag: str) -> str | None:
-        """Return the text to put before a start tag or in place of an end tag, or None if the tag is correct."""
+        """Return the text to put before a start tag or in place of an end tag, or None if the tag needs no repair."""
         name = tag.removeprefix("/")
         if name in _RUBY_PARTS or name == "ruby":
             return self._of_ruby(tag)
@@ -122,10 +122,10 @@ class _Repair:
 
     def _end_heading(self, name: str, within: str) -> str | None:
         last = self._headings.pop()
-        # The last heading may have ended with an element around it. libxml2 then ignores its end tag.
+        # The last heading may have ended with the element around it. Then libxml2 ignores the heading's end tag.
         ends = f"</{name}>" if last == name else f"</{last}></{name}>"
         if within != last:
-            # In libxml2, blocks end a heading and continue after its end tag.
+            # In libxml2 a block closes the heading around it, and is still open after the heading's end tag.
             return f"{ends}<br>"
         return None if last == name else ends
 

@@ -21,7 +21,7 @@ ARTICLE_BYTES_MIN: Final = 140
 
 
 class PageText(NamedTuple):
-    """The text to judge, what it is of the page, and the page's title, or ""."""
+    """The text to judge, how it was found, and the page's title, or ""."""
 
     text: str
     extracted: ExtractionOutcome
@@ -96,7 +96,7 @@ def _page_title(tree: etree._Element) -> str:
     found: dict[str, str] = {}
     for element in tree.iter("meta", "title", "h1"):
         if element.tag != "meta":
-            # Only the first of each: pictures within the page have titles, too.
+            # Take only the first of each, since pictures within the page have titles, too.
             if element.tag not in found:
                 found[element.tag] = _on_one_line(element.text or "" if element.tag == "title" else text_of(element))
         elif "og:title" in {element.get("property"), element.get("name")} and (

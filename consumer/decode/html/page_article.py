@@ -1,6 +1,6 @@
 """Finds the article on a page by the shape of the page: the extractor ``fast``.
 
-An article is text in paragraphs, with commas and few links. Short lines and lists of links are around it. The element
+An article is text in paragraphs, with commas and few links. Short lines and lists of links surround it. The element
 with the most points (``page_survey``) is chosen and extended outwards while that makes it no worse. Parts of it that
 look like navigation are left out. The only word list is that of class names, so any language will do.
 
@@ -22,9 +22,9 @@ _ENOUGH_BYTES: Final = 250
 _RIVALS: Final = 4
 _RIVAL_SHARE: Final = 0.75
 _RIVALS_MIN: Final = 3
-"""If one element contains this many rivals with nearly as many points, the article is that whole element."""
+"""The article is the innermost element with the best part and at least this many parts that score nearly as high."""
 _CONTINUED_SHARE: Final = 0.8
-"""Elements with the same name that make up most of an element are pieces of one article."""
+"""Elements with the same tag and class that make up this share of an element are pieces of one article."""
 _WORSE_SHARE: Final = 1 / 3
 _SIBLING_SHARE: Final = 0.2
 _UNLIKE_SIBLING_SHARE: Final = 0.5
@@ -87,7 +87,7 @@ def take_article(page: Survey) -> ArticleText:
 
 
 def _grown(page: Survey) -> PagePart:
-    """Return the part with the most points, or one around it that contains the rest of the article, too."""
+    """Return the part with the most points, or an outer part that also contains the rest of the article."""
     ranked = sorted(page.scored, key=lambda part: -part.score)
     top = (page.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
     last, around = top.score, top.parent
@@ -129,7 +129,7 @@ def _continued(ranked: list[PagePart]) -> PagePart | None:
 
 
 def _is_like_piece(part: PagePart, top: PagePart) -> bool:
-    """Return whether a part looks like the best one. Without a class it must be next to it."""
+    """Return whether a part looks like the best one. Without a class, it must be a sibling without an id."""
     named = top.element.get("class") or (part.parent is top.parent and not part.element.get("id"))
     return part is top or (bool(named) and _looks_like(part.element, top.element))
 

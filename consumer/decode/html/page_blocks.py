@@ -32,7 +32,7 @@ class TextBlock:
     paragraphs: list[PagePart] = field(default_factory=list)
 
     def size_without(self, taken: Collection[etree._Element]) -> int:
-        """Return the bytes of text outside of links, without those in elements that are ``taken``."""
+        """Return the bytes of text outside links, excluding paragraphs in ``taken``."""
         return sum(part.own for part in self.paragraphs if part.element not in taken)
 
 
@@ -57,7 +57,7 @@ def blocks_of(page: Survey) -> list[TextBlock]:
 
 
 def _blocks_around(page: Survey) -> dict[PagePart, PagePart | None]:
-    """Return block-level parts with the block around each, outer ones first."""
+    """Map each block-level part to the block around it, outer parts first."""
     nearest: dict[PagePart | None, PagePart | None] = {None: None}
     outer: dict[PagePart, PagePart | None] = {}
     for part in page.parts.values():
@@ -75,7 +75,7 @@ def _likeness(part: PagePart, around: PagePart | None) -> tuple[PagePart | None,
 
 
 def _prose(outer: dict[PagePart, PagePart | None]) -> set[PagePart]:
-    """Return parts that are paragraphs or consist of them, with few links."""
+    """Return the parts that are paragraphs, or consist of paragraphs, and have few links."""
     mixed: set[PagePart | None] = set()
     prose: set[PagePart] = set()
     for part, around in reversed(outer.items()):

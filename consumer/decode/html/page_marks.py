@@ -1,4 +1,4 @@
-"""Hints in tags, roles, classes and ids: whether an element is part of the article, or of the page around it.
+"""Hints in tags, roles, classes and ids that an element is part of the article, or of the page around it.
 
 Authors choose classes and ids freely, but most pages use the same words. The lists here follow Arc90's Readability,
 like Firefox's reader view and most other extractors.
@@ -25,11 +25,11 @@ _ROLES: Final = frozenset(
     }
 )
 _HINTED: Final = frozenset({"aside", "dialog", "fieldset", "footer", "form", "menu", "nav"})
-"""The tags among them that some pages put around their article."""
+"""The tags in ``APART`` that some pages put around their article."""
 _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
-"""Tags that are better hints than names."""
+"""Tags that are better hints than class names and ids."""
 _NAME_CHARS_MAX: Final = 400
-"""Longer names are cut. They come from style sheets with a class for each property."""
+"""Longer names are cut. They occur on pages whose style sheets have a class for each property."""
 
 _AROUND: Final = (
     *("-ad-", "ad-break", "ai2html", "author-bio", "banner", "breadcrumb", "byline", "combx", "comment", "community"),
@@ -65,7 +65,7 @@ class ElementMarks:
         self._weights: dict[_Names, int] = {}
 
     def apart(self, element: etree._Element) -> bool:
-        """Return whether an element and its contents are not part of an article, or invisible."""
+        """Return whether hints say that an element and its contents are invisible or not part of an article."""
         if element.tag in APART:
             return True
         if not element.keys() or element.tag in {"html", "body"}:
@@ -76,7 +76,7 @@ class ElementMarks:
         return self._has_hint(element)
 
     def hinted(self, element: etree._Element) -> bool:
-        """Return whether an element is marked as not part of an article. Some articles are, by mistake."""
+        """Return whether an element is marked as not part of an article. Some articles are so marked by mistake."""
         if element.tag in _HINTED:
             return True
         return bool(element.keys()) and element.tag not in {"html", "body"} and self._has_hint(element)
@@ -94,7 +94,7 @@ class ElementMarks:
         return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
-        """Return how likely an element is part of an article by its names, -50 to 50; 0 if they give no hint."""
+        """Return how strongly the names of an element suggest an article, -50 to 50; 0 for no hint."""
         if not self._by_name:
             return 0
         names = element.get("class"), element.get("id")

@@ -47,10 +47,10 @@ _STOPS: Final = re.compile("[,.;،؛。、，；।]")
 class Rules:
     """The rules of a survey.
 
-    With ``weighs``, elements hinted to be outside the article are kept, so that their text can be weighed against the
-    rest, and the text of any block counts as a paragraph. Otherwise they are left out. ``doubted`` are elements whose
-    hints are ignored, ``fading`` elements with a hint from styles, ``unseen`` elements that are invisible or only
-    overlay the page.
+    By default, elements with a hint that they are outside the article are left out. With ``weighs``, they are kept, so
+    that their text can be weighed against the rest, and the text of any block counts as a paragraph. ``doubted`` are
+    elements whose hints are ignored, ``fading`` elements with a hint from styles, ``unseen`` elements that are
+    invisible or only overlay the page.
     """
 
     by_name: bool
@@ -64,8 +64,9 @@ class Rules:
 class PagePart:
     """An element and the measures of its text: bytes, bytes in links, and commas and stops.
 
-    Only if the rules weigh: ``own`` is the bytes outside links and inner blocks, ``own_stops`` their commas and stops,
-    and ``breaks`` their line breaks. A ``hinted`` part and all parts in it are ``apart``: probably not in the article.
+    Set only in a weighing survey: ``own`` is the bytes outside links and inner blocks, ``own_stops`` their commas and
+    stops, and ``breaks`` their line breaks. A ``hinted`` part and all parts in it are ``apart``: probably not in the
+    article.
     """
 
     element: etree._Element
@@ -108,7 +109,7 @@ class Survey:
     hinted: list[PagePart] = field(default_factory=list)
 
     def weight(self, element: etree._Element) -> int:
-        """Return how likely an element is part of an article by its names; 0 if its hints are ignored."""
+        """Return how strongly the names of an element suggest the article, -50 to 50; 0 if its hints are ignored."""
         return 0 if element in self.rules.doubted else self.marks.weight(element)
 
 
@@ -151,7 +152,7 @@ class _Surveyor:
         self._within = within
         self._around: PagePart | None = within.parent if within is not None else None
         self._links = 0
-        # The block-level elements around.
+        # The block-level elements around the current one, outermost first.
         self._blocks: list[PagePart] = []
 
     def start(self, element: etree._Element) -> bool:

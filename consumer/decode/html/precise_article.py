@@ -1,8 +1,8 @@
-"""Finds the article on a page with trafilatura: the extractor ``precise``. An optional package, loaded when needed.
+"""Finds the article on a page with trafilatura: the extractor ``precise``.
 
-trafilatura gets the tree that our parser built within its limits, never the markup, because its own parser has no
-limits. ``precise_text`` is revision 1. Revision 2 first removes hidden text, and weighs the result like
-``weighed_article``.
+trafilatura is an optional package, loaded when needed. It gets the tree that our parser built within its limits, never
+the markup, because its own parser has no limits. ``precise_text`` is revision 1. Revision 2 first removes hidden text,
+and weighs the result like ``weighed_article``.
 """
 
 import logging
@@ -23,7 +23,7 @@ from consumer.text.install_advice import install_command
 ELEMENTS_MAX: Final = 20_000
 """Pages with more elements are left to the other extractor. The largest of 130 real pages has half of that."""
 DEPTH_MAX: Final = 200
-"""Pages with deeper elements, too, because the package visits all ancestors of an element again and again."""
+"""So are pages with deeper elements, because the package visits all ancestors of an element again and again."""
 _COMPARED_MAX: Final = 20
 """The number of paragraphs of a block, longest first, to look for in the extracted text."""
 _BEGINNING: Final = 40
@@ -32,7 +32,7 @@ _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quo
 
 
 def load() -> Any:  # noqa: ANN401  # a module
-    """Load the package. If it is missing, raises ``ConfigError`` with the command that installs it."""
+    """Load the package. Raises ``ConfigError``, with the command that installs it, if it is missing."""
     try:
         module = import_module("trafilatura")
     except ImportError as error:
@@ -40,7 +40,7 @@ def load() -> Any:  # noqa: ANN401  # a module
             f'source.extractor = "precise" needs a package that is not installed ({error}). Install it with:\n'
             f"{install_command('pages')}"
         ) from error
-    # It warns about each page without an article. Metrics count these.
+    # The package warns about each page without an article. Metrics count these pages.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     return module
 
@@ -48,13 +48,13 @@ def load() -> Any:  # noqa: ANN401  # a module
 def precise_text(tree: etree._Element) -> str:
     """Return the text of the article on a page, one line per block; "" if none is found, or the page is too large.
 
-    The tree must be one of ``lxml.html``.
+    The tree must come from the parser of ``lxml.html``.
     """
     return "" if _is_costly(tree) else _found_text(tree)
 
 
 def weighed_precise_text(tree: etree._Element) -> str:
-    """Return the same from the visible text; also "" if a longer block would be left out."""
+    """Return the same as ``precise_text``, from the visible text only; also "" if it leaves out a longer block."""
     if _is_costly(tree):
         return ""
     rules = rules_for(tree)
@@ -64,7 +64,7 @@ def weighed_precise_text(tree: etree._Element) -> str:
 
 
 def _without(tree: etree._Element, unseen: Collection[etree._Element]) -> etree._Element:
-    """Return a copy of the tree without these elements. The text after them stays."""
+    """Return a copy of the tree without these elements. The text after them is kept."""
     copied = deepcopy(tree)
     twins = [twin for element, twin in zip(tree.iter(), copied.iter(), strict=True) if element in unseen]
     for twin in twins:

@@ -31,7 +31,7 @@ _VALUE_CHARS_MAX: Final = 100
 _DECLARATION: Final = re.compile(
     "(?:^|;)\\s*+(all|animation|animation-name|bottom|clip|clip-path|display|font|font-size|height|left|margin-left"
     "|margin-top|max-height|max-width|opacity|overflow|position|right|text-indent|top|transform|visibility|width)"
-    # Browsers drop a declaration that ends with anything else.
+    # Browsers drop a declaration that ends in any other way.
     "\\s*+:([^;!]*+)(!\\s*+important\\s*+)?(?=;|\\Z)",
     re.IGNORECASE,
 )
@@ -40,7 +40,7 @@ _OPAQUE: Final = re.compile(
 )
 _ENCLOSED_END: Final = re.compile("[(\\[][^)\\]]*;")
 _MOVED: Final[tuple[HidingProperty, ...]] = ("visibility", "opacity", "font-size", "place")
-"""Ways that an animation may end."""
+"""Ways of hiding that an animation may end."""
 _WAYS: Final[tuple[HidingProperty, ...]] = ("display", *_MOVED)
 _MAY_HIDE: Final = re.compile(
     "display\\s*+:\\s*+none|visibility\\s*+:\\s*+[hc]|opacity\\s*+:\\s*+[+.0]|font(?:-size)?\\s*+:[^;]{0,60}?(?<![\\d.])[.0]"
@@ -69,7 +69,7 @@ def hides_or_fixes(effects: Effects) -> bool:
 
 
 def without_opaque(styles: str) -> str:
-    """Return styles without comments, strings and URLs, which may contain braces and semicolons."""
+    """Replace comments, strings and URLs with spaces, since they may contain braces and semicolons."""
     return _OPAQUE.sub(" ", styles)
 
 

@@ -1,9 +1,10 @@
 """Reads the simple rules of a page's own style sheets.
 
-A rule *hides* elements only if its selector is one compound of a tag, classes and an id, outside of conditions, and no
-selector in its list may be invalid, which would drop the rule. A rule *shows* the elements that match the last compound
-of any selector, under any condition except print, because text that some readers see counts as visible. A compound that
-is not understood shows every element. All work is bounded; beyond a limit no rule hides anything.
+A rule *hides* elements only if its selector is one compound of a tag, classes and an id, outside of conditions. All
+selectors in its list must be valid, because browsers drop the whole rule if one is not. A rule *shows* the elements
+that match the last compound of any of its selectors, under any condition except print, because text that some readers
+see counts as visible. A compound that is not understood shows every element. All work is bounded; beyond a limit, no
+rule hides anything.
 """
 
 import re
@@ -16,7 +17,7 @@ from consumer.decode.html.html_text import HIDDEN
 from consumer.decode.html.style_rules import Effects, effects_of, without_opaque
 
 SHEETS_CHARS_MAX: Final = 262_144
-"""If the style sheets of a page have more characters in all, none is read."""
+"""If the style sheets of a page have more characters in total, none of them is read."""
 SELECTORS_MAX: Final = 5_000
 """If more selectors of a page have to be read, no rule hides anything."""
 _SELECTOR_CHARS_MAX: Final = 200
@@ -25,14 +26,14 @@ _COMPOUND: Final = re.compile("(\\*|[a-z][\\w-]*+)?((?:[.#](?:[\\w-]|\\\\.)++)*+
 _NAME: Final = re.compile("([.#])((?:[\\w-]|\\\\.)++)")
 _ESCAPE: Final = re.compile("\\\\(.)")
 _CODE: Final = re.compile("\\\\[0-9a-f]", re.IGNORECASE)
-"""A character by its number."""
+"""The beginning of a character escaped by its code point."""
 _VALID: Final = re.compile("(?:[\\w\\s.#*>+~-]|\\\\[^0-9a-f\n])*+", re.IGNORECASE)
 """Selectors that every browser understands."""
 _NEGATION: Final = re.compile(":not\\([^)]*\\)", re.IGNORECASE)
 _LAST_COMPOUND: Final = re.compile("[^\\s>+~]*+$")
 _CONDITION: Final = re.compile("\\[[^\\]]*+\\]?|(?<!\\\\):[\\w-]++(?:\\([^)]*+\\)?)?")
 _REACTS: Final = re.compile("::|:(?:hover|focus|active|target|before|after|first-l)", re.IGNORECASE)
-"""States that begin with an action of the reader, and pseudo-elements."""
+"""Pseudo-elements, and states that begin with an action of the reader."""
 _PLAIN: Final = re.compile("[a-z0-9_.#-]*+", re.IGNORECASE)
 _SEPARATOR: Final = re.compile("[.#]")
 _CLASS_LIKE: Final = re.compile("[.:\\[]")
@@ -40,7 +41,7 @@ _TAG_LIKE: Final = re.compile("(?:^|[\\s>+~])[a-z]", re.IGNORECASE)
 _SCREENS: Final = frozenset(["", "all", "screen", "only screen", "screen, print", "all, print"])
 _PRINTERS: Final = frozenset(["print", "only print"])
 _NO_RULES_WITHIN: Final = ("keyframes", "-webkit-keyframes", "-moz-keyframes", "font-", "page", "property", "counter-")
-"""Beginnings of the names of at-rules without rules for elements in them."""
+"""Beginnings of the names of at-rules that contain no rules for elements."""
 
 
 class StyleBlock(NamedTuple):
@@ -80,7 +81,7 @@ class StyleRule(NamedTuple):
 
 
 def blocks_of_sheets(tree: etree._Element) -> list[StyleBlock]:
-    """Return the blocks of a page's style sheets for screens, in their order."""
+    """Return the blocks of a page's style sheets for screens, in order; none if the sheets are too long."""
     left, blocks = SHEETS_CHARS_MAX, list[StyleBlock]()
     for element in tree.iter("style"):
         context = _context(f"@media {element.get('media') or ''}", _Context())
@@ -104,7 +105,7 @@ def rules_of(
 ) -> list[StyleRule]:
     """Return the rules for elements with one of these names, if ``is_kept`` accepts their effects.
 
-    ``names`` are tags, ids and classes in lower case. Returns no rules for more than ``SELECTORS_MAX`` selectors.
+    ``names`` are tags, ids and classes in lower case. Returns no rules if the selectors exceed ``SELECTORS_MAX``.
     """
     left = SELECTORS_MAX
     rules: list[StyleRule] = []
@@ -180,7 +181,7 @@ def _context(prelude: str, outer: _Context | None) -> _Context | None:
     if outer is None:
         return None
     if not prelude.startswith("@"):
-        # A rule within a rule depends on that one.
+        # A nested rule depends on the rule around it.
         return outer._replace(selectors=prelude, everywhere=outer.everywhere and outer.selectors is None)
     name, _, condition = prelude[1:].lower().partition(" ")
     if name.startswith(_NO_RULES_WITHIN) or (name == "media" and condition.strip() in _PRINTERS):

@@ -23,10 +23,10 @@ from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 
 _KNOWN: Final = re.compile(r"(google/protobuf|google/type|confluent|confluent/type)/[a-z0-9_]+\.proto")
-"""Files that are part of packages needed anyway, and are not requested from a registry."""
+"""Files that required packages contain, so they are not requested from a registry."""
 _KNOWN_MODULES: Final = {"confluent": "confluent_kafka.schema_registry.confluent", "google": "google"}
 _MAIN: Final = "dupwatch/schema.proto"
-"""The name of the schema's own file, distinct from those that it refers to."""
+"""The name of the schema's own file. It differs from the names of all files that the schema refers to."""
 _LEVELS_MAX: Final = 32
 _VARINT_BYTES_MAX: Final = 5
 _NANOS_PER_S: Final = 1_000_000_000
@@ -38,7 +38,7 @@ _WRAPPERS: Final = frozenset(
 _WELL_KNOWN_FILES: Final = frozenset(f"google/protobuf/{name}.proto" for name in ("struct", "timestamp", "wrappers"))
 """The files of the well-known types. In any other file a schema may use their names for its own types."""
 _MAP_VALUE: Final = 2
-"""The number of the field with the value in the entry of a map, whatever its name is."""
+"""The number of the field that holds the value of a map entry, whatever the field's name."""
 
 _Plain = Callable[[Any, ValueBudget, int], Any]
 """Converts a field's value to a plain one; the number is its depth in objects."""
@@ -56,7 +56,9 @@ class _Field(NamedTuple):
 
 
 def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
-    """Return a function that reads payloads of a schema. It raises ``BadRecord``, and ``UnusableSchema`` as this does.
+    """Return a function that reads payloads of a schema.
+
+    That function raises ``BadRecord`` and ``UnusableSchema``; this one raises only ``UnusableSchema``.
 
     A payload begins with the position of its message in the schema.
     """
@@ -89,7 +91,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for place, byte in enumerate(data[at : at + _VARINT_BYTES_MAX]):
         value |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:  # noqa: PLR2004  # the bit that says that more follows
+        if byte < 0x80:  # noqa: PLR2004  # the continuation bit
             return (value >> 1) ^ -(value & 1), at + place + 1
     raise mismatch("it does not say which message it is")
 
@@ -129,7 +131,7 @@ class _Types:
         except self._message.DecodeError as error:
             raise mismatch(str(error)) from error
         except UnicodeDecodeError as error:
-            # In proto2 only reading the string shows that.
+            # In proto2 the fault shows only when the string is read.
             raise BadRecord(
                 Reason.INVALID_UTF8, f"a string is not UTF-8: {error.reason} at its byte {error.start}"
             ) from error
@@ -183,7 +185,7 @@ class _Types:
     def _plain(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a message; plain values
         """Convert a message to an object, or to the value of its well-known type.
 
-        A field may have the name of any attribute of a message, and hides it there, but not in its class.
+        A field with the name of a message's attribute hides it in the message, but not in the message's class.
         """
         message_class = type(message)
         descriptor = message_class.DESCRIPTOR
@@ -226,7 +228,7 @@ class _Types:
         return self._fields[name]
 
     def _build_fields(self, descriptor: Any) -> Iterator[_Field]:  # noqa: ANN401  # as above
-        # Versions of the package differ in how they tell repeated fields; the file has one way.
+        # How to tell repeated fields differs between versions of the package, but not in a DescriptorProto.
         file_form = self._descriptor.DescriptorProto()
         descriptor.CopyToProto(file_form)
         repeated = {field.name for field in file_form.field if field.label == field.LABEL_REPEATED}

@@ -26,19 +26,25 @@ SchemaFormat = Literal["avro", "protobuf"]
 
 _ONE_URL: Final = r"https?://[^\s/,@?#]+(?:/[^\s,@?#]*)?"
 URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
-"""One address or several, without credentials, since addresses are shown."""
+"""One address or several, separated by commas. They contain no credentials, because messages show them."""
 FILES_MAX: Final = 100
-"""How many files a schema may refer to, directly or indirectly."""
+"""Limit on the schemas that a schema may refer to, directly or indirectly."""
 _OURS: Final = frozenset({"url", "timeout", "max.retries"})
 _UNKNOWN: Final = (40401, 40402, 40403)
-"""The API's codes for an unknown subject, version or schema. A tuple, because an answer may have a list there."""
+"""The API's codes for an unknown subject, version or schema.
+
+They are a tuple, because the code in an answer may be a list, which a set cannot look up.
+"""
 _REFUSED: Final = frozenset({401, 403})
 _NOT_IMPLEMENTED: Final = 501
 _WORDS_MAX: Final = 300
 
 
 SCHEMA_BYTES_MAX: Final = 4 << 20
-"""A registry keeps each schema in a Kafka message, by default of at most 1 MB, and schemas refer to others."""
+"""The default limit on a schema together with all that it refers to.
+
+A registry keeps each schema in a Kafka message, by default of at most 1 MB.
+"""
 BRIEFLY_S: Final = 15.0
 """How long an interactive command retries the registry."""
 _PAUSE_S: Final = 1.0
@@ -46,11 +52,11 @@ _PAUSE_S: Final = 1.0
 Result = TypeVar("Result")
 
 
-class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry, as the store's is
+class RegistryUnavailable(SourceError):  # noqa: N818  # named like StoreUnavailable
     """The registry does not answer, or gives an invalid answer. The request may be repeated later."""
 
 
-class UnusableSchema(Exception):  # noqa: N818  # it says what the schema is; all its records become dead letters
+class UnusableSchema(Exception):  # noqa: N818  # the state of a schema, whose records become dead letters
     """A schema cannot be used. The message says why."""
 
 
@@ -60,10 +66,10 @@ def mismatch(why: str) -> BadRecord:
 
 
 class RegistryOptions(NamedTuple):
-    """The address of a registry, "URL[,URL]", the time limit for an answer, and further settings of the client.
+    """The address of a registry, "URL[,URL]", the time limit for an answer in seconds, and settings of the client.
 
-    ``secret_files`` are settings whose values are read from files. ``schema_bytes_max`` limits one schema together with
-    all schemas that it refers to.
+    ``secret_files`` maps settings to the files that hold their values. ``schema_bytes_max`` limits one schema together
+    with all schemas that it refers to.
     """
 
     url: str
@@ -76,7 +82,8 @@ class RegistryOptions(NamedTuple):
 class StoredSchema(NamedTuple):
     """A schema in the registry: its type ("AVRO", "PROTOBUF", "JSON") and text.
 
-    ``references`` are the texts of the schemas that it refers to, by name, each after those that it refers to itself.
+    ``references`` maps the names of the schemas that it refers to, directly or indirectly, to their texts. Each comes
+    after its own references.
     """
 
     kind: str
@@ -143,7 +150,7 @@ class ConfluentRegistry(Registry):
             # The client raises its own errors, those of its HTTP library, and those of parsing.
             raise RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_words(error)}") from error
 
-    def _meaning(self, error: Any) -> Fatal:  # noqa: ANN401  # the client's own type, known only when it is there
+    def _meaning(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
         if error.http_status_code in _REFUSED:
             return ConfigError(f"the schema registry {self._url} denies access: {_words(error)}; see [registry]")
         if error.http_status_code == _NOT_IMPLEMENTED and self._form is not None:
@@ -178,13 +185,13 @@ def _text(schema: Any) -> str:  # noqa: ANN401  # the client's own type
     text = schema.schema_str
     if not isinstance(text, str):
         raise TypeError(f"the schema is not a string, but of type {type(text).__name__}")
-    # A lone surrogate, which JSON can name, is not a character.
+    # This raises for a lone surrogate, which JSON can contain but UTF-8 cannot.
     text.encode()
     return text
 
 
 def _words(error: Exception) -> str:
-    """Return the type and message of an error; some have no message."""
+    """Return the type of an error, and its message if it has one."""
     return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
 
 
@@ -197,7 +204,7 @@ class BriefRetry(RetryPolicy):
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
-        """Raise RegistryUnavailable when the time is over."""
+        """Return the result of ``work``. Raises ``RegistryUnavailable`` once the time is over."""
         pauses = Backoff(self._pause_s, self._pause_s)
         return pauses.call(work, lambda error: isinstance(error, RegistryUnavailable), self._seconds)
 

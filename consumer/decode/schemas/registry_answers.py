@@ -1,4 +1,4 @@
-"""Limits the size and duration of a schema registry's answers. Its client would read any answer to the end.
+"""Limits the size and duration of a schema registry's answers. Its client alone would read any answer to the end.
 
 The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
 one that counts bytes. The client's own time limits apply to single reads, so a server that sends a byte now and then,
@@ -21,7 +21,7 @@ _DEADLINE: Final = "dupwatch.deadline"
 
 
 class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
-    """A schema with all schemas that it refers to exceeds the limit, which the message names."""
+    """A schema, together with all schemas that it refers to, exceeds the limit. The message names the limit."""
 
 
 class AnswerLimits(NamedTuple):
@@ -118,7 +118,7 @@ class _AnswerCounter:
         request.extensions |= {_DEADLINE: deadline, "trace": deadline.trace}
 
     def answered(self, response: Any) -> None:  # noqa: ANN401  # as above
-        """Count what is read of an answer."""
+        """Raise a read error for a redirected or compressed answer; count the bytes of any other as they are read."""
         if response.is_redirect:
             raise self._unread(
                 f"it redirects ({response.status_code}), which is not followed; name the registry's own address in "
@@ -147,11 +147,11 @@ class _AnswerCounter:
         sentence = f"more than {self._limits.bytes_max:,} bytes (registry.schema_bytes_max)"
         if response.status_code == _OK and "json" in response.headers.get("content-type", ""):
             return SchemaTooLong(f"it has {sentence}, with everything that it refers to")
-        # Probably a proxy's page; later the registry itself may answer.
+        # This is probably a proxy's page. Later the registry itself may answer.
         return self._unread(f"the answer has {sentence}")
 
 
-def _set(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class made when it is known
+def _set(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class built at run time
     self.stream, self.counted, self.deadline = stream, counted, deadline
 
 

@@ -1,4 +1,4 @@
-"""Computes the forms by which texts are equal: invisible characters and spacing do not count, all else does."""
+"""Computes the forms by which texts are equal: invisible characters and spacing do not count, everything else does."""
 
 import re
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _plain(texts: Sequence[str], letters: LetterTables) -> list[str]:
     if stress.any():
         codes = _select(codes, ~(stress & (roles[_last(~stress)] & VOWEL != 0)))
     space = codes == _SPACE
-    # Of spaces in a row, which dropped characters leave, the last one stays.
+    # Dropped characters may leave several spaces in a row, of which the last one is kept.
     codes = _select(codes, ~(space & _after(space | (codes == ord(SEPARATOR)), first=True)))
     codes = _select(codes, ~((codes == _SPACE) & _before(codes == ord(SEPARATOR))))
     roles = letters.roles[codes]

@@ -25,14 +25,14 @@ TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 _EVENT_TYPE: Final = "io.dupwatch.verdict."
 _EVENT_ID_BYTES: Final = 16
-# What a CloudEvents String must not contain (section 3.1 of its core specification).
+# Characters that a CloudEvents String must not contain (section 3.1 of its core specification).
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
-    """Return the headers of a verdict: its schema, scheme and outcome, its record's position and its record's trace.
+    """Return the headers of a verdict: its schema, scheme and outcome, and the position and trace of its record.
 
-    A retraction has no scheme. A record from a file has no position and no trace. With ``source``, a URI reference of
+    A retraction has no scheme. A record from a file has no position and no trace. With ``source``, a URI reference to
     the feed, the attributes of a CloudEvent come first.
     """
     verdict = answer.event.verdict
@@ -46,10 +46,10 @@ def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
 
 
 def side_headers(answer: JudgedRecord, schema: str, source: str | None = None, about: str = "") -> Headers:
-    """Return the headers of another event that belongs to a verdict: those of the verdict, but without an outcome.
+    """Return the headers of another event about a verdict: those of the verdict, except the outcome.
 
-    ``schema`` is the event's, such as ``dupwatch.near-miss/1``. If a verdict can have several such events, ``about``
-    distinguishes them.
+    ``schema`` is the schema of the event, such as ``dupwatch.near-miss/1``. If a verdict can have several such events,
+    ``about`` distinguishes them.
     """
     verdict, name = answer.event.verdict, schema.removeprefix("dupwatch.").partition("/")[0]
     event = _id_of(f"{name} {about}" if about else name, verdict)
@@ -75,7 +75,7 @@ def trace_headers(headers: Sequence[Header]) -> Headers:
 
 
 def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
-    """Return the attributes of a verdict as a CloudEvent.
+    """Return the CloudEvents attributes of a verdict as headers.
 
     The subject is the article's id, unless the id has characters that an attribute must not contain.
     """
@@ -85,8 +85,8 @@ def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
 def event_id(verdict: Verdict) -> str:
     """Return an id that is the same for every delivery and replay of an event, and differs between verdicts.
 
-    For a retraction, which has no version, the arrival takes its place. The outcome tells a release from the flag that
-    it undoes.
+    It is a hash of the outcome, the version and the article's id. A retraction has no version, so its time of arrival
+    is used. The outcome tells a release from the flag that it undoes.
     """
     return _id_of(verdict.outcome, verdict)
 

@@ -102,7 +102,10 @@ def letter_headers(rejection: Rejection) -> Headers:
 
 
 def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
-    """Read the headers that ``letter_headers`` wrote; None for others. Raises ``ValueError`` for damaged ones."""
+    """Return the contents of headers that ``letter_headers`` wrote; None for others.
+
+    Raises ``ValueError`` for damaged headers.
+    """
     start = _start(headers)
     if start is None:
         return None
@@ -144,7 +147,7 @@ def _start(headers: Sequence[Header]) -> int | None:
 
 
 def _replays(headers: Iterable[Header]) -> int:
-    """Return how often a record was replayed. Any producer may write this header, so other values count as 0."""
+    """Return how often a record was replayed. Any producer may write this header, so invalid values count as 0."""
     value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last one of that name
     return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0
 

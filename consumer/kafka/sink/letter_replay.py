@@ -158,7 +158,10 @@ class LetterReplay:
             self._error = error
 
     def _can_resend(self, message: OutgoingMessage, time_ms: int | None, error: KafkaError) -> bool:
-        """Return whether a record was refused for its time, which can be moved, or only because another one was."""
+        """Return whether a record can be sent again.
+
+        It can if it was refused for its time, which can be moved, or only because another record was refused.
+        """
         failed = FailedMessage(message.topic, message.key, len(message.value or b""), error, time_ms)
         return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
 

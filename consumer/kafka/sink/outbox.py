@@ -52,9 +52,9 @@ class OutboxOutput(Output):
 class AtLeastOnceOutbox(Outbox):
     """An outbox whose ``flush`` waits until all in-sync replicas have acknowledged every message.
 
-    ``settings`` come from ``producer_settings``, not transactional: the messages of a partition keep their order, and
-    no message times out while the brokers are unreachable. ``proceed`` is called several times a second during a wait;
-    an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
+    ``settings`` come from ``producer_settings`` without ``transactional``. So the messages of a partition keep their
+    order, and no message times out while the brokers are unreachable. ``proceed`` is called several times a second
+    during a wait; an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
 
     ``times`` decides which messages keep their record's time. If a topic refuses one, all messages since the last flush
     are sent again.

@@ -14,14 +14,14 @@ from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage
 
 SLICE_S: Final = 0.25
-"""How long one call of the client waits; a wait can be ended between two calls."""
+"""How long one call to the client waits. A longer wait can end between two calls."""
 TROUBLE_AFTER_S: Final = 2.0
 """A wait of this length is reported; healthy brokers answer sooner."""
 _KEY_SHOWN_CHARS: Final = 80
 
 
 class FailedMessage(NamedTuple):
-    """A refused message; ``timestamp_ms`` as in ``OutgoingMessage``."""
+    """A refused message. ``timestamp_ms`` is that of the ``OutgoingMessage``."""
 
     topic: str
     key: bytes | None
@@ -31,7 +31,7 @@ class FailedMessage(NamedTuple):
 
 
 class BrokerWait:
-    """A wait for brokers, which can be ended, and is reported as an outage when it becomes long.
+    """A wait for brokers. It is reported as an outage once it has lasted ``TROUBLE_AFTER_S``, and can be ended.
 
     ``proceed`` is called several times a second while there is no progress; an exception from it ends the wait.
     """
@@ -43,7 +43,7 @@ class BrokerWait:
         self._reported = False
 
     def no_progress(self, why: str, last_error: str) -> None:
-        """Note that nothing was acknowledged since the last call. Raises what ``proceed`` raises."""
+        """Note that no message was acknowledged since the last call. Raises the exceptions of ``proceed``."""
         self._proceed()
         now_s = time.monotonic()
         if self._since_s is None:
@@ -81,10 +81,10 @@ class _DeliveryReports:
 
 
 class MessageProducer:
-    """A producer that keeps the failures of its messages. Not thread-safe.
+    """A producer that remembers the messages that were refused. Not thread-safe.
 
-    ``settings`` come from ``producer_settings``. ``ended`` tells whether the producer has failed permanently, ``fatal``
-    why.
+    ``settings`` come from ``producer_settings``. ``ended`` says whether the producer has failed permanently, and
+    ``fatal`` why, if known.
     """
 
     def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
@@ -103,29 +103,29 @@ class MessageProducer:
 
     @property
     def last_error(self) -> str:
-        """Return the client's last error, however old."""
+        """Return the client's last error, however old, or an empty string."""
         return self._reports.last_error
 
     def send(self, message: OutgoingMessage) -> FailedMessage | None:
-        """Hand over a message, waiting while the queue is full. Return its failure if the client refuses it."""
+        """Hand a message to the client, waiting while its queue is full. Return the failure if it is refused."""
         try:
             produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
         except KafkaException as error:
             size = len(message.value or b"")
             return FailedMessage(message.topic, message.key, size, error_of(error), message.timestamp_ms)
-        # Serve the delivery reports, one for each message, or they would pile up until the flush.
+        # Delivery reports, one for each message, would otherwise pile up until the flush.
         self.serve(0)
         return None
 
     def flush(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are answered, one is refused, or the producer has ended; return the refused ones.
+        """Wait until all messages are answered, one is refused, or the producer has ended. Return those refused.
 
-        In a transaction no message is sent after a refused one.
+        For transactions, in which no message is sent after a refused one.
         """
         return self._wait(lambda: not self._reports.failed)
 
     def settle(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are acknowledged or refused, or the producer has ended; return the refused ones."""
+        """Wait until all messages are acknowledged or refused, or the producer has ended. Return those refused."""
         return self._wait(lambda: True)
 
     def _wait(self, keep_waiting: Callable[[], bool]) -> Sequence[FailedMessage]:
@@ -135,7 +135,7 @@ class MessageProducer:
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
             self._note(progress=left < before)
-        # Reports may be left to serve even if no message is unanswered.
+        # Even if every message was answered, reports may still be pending.
         self.serve(0)
         return tuple(self._reports.failed)
 
@@ -144,7 +144,7 @@ class MessageProducer:
         self._call(self.client.poll, wait_s)
 
     def forget_failed(self) -> None:
-        """Forget the refused messages, which belong to a void batch."""
+        """Forget the refused messages, because their batch was given up."""
         self.serve(0)
         self._reports.failed.clear()
 
@@ -163,7 +163,7 @@ class MessageProducer:
             self._client = None
 
     def _call(self, call: Callable[[float], int], wait_s: float) -> None:
-        """Make a call that serves callbacks. Any such call may raise the error that ended the client; it is noted."""
+        """Make a call that serves callbacks, and note the error that ended the client. Any such call may raise it."""
         try:
             call(wait_s)
         except KafkaException as error:
@@ -174,7 +174,7 @@ class MessageProducer:
             self.ended = True
 
     def _make_room(self, message: OutgoingMessage) -> None:
-        """Wait for an answer to the messages in the queue. Raises ``SinkError`` if the queue is empty."""
+        """Wait for answers, to make room in the queue. Raises ``SinkError`` if the message is larger than the queue."""
         before = self.unanswered()
         if not before:
             raise SinkError(
@@ -192,14 +192,14 @@ class MessageProducer:
 
 
 def refusal_error(failed: FailedMessage) -> SinkError:
-    """Return the error of a refused message: which one it was, and what to do."""
+    """Return an error that names a refused message, the reason, and the remedy if there is one."""
     what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
 
 
 def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
-    """Return the refused message to report: the largest one, in case they are too large together."""
+    """Return the refused message to report: the largest, disregarding those refused only because of others."""
     causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
     return max(causes or failures, key=lambda failed: failed.size_bytes)
 

@@ -60,7 +60,7 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
 
 
 class _Range(NamedTuple):
-    """The offsets of a partition from ``low`` to ``high``, which is excluded."""
+    """The offsets of a partition from ``low`` up to, but not including, ``high``."""
 
     partition: int
     low: int
@@ -151,7 +151,7 @@ class TopicLetterReader(LetterReader):
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
                 raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
-            # The range may end with the end of a transaction, which is no message, and newer messages may follow it.
+            # The range may end with the end of a transaction, which is not a message. Newer messages may follow it.
             if error is not None or cast("int", message.offset()) >= span.high:
                 return
             yield message

@@ -1,4 +1,4 @@
-"""Writes verdicts, the clean feed, dead letters and the source's offsets in one Kafka transaction: each exactly once.
+"""Writes verdicts, the clean feed, dead letters and the source's offsets in one Kafka transaction, each exactly once.
 
 ::
 
@@ -50,7 +50,7 @@ CAUSE_WAIT_S: Final = 1.0
 OFFSETS_WAIT_S: Final = 5.0
 """The call that adds the offsets may hang after an outage. Nothing is committed yet, so it is abandoned early."""
 RENEWALS_MAX: Final = 10
-"""More producers than this in a row without a commit are a defect; during an outage the first one waits."""
+"""Replacing more producers than this without a commit is a defect; during an outage, the first one just waits."""
 _RETRY_PAUSE_S: Final = 0.02
 _NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
@@ -69,7 +69,7 @@ class SinkReconnected(NamedTuple):
 class TransactionalOutbox(Outbox):
     """An outbox with transactions: readers of committed messages see a batch only after ``commit``, and then all of it.
 
-    ``settings`` come from ``producer_settings``, transactional. The other parameters are those of
+    ``settings`` come from ``producer_settings`` with ``transactional``. The other parameters are those of
     ``AtLeastOnceOutbox``. A transaction begins with the first message of a batch, so that none is open during judging.
     After ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` if a message can never be accepted, or another
     producer with this transactional id has taken over; the batch is then not committed.
@@ -120,7 +120,7 @@ class TransactionalOutbox(Outbox):
         """Commit the batch with the offsets at which the source continues; ``group_metadata`` must be current.
 
         ``metadata`` is stored with the offsets of partitions. Raises ``Abandoned`` if nothing was committed, and
-        ``OutcomeUnknown`` if only the brokers know.
+        ``OutcomeUnknown`` if only the brokers know the outcome.
         """
         if offsets and member_of(group_metadata) is None:
             raise Abandoned("this consumer left its group; its partitions may be reassigned")
@@ -218,7 +218,7 @@ class TransactionalOutbox(Outbox):
 
         The calls get no time limit: librdkafka advises against one, and ``send_offsets_to_transaction`` ignores it (its
         issue 5456). When a call is abandoned, so is its producer. Raises ``KafkaException`` if the call fails or has
-        not ended at ``until_s``, and what ``proceed`` raises.
+        not ended at ``until_s``. Exceptions from ``proceed`` propagate.
         """
         while True:
             attempt = Call(call)
@@ -278,7 +278,10 @@ class TransactionalOutbox(Outbox):
         return OutcomeUnknown(f"the brokers did not say whether its transaction was committed: {error.str()}")
 
     def _cause(self, reported: KafkaError | None) -> KafkaError:
-        """Return the cause of the producer's failure; every call then raises an error, but only some name the cause."""
+        """Return the cause of the producer's failure.
+
+        After a failure every call raises an error, but only some errors name the cause.
+        """
         producer = self._producer
         if producer is not None:
             producer.serve(0)

@@ -9,7 +9,7 @@ from consumer.model.record import Partition, headers_bytes
 
 
 class _BufferedMessage(NamedTuple):
-    """A message and its memory."""
+    """A message and its size in memory."""
 
     message: TopicRecord
     size_bytes: int
@@ -18,8 +18,8 @@ class _BufferedMessage(NamedTuple):
 class Buffer:
     """The buffered records of each partition, in the order in which they came.
 
-    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records; ``overfull`` tells when it has
-    one batch more.
+    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records. It is ``overfull`` when it has
+    one more batch.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:

@@ -1,7 +1,8 @@
 """The thread that owns the Kafka client: it polls, handles rebalances, seeks, pauses and commits.
 
 A turn of its loop makes the seeks that are due, commits acknowledged offsets, and reads new messages. While the buffer
-is full it only keeps the client alive. The client's callbacks run inside calls of the client, so also in this thread.
+is full it only keeps the client alive. The client's callbacks run inside calls to the client, so they run in this
+thread too.
 """
 
 import logging
@@ -37,7 +38,7 @@ _ASK_S: Final = 1.0
 log = logging.getLogger("dupwatch")
 
 CLOSE_S: Final = 10.0
-"""How long closing may take: the brokers have to answer a commit and the request to leave the group."""
+"""The time limit for closing. The brokers have to answer a commit and the request to leave the group."""
 UNASSIGNED_S: Final = 30.0
 _ENDED_S: Final = 0.1
 _LAG_S: Final = 5.0
@@ -208,7 +209,7 @@ class ClientThread:
             self._broker_health.note_error(error)
 
     def _fail(self, error: KafkaError) -> None:
-        """End the run, unless the client has fenced itself, and is replaced."""
+        """End the run, unless the client has fenced itself and will be replaced."""
         if not self._membership.is_own_fencing(error):
             self._failure.error = self._failure.source_error(error)
 

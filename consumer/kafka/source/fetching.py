@@ -29,7 +29,7 @@ class FetchingPaused(NamedTuple):
 
 
 class FetchingWaited(NamedTuple):
-    """A time without reading from the client, because records that were read have not been judged yet."""
+    """A period without reading from the client, because records that were read have not been judged yet."""
 
     seconds: float
 

@@ -34,7 +34,7 @@ GAPS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A position outside the offsets of its partition, which go from ``low`` up to ``high``, which is excluded."""
+    """A position outside the offsets of its partition: these begin at ``low`` and end before ``high``."""
 
     partition: Partition
     position: int

@@ -71,7 +71,8 @@ class Commits:
     def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
         """Commit, wait for the answer, and return the offsets that were committed.
 
-        Without a membership nothing is committed: a client would be refused, and a static member fenced, which ends it.
+        Without a membership nothing is committed: the brokers would refuse it, and fence a static member, which ends
+        its client.
         """
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}
@@ -100,7 +101,7 @@ class Commits:
         return committed
 
     def _failed(self, error: KafkaError) -> None:
-        # No member can commit during a rebalance, which is short. Offsets not committed by the next one are read again.
+        # No member can commit during a rebalance, but it is short. Records uncommitted at the next one are read again.
         pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
         self._next_commit_s = time.monotonic() + pause_s
         if is_fatal(error) or is_refusal(error):
@@ -155,7 +156,7 @@ class GroupPlaces:
     def _read(
         self, consumer: Consumer, partitions: list[TopicPartition], convert: Callable[[TopicPartition], Place]
     ) -> dict[Partition, Place]:
-        """Read the committed offsets, waiting for brokers if necessary, and return them as ``convert`` does."""
+        """Read the committed offsets and return each as converted by ``convert``. Waits for brokers if necessary."""
         places: dict[Partition, Place] = {}
         while len(places) < len(partitions) and not self.handover.closing:
             self.hooks.report(ClientTurned())

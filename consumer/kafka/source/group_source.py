@@ -1,7 +1,7 @@
 """Reads the topics of a Kafka cluster as one member of a consumer group.
 
-The judging thread calls the source; its calls do not wait for the client, which belongs to another thread
-(``client_thread``). Both share a ``Handover``.
+The judging thread calls the source. The client belongs to another thread (``client_thread``), and calls of the source
+do not wait for it. Both threads share a ``Handover``.
 """
 
 import logging
@@ -67,7 +67,7 @@ class KafkaSource(Source):
             yield batch
 
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """Begin judging a batch; return the notes of its partitions before it.
+        """Begin judging a batch, and return the notes that its partitions had before it.
 
         Batches are begun in order, one at a time. Raises ``Abandoned`` if partitions were reassigned since the batch
         was yielded.
@@ -75,33 +75,33 @@ class KafkaSource(Source):
         return self._change(lambda partitions: partitions.begin(end))
 
     def check(self) -> None:
-        """Raise ``Abandoned`` if the current batch was given up; called while waiting."""
+        """Raise ``Abandoned`` if the current batch was given up. Call it during waits."""
         self._change(Partitions.check)
 
     def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         """Hold partitions of the current batch after their last answered record; the caller abandons the batch next.
 
-        The hold is committed soon. Raises ``Abandoned`` if the batch was given up.
+        The hold is committed in the background. Raises ``Abandoned`` if the batch was given up.
         """
         self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
 
     def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
         """Commit the current batch in the background, with the notes of its partitions.
 
-        It is committed before a partition leaves, and before the source closes. Raises ``Abandoned`` if the batch was
-        given up.
+        It is committed before any of its partitions is revoked, and before the source closes. Raises ``Abandoned`` if
+        the batch was given up.
         """
         self._change(lambda partitions: partitions.acknowledge(end, notes))
 
     def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
         """Note that a transaction has committed the current batch with these notes.
 
-        It counts even if the batch was given up in the meantime: partitions that are still owned do not repeat it.
+        This counts even if the batch was given up in the meantime: partitions still owned do not read it again.
         """
         self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
 
     def abandon(self) -> None:
-        """Read the current batch and all later records again. Without a current batch, do nothing."""
+        """Give up the current batch: it and all later records are read again. Without a current batch, do nothing."""
         self._change(Partitions.abandon)
 
     def reread(self) -> None:
@@ -114,8 +114,8 @@ class KafkaSource(Source):
     def group_metadata(self) -> GroupMetadata:
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
-        Raises ``Abandoned`` if the current batch was given up: an expelled consumer may have joined again, and with its
-        new membership the brokers would accept offsets of partitions that now belong to others.
+        Raises ``Abandoned`` if the current batch was given up. An expelled consumer may have joined again, and under
+        its new membership the brokers would accept offsets of partitions that now belong to others.
         """
         with self._handover.changed:
             self._handover.raise_error()

@@ -36,7 +36,7 @@ log = logging.getLogger("dupwatch")
 
 
 class PartitionsHeld(NamedTuple):
-    """The partitions of this consumer, and why each is held; None if it is not. Reported on any change."""
+    """The partitions of this consumer, each with the reason why it is held, or None. Reported on any change."""
 
     reasons: Mapping[Partition, str | None]
 

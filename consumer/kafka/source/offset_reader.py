@@ -1,7 +1,7 @@
 """Reads single records by their offsets, with one client that stays open between reads.
 
-Each release reads one record, often of another partition than the last. The client keeps its connections and its
-metadata of the cluster, so that a read takes one round trip.
+Each release reads one record, often from a different partition than the last one. The client keeps its connections and
+its metadata of the cluster, so that a read takes one round trip.
 """
 
 import threading
@@ -26,7 +26,7 @@ from consumer.model.record import Partition
 READ_S: Final = 30.0
 """How long a read waits for the brokers, and for reads of other threads."""
 _QUIET_S: Final = 1.0
-"""After this time without the record the brokers are asked whether topic, partition and offset exist."""
+"""After this time without the record, the brokers are asked whether topic, partition and offset exist."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
@@ -137,7 +137,7 @@ class _MessageWait:
         return _Absence.LATE
 
     def _result(self, message: ClientMessage) -> ClientMessage | _Absence | None:
-        """Return the result of the wait that a polled message decides; None to continue waiting."""
+        """Return the result if this polled message ends the wait, or None to continue waiting."""
         offset, is_here = message.offset() or 0, partition_of(message) == self._partition
         error = message.error()
         if error is not None:

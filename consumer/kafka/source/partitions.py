@@ -156,7 +156,7 @@ class Partitions:
             progress.note_committed(place.offset, place.note)
 
     def holds(self) -> dict[Partition, HoldReason | None]:
-        """Return the owned partitions, and why each is held; None if it is not."""
+        """Return the owned partitions, each with the reason why it is held, or None."""
         return {partition: progress.note.held for partition, progress in self._owned.items()}
 
     def owned(self) -> dict[Partition, CommitPoint]:
@@ -285,7 +285,7 @@ class Partitions:
     def abandon(self) -> None:
         """Give up the begun batch, and void all records after it. Without a begun batch, do nothing.
 
-        A batch that could not be begun is already void. Discarding the records read since then would never end.
+        A batch that could not be begun is already void. Voiding the records read since then too might repeat for ever.
         """
         begun, given_up = self._begun, self._given_up
         self._begun = self._given_up = None
@@ -318,7 +318,7 @@ class Partitions:
         return set() if alive is None else set(alive.next)
 
     def _uncommitted_offsets(self) -> dict[Partition, int]:
-        """Return uncommitted offsets of partitions without unanswered records: after an assignment or a gap."""
+        """Return the uncommitted offsets of partitions without unanswered records, as after an assignment or a gap."""
         in_batch = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
         return {
             partition: progress.acknowledged

@@ -58,7 +58,10 @@ class PartitionProgress:
         return cls(start.offset, start.offset, committed, note=start.note, committed_note=start.note)
 
     def restarted(self, start: Start | None) -> "PartitionProgress":
-        """Return the progress from the group's committed start; None if the group has none, so nothing was answered."""
+        """Return the progress of a partition that starts again at the group's committed start.
+
+        If the group has none (None), nothing was answered, and the partition starts at ``acknowledged``.
+        """
         begin = self.acknowledged if start is None else start.offset
         committed = None if start is None and begin != BEGINNING else begin
         note = self.note if start is None else start.note
@@ -73,7 +76,7 @@ class PartitionProgress:
             del self.leader_epochs[0]
 
     def note_committed(self, offset: int, note: Note) -> None:
-        """Note a commit. After the first one, records that were discarded before it are read."""
+        """Note a commit. After the first one, records that were discarded before it are read again."""
         self.seek = self.seek or self.committed is None
         self.committed = offset
         self.committed_note = note

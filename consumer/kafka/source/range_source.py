@@ -79,11 +79,12 @@ class _Part:
 
 
 class RangeSource(Source):
-    """A source that reads a range of topics, at most up to their ends at creation, or named ranges of offsets.
+    """A source that reads a range of topics, or named ranges of offsets.
 
-    All offsets of named ranges must exist. ``settings`` come from ``consumer_settings``; nothing is committed, and the
-    group is not involved. ``stopped`` is called between two batches and while waiting for messages; reading ends when
-    it returns true. Raises ``SourceError`` and ``ConfigError``.
+    A range of topics goes no further than their ends at creation. All offsets of named ranges must exist. ``settings``
+    come from ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is called between
+    two batches and while waiting for messages; reading ends when it returns true. Raises ``SourceError`` and
+    ``ConfigError``.
     """
 
     def __init__(

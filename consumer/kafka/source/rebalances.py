@@ -33,7 +33,7 @@ class PartitionsRebalanced(NamedTuple):
 class RebalanceHandler:
     """The client's callbacks for rebalances; they run in the client's thread.
 
-    ``revoke_s`` is how long a revoked partition waits for the current batch.
+    ``revoke_s`` is how many seconds a revoked partition waits for the current batch.
     """
 
     revoke_s: float

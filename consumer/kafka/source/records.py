@@ -1,6 +1,6 @@
 """Converts messages of the Kafka client to records.
 
-Every message goes through ``record_of``, which raises for no content of a message.
+Every message goes through ``record_of``, which does not raise, whatever a message contains.
 """
 
 import hashlib
@@ -23,9 +23,10 @@ Value = TypeVar("Value")
 
 
 def record_of(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
-    """Return a message as a record; over the size limit, only its first bytes and a digest of the whole value.
+    """Return a message as a record. A record over the size limit has a fault.
 
-    Key and headers count too, so that a dead letter fits into a topic that accepts the record. A message that the
+    If it is also too large for a dead letter, it has only its first bytes and a digest of the whole value. Key and
+    headers count towards the sizes, so that a dead letter fits into a topic that accepts the record. A message that the
     client fails to return becomes a record with a fault and the parts that could be read.
     """
     try:
@@ -76,7 +77,7 @@ def _shortened(headers: ClientHeaders) -> ClientHeaders:
 
 
 def _unreadable(message: ClientMessage, error: Exception) -> TopicRecord:
-    # An exception from these three calls ends the run: without its position, reading could not continue after it.
+    # An exception from these three calls ends the run: reading cannot continue after a message without a position.
     topic, number, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     value = _attempt(message.value, None)
     data = (value or b"")[:DEAD_LETTER_RAW_BYTES_MAX]

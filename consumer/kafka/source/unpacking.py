@@ -41,7 +41,7 @@ class _Attempt(NamedTuple):
 
 
 class AttemptCounter:
-    """The failed attempts by partition; a count restarts when the position or the batch changes."""
+    """A counter of failed attempts by partition. A count restarts when the position or the batch changes."""
 
     def __init__(self) -> None:
         self._last: dict[Partition, _Attempt] = {}

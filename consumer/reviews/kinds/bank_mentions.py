@@ -1,4 +1,4 @@
-"""The bank items that queue entries name."""
+"""Stores and reads the bank items that queue entries name."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -16,7 +16,7 @@ NAME_CHARS_MAX: Final = 64
 class Mention(NamedTuple):
     """An item that an article repeats, and in what form.
 
-    ``similarity`` is from 0 to 1; for a part, it is the share of the item.
+    ``similarity`` is from 0 to 1. For a part, it is the share of the item that the article contains.
     """
 
     bank: str
@@ -37,7 +37,7 @@ def denying_items(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Ment
 
 
 def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[tuple[int, str, str]]:
-    """Store the items that flags name, by flag, and return the new ones: flag, bank and item."""
+    """Store the items that each flag names, and return the new ones as (flag id, bank, item)."""
     key = (BANK_MENTIONS.c.flag_id, BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
     statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
     rows = [{"flag_id": flag_id, **mention._asdict()} for flag_id, of_flag in mentions.items() for mention in of_flag]
@@ -48,7 +48,7 @@ def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Menti
 
 
 def update_similarities(connection: Connection, flag_ids: Collection[int]) -> None:
-    """Set the similarity of flags to that of the most similar item that they name."""
+    """Set the similarity and certainty of flags to the similarity of the most similar item that they name."""
     of_flag = BANK_MENTIONS.c.flag_id == FLAGS.c.flag_id
     most = select(func.max(BANK_MENTIONS.c.similarity)).where(of_flag).scalar_subquery()
     for portion in portions(flag_ids):
@@ -56,7 +56,7 @@ def update_similarities(connection: Connection, flag_ids: Collection[int]) -> No
 
 
 def mentions_of(connection: Connection, flag_ids: Collection[int]) -> dict[int, list[Mention]]:
-    """Return the items that flags name, the most similar first. Flags that name none are left out."""
+    """Return the items that each flag names, the most similar first. Flags that name no items are left out."""
     found: dict[int, list[Mention]] = {}
     order = (BANK_MENTIONS.c.similarity.desc(), BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
     for portion in portions(flag_ids):

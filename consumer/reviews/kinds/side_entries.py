@@ -92,7 +92,7 @@ def _new_matches(
 
 
 class AddedEntries(NamedTuple):
-    """The entries stored from verdicts: new ones of each kind, and known ones.
+    """The numbers of entries in verdicts: new ones of each kind, and known ones.
 
     ``verdicts`` counts the verdicts that have such entries and are neither flags nor releases. ``matches`` are the bank
     matches with new items.
@@ -106,7 +106,10 @@ class AddedEntries(NamedTuple):
 
 
 def add_side_entries(connection: Connection, verdicts: Sequence[Verdict]) -> AddedEntries:
-    """Store the entries in verdicts other than flags and releases. Files and stores have no other source for them."""
+    """Store the entries that verdicts report, other than flags and releases.
+
+    A feed in a file or a store reports these entries in no other way.
+    """
     found = [(verdict, _ended_before(verdict), match_of(verdict)) for verdict in verdicts]
     ended = [row for _, row, _ in found if row is not None]
     matches = [match for _, _, match in found if match is not None]

@@ -1,4 +1,4 @@
-"""The flags that people have open, and the next flag for a person, which nobody else has open."""
+"""Records which flags people have open, and finds the next flag for a person: one that nobody else has open."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -14,17 +14,17 @@ from consumer.reviews.queue import Filters, Order
 from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 
 LOOKING_MS: Final = 300_000
-"""How long a flag counts as open unless it is left: long enough to read two long articles."""
+"""How long a flag counts as open unless the person leaves it: long enough to read two long articles."""
 CANDIDATES_MAX: Final = 10
-"""The number of candidates for the next flag, so that as many people may ask at the same moment."""
+"""The number of candidates for the next flag. So up to this many people can ask at the same moment."""
 TAKEN_MAX: Final = 1_000
-"""The most flags opened by others that are excluded from the candidates. A claim checks all of them."""
+"""Limit on the flags opened by others that are left out of the candidates. The claim itself checks all flags."""
 ATTEMPTS_MAX: Final = 5
-"""How often others may be faster before a person gets a flag that somebody else has open, too."""
+"""After losing this many claims to others, a person gets a flag that somebody else also has open."""
 _SEEN_AGAIN_MS: Final = 2_000
-"""A repeated opening is stored only after this time, so that the page that follows a claim writes nothing.
+"""A repeated opening is stored only if the last one is at least this old, so the page after a claim writes nothing.
 
-Short, so that after a reload the closing of the old page does not end the new opening.
+The time is short, so that after a reload the closing of the old page does not end the new opening.
 """
 
 # Built once: every decision executes these, and building most of them takes longer than executing them.
@@ -48,7 +48,7 @@ _OF_FLAG: Final = (
 
 
 class NextFlag(NamedTuple):
-    """A person's next flag. ``is_free``: nobody else has it open or gets it as their next flag."""
+    """A person's next flag. ``is_free`` says that nobody else has it open or gets it as their next flag."""
 
     flag_id: int
     is_free: bool
@@ -57,10 +57,10 @@ class NextFlag(NamedTuple):
 def next_flag(
     database: Database, filters: Filters, order: Order, current: FlagRow, person_id: int, now_ms: int
 ) -> NextFlag | None:
-    """Claim the open flag that follows the one a person leaves, or the first one; None if no flag is open.
+    """Claim and return the open flag that follows ``current``, or the first one; None if no flag is open.
 
     The person's other open flags are closed. Flags that others have open are skipped. If others have all flags open,
-    return the first one that follows.
+    return the first flag that follows.
     """
     for _ in range(ATTEMPTS_MAX):
         with database.reading() as connection:
@@ -84,7 +84,7 @@ def leave(connection: Connection, flag_id: int, person_id: int) -> None:
 
 
 def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> None:
-    """Record that a person has closed a page of a flag opened at ``opened_ms``. A later opening stays."""
+    """Record that a person has closed a page of a flag opened at ``opened_ms``. A later opening remains."""
     own = (LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id, LOOKING.c.at_ms <= opened_ms)
     with database.reading() as connection:
         is_open = connection.execute(select(LOOKING.c.flag_id).where(*own)).first() is not None
@@ -94,7 +94,7 @@ def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> N
 
 
 def _leave_all(connection: Connection, person_id: int) -> None:
-    """Record that a person has no flag open. Pages may disappear without a request."""
+    """Record that a person has no flag open. Pages may have been closed without a request that says so."""
     connection.execute(_OF_PERSON, {"person": person_id})
 
 
@@ -138,14 +138,14 @@ def _others_now(person_id: int, now_ms: int) -> dict[str, int]:
 
 
 def _opened_by_others(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:
-    """Return the flags that others opened most recently."""
+    """Return up to ``TAKEN_MAX`` flags that others have open, the ones opened most recently."""
     return frozenset(connection.execute(_OPENED_BY_OTHERS, _others_now(person_id, now_ms)).scalars())
 
 
 def _claim(connection: Connection, candidates: Sequence[int], person_id: int, now_ms: int) -> int | None:
-    """Open the first free, undecided candidate instead of the person's other flags; return it, or None."""
+    """Open the first candidate that is undecided and free, and leave the person's other flags. Return it, or None."""
     acquire_lock(connection, Lock.LOOKING)
-    # In one statement: between two, somebody could decide a flag and close it, which would then seem open and free.
+    # One statement checks both: between two, somebody could decide and close a flag that then seems open and free.
     values = {**_others_now(person_id, now_ms), "candidates": candidates}
     free: Collection[int] = set(connection.execute(_FREE, values).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)

@@ -25,7 +25,7 @@ DecisionOutcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
 """The outcome of a decision: it was undone, or the release after *wrong* was sent, came from elsewhere, was refused, or
 is waiting."""
 RefusalCause = Literal["left_store", "no_flag", "other"]
-"""Why a release was refused: the store no longer has the version, the version is not a flag, or another reason."""
+"""The reason for refusing a release: the store no longer has the version, the version is not a flag, or another."""
 
 
 class DaySpan(NamedTuple):
@@ -53,9 +53,10 @@ class ReportLine:
 
 @dataclass(frozen=True, slots=True)
 class DecisionTally:
-    """The flags of a group, and the decisions about them in force; ``undone`` counts the others.
+    """The number of flags in a group, and of decisions about them.
 
-    ``by_standing`` counts those made by standing decisions. The last four are the outcomes of ``wrong``.
+    ``undone`` counts the undone decisions, which no other field counts. ``by_standing`` counts those made by standing
+    decisions. The last four are the outcomes of ``wrong``.
     """
 
     flagged: int = 0
@@ -71,9 +72,10 @@ class DecisionTally:
 
 
 class DecisionReport(NamedTuple):
-    """The counts of each group, by the start of a day, the name of a source or a reason; and their total.
+    """The counts of each group, and their total.
 
-    ``refusals`` counts refused releases by cause.
+    The key of a group is the start of a day (ms since 1970), or the name of a source or a reason. ``refusals`` counts
+    refused releases by cause.
     """
 
     groups: Mapping[int | str | None, DecisionTally]

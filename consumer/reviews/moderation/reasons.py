@@ -15,15 +15,15 @@ from consumer.reviews.tables import REASONS
 from consumer.text.names import name_key
 
 REASONS_MAX: Final = 20
-"""Reasons to choose from. Reading a longer list takes longer than writing a note."""
+"""The most reasons to choose from. Reading a longer list takes longer than writing a note."""
 RETIRED_MAX: Final = 200
-"""Retired reasons, kept because decisions name them."""
+"""The most retired reasons, which are kept because decisions name them."""
 REASON_CHARS_MAX: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewReason:
-    """A reason. A retired one can no longer be chosen, but stays with the decisions that name it."""
+    """A reason. A retired one can no longer be chosen, but remains in the decisions that name it."""
 
     reason_id: int
     name: str
@@ -35,7 +35,7 @@ class ReasonError(DupwatchError):
 
 
 class ReasonTaken(ReasonError):  # noqa: N818  # named for the reason
-    """Another reason has this name, perhaps a retired one, or in another case."""
+    """Another reason, perhaps a retired one, has this name or one that differs only in case."""
 
 
 class ReasonsFull(ReasonError):  # noqa: N818  # named for the list
@@ -120,7 +120,7 @@ def restore_reason(connection: Connection, reason_id: int) -> None:
 
 
 def move_reason(connection: Connection, reason_id: int, step: int) -> None:
-    """Move a reason one place up (-1) or down (1), unless it is at the end. Raises ``ReasonMissing``."""
+    """Move a reason up (-1) or down (1) by one place, unless it is first or last. Raises ``ReasonMissing``."""
     acquire_lock(connection, Lock.REASONS)
     reason_numbered(connection, reason_id)
     order = [reason.reason_id for reason in choices(connection)]

@@ -59,9 +59,10 @@ class Destination(NamedTuple):
 
 
 class DeliveryBacklog(NamedTuple):
-    """When the oldest event waiting for an enabled webhook was written, and the number of abandoned webhooks.
+    """The deliveries that are waiting, and the webhooks that the console has turned off.
 
-    ``given_up`` counts the webhooks that the console has turned off.
+    ``oldest_ms`` is when the oldest event that waits for an enabled webhook was written. ``given_up`` counts the
+    webhooks that are off.
     """
 
     oldest_ms: int | None
@@ -161,7 +162,7 @@ def end_long_waits(connection: Connection, now_ms: int) -> None:
 
 
 def failing_since(connection: Connection, webhook_id: int) -> int | None:
-    """Return since when the first of a webhook's deliveries has been failing, or None."""
+    """Return the time since which deliveries to a webhook have been failing, or None."""
     query = select(func.min(DELIVERIES.c.failing_since_ms)).where(DELIVERIES.c.webhook_id == webhook_id, IS_FAILING)
     found: int | None = connection.execute(query).scalar()
     return found

@@ -11,7 +11,7 @@ from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 
 EventKind = Literal["flag", "bank_match", "story", "flood", "decision"]
 FOR_SINK: Final[frozenset[EventKind]] = frozenset({"story", "flood"})
-"""Kinds that the console sends to the sink. The others come from there, or go only to webhooks."""
+"""Kinds that the console sends to the sink. The others come from the sink, or go only to webhooks."""
 
 
 class NewEvent(NamedTuple):
@@ -102,7 +102,7 @@ def _hold_back(connection: Connection, latest: int) -> None:
 
 
 def forget(connection: Connection, event_ids: Iterable[int]) -> None:
-    """Delete those of these events that have no receivers left, except the latest event.
+    """Delete the events among these that have no receivers left. The latest event is kept.
 
     The caller must hold ``Lock.FLAGS``.
     """

@@ -22,7 +22,7 @@ class StoredEvent(NamedTuple):
 
 
 def latest_id(connection: Connection) -> int:
-    """Return the number of the latest event, 0 if there was none. All later events have larger numbers."""
+    """Return the number of the latest event, or 0 if there is none. All later events have larger numbers."""
     return connection.execute(select(func.max(OUTBOX.c.event_id))).scalar() or 0
 
 

@@ -1,4 +1,4 @@
-"""Writes events of stories into the outbox, in the transaction of the change."""
+"""Writes events of stories into the outbox, in the transaction that changes the story."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -114,7 +114,7 @@ def _event(
 
 
 def _stories(connection: Connection, story_ids: Iterable[int], *conditions: ColumnElement[bool]) -> dict[int, _Story]:
-    """Return those of these stories that meet the conditions, ordered by number."""
+    """Return the stories among these that meet the conditions, ordered by number."""
     found: dict[int, _Story] = {}
     for portion in portions(sorted(story_ids)):
         rows = connection.execute(_story_rows().where(STORIES.c.story_id.in_(portion), *conditions))

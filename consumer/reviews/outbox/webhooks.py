@@ -15,7 +15,7 @@ from consumer.text.names import name_key
 from storage.clock import MS_PER_DAY
 
 WEBHOOKS_MAX: Final = 20
-"""The most webhooks of a console: each has its own threads, and every event is compared with all of them."""
+"""The maximum number of webhooks. Each has its own threads, and every event is compared with all of them."""
 SOURCES_MAX: Final = 100
 FORMER_MS: Final = MS_PER_DAY
 """How long messages are also signed with the former secret after it was replaced."""
@@ -111,7 +111,7 @@ def change(connection: Connection, webhook_id: int, settings: WebhookSettings) -
 
 
 def rotate(connection: Connection, webhook_id: int, secret: str, now_ms: int) -> None:
-    """Replace the secret of a webhook; the old one also signs for ``FORMER_MS``. Raises ``WebhookMissing``."""
+    """Replace the secret of a webhook. The former one also signs for ``FORMER_MS``. Raises ``WebhookMissing``."""
     acquire_lock(connection, Lock.FLAGS)
     former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_MS}
     _update(connection, webhook_id, **former, secret=secret)
@@ -138,14 +138,14 @@ def send_waiting(connection: Connection, webhook_id: int, now_ms: int) -> None:
     """Turn a webhook on, and make its waiting events due now. Raises ``WebhookMissing``."""
     acquire_lock(connection, Lock.FLAGS)
     _update(connection, webhook_id, off_ms=None, off_why=None, paused_until_ms=None)
-    # The receiver gets another day. Events that are being sent may be sent twice.
+    # Clearing the start of the failure gives the receiver another day. Events being sent now may be sent twice.
     due = {"due_ms": now_ms, "failing_since_ms": None}
     first = (DELIVERIES.c.webhook_id == webhook_id, DELIVERIES.c.due_ms.is_not(None))
     connection.execute(update(DELIVERIES).where(*first).values(due))
 
 
 def remove(connection: Connection, webhook_id: int) -> int:
-    """Remove a webhook with its waiting events, and return the number of those.
+    """Remove a webhook with its waiting events, and return how many events were removed.
 
     Raises ``WebhookMissing``.
     """

@@ -1,6 +1,6 @@
 """Copies that people report as missed: two articles, or an article and a text, that dupwatch did not flag.
 
-Of a text, only the digest and the figures are stored. The digest is the version that the text would have.
+Only the digest and the figures of a text are stored. The digest is the version that the text would have.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPair:
-    """Two articles that are copies of each other. The article is the later one, or "" for a text not in the store.
+    """Two articles that are copies of each other. ``article_id`` is the later one, or "" for a text not in the store.
 
     ``similarity`` is None if nothing was verified.
     """
@@ -80,7 +80,7 @@ def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now
 
 
 def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) -> bool:
-    """Undo one's own report, and return whether that was still possible. The pair can then be reported again."""
+    """Undo a person's own report, and return whether that was still possible. The pair can then be reported again."""
     own = and_(REPORTS.c.report_id == report_id, REPORTS.c.person_id == person_id)
     in_time = and_(REPORTS.c.undone_ms.is_(None), REPORTS.c.final_ms > now_ms)
     undone = update(REPORTS).where(own, in_time).values(undone_ms=now_ms).returning(REPORTS.c.report_id)
@@ -94,7 +94,7 @@ def report(connection: Connection, report_id: int) -> MissedPairReport | None:
 
 
 def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | None:
-    """Return the report in force of a pair, or None."""
+    """Return a pair's report in force, or None."""
     same = and_(
         REPORTS.c.article_id == pair.article_id,
         REPORTS.c.version == pair.version,
@@ -135,7 +135,7 @@ def flags_of_article(connection: Connection, article_id: str, limit: int) -> lis
 
 
 def flag_of_pair(connection: Connection, pair: MissedPair) -> FlagRow | None:
-    """Return the entry that is already about these two versions, or None."""
+    """Return the existing entry about these two versions, or None."""
     a, b = (pair.article_id, pair.version), (pair.original_id, pair.original_version)
     same = or_(
         *(

@@ -203,7 +203,7 @@ class SourceReviews(NamedTuple):
 
 
 def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
-    """Return the counts of all pairs with a similarity, or of one source. Raises ``TooManyCombinations``."""
+    """Return the counts of all pairs with a similarity, or of those of one source. Raises ``TooManyCombinations``."""
     # Flags are not sampled, so an index covers all columns of this query.
     flags = _counts_of_kind(connection, "flag", literal(1.0), (), source_id)
     near_misses = _counts_of_kind(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)

@@ -132,13 +132,13 @@ class Scope:
         return self.certainty if key == "certainty" else self.arrived_ms
 
     def equal(self) -> list[ColumnElement[bool]]:
-        """Return the equality conditions for an index, besides kind and state."""
+        """Return the equality conditions for an index, in addition to kind and state."""
         if self.story_id is not None:
             return [FLAGS.c.story_id == bindparam("story_id")]
         return self.source_conditions(FLAGS)
 
     def kind_state_conditions(self) -> Iterator[tuple[ColumnElement[bool], ColumnElement[bool]]]:
-        """Yield the conditions for each kind and state. Rows of one pair are in the order of an index."""
+        """Yield the conditions for each kind and state. An index orders the rows of each such pair."""
         for kind in self.kinds or KINDS:
             for state in self.states or STATES:
                 yield FLAGS.c.kind == kind, FLAGS.c.state == state

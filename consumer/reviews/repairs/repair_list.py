@@ -1,4 +1,4 @@
-"""Lists repairs, for pages and for exports."""
+"""Lists the repairs of stories, split versions and merged stories, for pages and exports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class VersionSplit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryMerge:
-    """A story that was merged into another one, both by root. Sources are None until they are known."""
+    """A story that was merged into another one, each named by its root article. Sources are None until known."""
 
     story_id: int
     root_id: str
@@ -78,7 +78,7 @@ def merges_into(connection: Connection, story_id: int, limit: int) -> list[Story
 
 @cache
 def _splits_of() -> Select[Any]:
-    """Return the query for the splits of an article. Cached, since each page of a flag runs it."""
+    """Return the query for the splits of an article. It is cached, because every page of a flag runs it."""
     return _splits().where(STORY_SPLITS.c.article_id == bindparam("article")).order_by(STORY_SPLITS.c.version)
 
 

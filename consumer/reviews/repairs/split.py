@@ -29,7 +29,7 @@ def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> 
     values = {"article_id": flag.article_id, "version": flag.version, "from_root_id": flag.root_id}
     connection.execute(insert(STORY_SPLITS).values(**values, person_id=person.person_id, at_ms=now_ms))
     new_story_id = stories_by_root(connection, {flag.article_id: (flag.arrived_ms, flag.arrived_ms)})[flag.article_id]
-    # Only this flag may know the source of the new root: few flags have copies.
+    # Often only this flag tells the source of the new root, since few flags have copies.
     without_source = (STORIES.c.story_id == new_story_id, STORIES.c.root_source_id.is_(None))
     connection.execute(update(STORIES).where(*without_source).values(root_source_id=flag.source_id))
     move_with_copies(connection, flag_id, new_story_id)

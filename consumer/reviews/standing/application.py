@@ -33,9 +33,9 @@ def apply(
 ) -> Mapping[StandingOutcome, int]:
     """Decide the flags that match standing decisions; return the number of flags by decision.
 
-    The flags are new, unless ``are_stored``: then they came before, and their sources have just become known. Only
-    decisions about pairs of sources apply to them, if they were in force when the flag was judged. Flags that somebody
-    has decided since are left alone.
+    The flags are new, unless ``are_stored`` says that they came earlier and that their sources have just become known.
+    Only decisions about pairs of sources apply to stored flags, and only if the decision was in force when the flag was
+    judged. Stored flags that somebody has already reviewed are left alone.
     """
     if not flag_ids:
         return {}

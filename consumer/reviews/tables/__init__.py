@@ -78,7 +78,7 @@ STORIES: Final = Table(
 )
 """One row for each original that has or had copies.
 
-``copies`` counts its flags in force, ``open_copies`` those of them that nobody has confirmed yet.
+``copies`` counts its flags in force. ``open_copies`` counts those among them that nobody has confirmed yet.
 """
 
 QUEUE_INDEXES: Final = (
@@ -113,7 +113,7 @@ FLAGS: Final = Table(
     Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
     # Null where nothing was verified.
     Column("similarity", Double),
-    # Null if only the release of a flag came, and for kinds whose events have no distance.
+    # Null if only the release of the flag was received, and for kinds whose events have no distance.
     Column("distance", Integer),
     # The sort key of the queue: the similarity or, for unverified entries, a number below 0 that falls with distance.
     Column("certainty", Double, nullable=False),
@@ -222,10 +222,10 @@ REVIEWS: Final = Table(
     Column("reason_id", ROW_ID, ForeignKey("reasons.reason_id")),
     Column("note", String(2_000), nullable=False),
     Column("at_ms", BigInteger, nullable=False, index=True),
-    # Until then, the decision can be undone. If it is wrong, the release is sent after that.
+    # Until then, the decision can be undone. If it says *wrong*, the release is sent after that.
     Column("final_ms", BigInteger, nullable=False),
     Column("undone_ms", BigInteger),
-    # When the release was in the store and in the sink; null if there is none, or it is not sent yet.
+    # When the release had reached the store and the sink; null if there is none, or it has not been sent yet.
     Column("sent_ms", BigInteger),
     # Why the release can never be sent: the window has ended, or the version is not a flag.
     Column("refused", String(500)),

@@ -50,7 +50,7 @@ WEBHOOKS: Final = Table(
     # In plain text, since they sign messages. There are two while receivers change to a new one.
     Column("secret", String(200), nullable=False),
     Column("former_secret", String(200)),
-    # When the former one is no longer used.
+    # When the former secret stops signing messages.
     Column("former_until_ms", BigInteger),
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), nullable=False),
     Column("created_ms", BigInteger, nullable=False),
@@ -63,7 +63,7 @@ WEBHOOKS: Final = Table(
     Column("last_ms", BigInteger),
     Column("last_status", Integer),
     Column("last_why", String(500)),
-    # Until then nothing is sent, after a failure.
+    # After a failure, nothing is sent until then.
     Column("paused_until_ms", BigInteger),
     # Numbers of removed webhooks are not reused, since open pages and running attempts may still have them.
     sqlite_autoincrement=True,
@@ -105,4 +105,4 @@ LEASES: Final = Table(
     Column("holder", String(64), nullable=False),
     Column("until_ms", BigInteger, nullable=False),
 )
-"""Work that only one of several consoles does: which console, and until when unless it renews the lease."""
+"""Leases for work that only one of several consoles does: the console, and when its lease ends unless renewed."""

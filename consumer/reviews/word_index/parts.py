@@ -40,12 +40,12 @@ CHECK_MS: Final = 3_600_000
 REPLACED_MS: Final = 15_000
 """How long a replaced part remains, for searches that have already begun."""
 PAGES_AT_ONCE: Final = 64
-"""Pages merged together."""
+"""Pages merged at a time."""
 _PAGES_INSERTED: Final = 100
 
 
 class IndexPart(NamedTuple):
-    """A part. Of its ``places``, ``flags`` are not removed. A console works on it until ``claimed_ms``."""
+    """A part. ``flags`` of its ``places`` still hold a flag. A console may have claimed it, until ``claimed_ms``."""
 
     part_id: int
     flags: int
@@ -95,7 +95,7 @@ def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
 
 
 def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) -> int | None:
-    """Claim parts for this console; return until when, or None if another one works on some of them."""
+    """Claim parts for this console. Return when the claim ends, or None if another console works on any of them."""
     free = (SEARCH_PARTS.c.part_id.in_(part_ids), SEARCH_PARTS.c.claimed_ms <= now_ms)
     query = select(SEARCH_PARTS.c.part_id).where(*free, SEARCH_PARTS.c.replaced_ms.is_(None))
     found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -107,7 +107,10 @@ def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) ->
 
 
 class PartMerge(NamedTuple):
-    """A merge of parts: the flags of the merged part, and for each part the new number of each place, -1 if removed."""
+    """A merge of parts: the flags of the merged part, and the ranges of words to merge in turn.
+
+    For each part, ``numbers`` has the new number of each place, -1 if its flag is left out.
+    """
 
     part_ids: Sequence[int]
     flag_ids: Numbers
@@ -116,7 +119,7 @@ class PartMerge(NamedTuple):
 
 
 def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
-    """Return the merge of claimed parts, which keeps undecided flags, and the ranges of words to merge in turn."""
+    """Return the merge of claimed parts. It keeps only the undecided flags."""
     ids_by_part = [ids_of(connection, part_id) for part_id in part_ids]
     all_ids = np.unique(np.concatenate(ids_by_part))
     all_ids = all_ids[all_ids > 0]
@@ -175,7 +178,7 @@ def ids_of(connection: Connection, part_id: int) -> Numbers:
 
 
 def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
-    """Remove ``gone`` and decided flags from a claimed part, and record that it was checked."""
+    """Remove ``gone`` and decided flags from a part, and record that it was checked, unless the claim was lost."""
     ids = ids_of(connection, part_id)
     ids[np.isin(ids, gone)] = 0
     ids[ids > 0] *= _undecided(connection, ids[ids > 0])

@@ -14,11 +14,11 @@ from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpack_ids
 CLAIMED_MAX: Final = 500
 """Flags that a console indexes at a time."""
 LEASE_MS: Final = 120_000
-"""How long a console may take for them, before another one may index them."""
+"""How long a console may take to index claimed flags before another one may claim them."""
 TRIES_MAX: Final = 3
-"""How often a text is tried that the store does not have."""
+"""How many times a flag is tried in all if the store does not have its text."""
 RETRY_MS: Final = 3_600_000
-"""The time between these tries."""
+"""The time between these attempts."""
 LOOKED_AT_MAX: Final = 20_000
 """Flag numbers examined at a time for flags that are neither indexed nor waiting."""
 
@@ -32,7 +32,7 @@ class WaitingFlag(NamedTuple):
 
 
 class IndexClaim(NamedTuple):
-    """Flags claimed by this console. ``flag_ids`` also has decided ones, which leave the queue.
+    """Flags claimed by this console. ``flag_ids`` also includes decided ones, which leave the queue.
 
     ``until_ms`` marks their rows. A row with another value was queued again.
     """

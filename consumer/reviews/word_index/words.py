@@ -1,8 +1,8 @@
 """The words of texts and searches, as numbers.
 
 In scripts that separate words with spaces, whole words are indexed. In others, such as Chinese, every character is
-indexed, and the pairs of characters within a word. If the engine cuts a single character, its pairs with both
-neighbours are indexed too, because names and new words are cut differently from sentence to sentence.
+indexed, and so is every pair of characters within a word. If the engine cuts off a single character as a word, its
+pairs with both neighbours are indexed too: names and new words are cut differently from sentence to sentence.
 """
 
 import re
@@ -18,7 +18,7 @@ TEXT_CHARS_MAX: Final = 2_000
 TITLE_CHARS_MAX: Final = 500
 """Indexed characters of a title."""
 TERMS_MAX: Final = 32
-"""Words that one search looks up. The page says if it leaves out further ones."""
+"""Words that one search looks up. If there are more, the page says so."""
 _CODE_POINT_BITS: Final = 21
 _HASH_BYTES: Final = 5
 _HASHED_FROM: Final = 1 << 43

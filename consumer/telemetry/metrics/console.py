@@ -155,7 +155,7 @@ class EventsTaken(NamedTuple):
 
 
 class EventSkipped(NamedTuple):
-    """A record of the sink was skipped, because it is neither a valid flag nor another entry."""
+    """A record of the sink was skipped, because it is not a valid event."""
 
     reason: SkippedFor
 

@@ -90,7 +90,7 @@ class MetricSet:
             listener.listen(hooks)
 
     def show_build(self, build: run.Build) -> None:
-        """Show the build. Called once, after the store has been opened, since it affects the build."""
+        """Show the build. Called once, after the store has been opened, because the build depends on it."""
         self._instruments.info(run.BUILD, build._asdict())
 
     def watch(self, *tallies: Tally) -> None:

@@ -16,7 +16,7 @@ from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.web.requests import LimitMet, LimitName
 
 TEXT_CHARS_MAX: Final = ITEM_CHARS_MAX
-"""The most characters of a pasted text, as for an item of a bank."""
+"""The most characters of a pasted text, the same as for a bank item."""
 TEXT_FORM_BYTES_MAX: Final = ITEM_FORM_BYTES_MAX
 _LIMITS: Final = DecodeLimits()
 
@@ -29,7 +29,7 @@ class PastedText(NamedTuple):
 
 
 def count_limit(visit: SignedInVisit, error: PageError) -> PageError:
-    """Count the limit of an error that a page shows next to its form, and return the error."""
+    """Report the limit that an error names, if any, and return the error, which a page shows next to its form."""
     if error.limit is not None:
         visit.context.hooks.report(LimitMet(error.limit))
     return error

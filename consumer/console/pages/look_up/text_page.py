@@ -1,4 +1,4 @@
-"""Tries a text: finds the stored articles and bank items that it would repeat if it arrived now. Stores nothing."""
+"""The page to try a text: finds the articles and bank items that it would repeat if it arrived now. Stores nothing."""
 
 import logging
 from http import HTTPStatus

@@ -1,6 +1,6 @@
 """Merges two stories, and undoes that.
 
-The story with fewer copies becomes part of the other one, since the time depends on the number of moved copies.
+The story with fewer copies becomes part of the other one, because the time taken depends on how many copies move.
 """
 
 import re

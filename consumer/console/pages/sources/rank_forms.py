@@ -25,7 +25,7 @@ _NOTICES: Final = {
 
 
 class RankLine(NamedTuple):
-    """A rank in the list, and the configured rank that it replaces, or None if there is none."""
+    """A rank in the list, and the configured rank that it overrides, or None if none is configured."""
 
     rank: SourceRank
     replaced: int | None
