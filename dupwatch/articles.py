@@ -40,7 +40,7 @@ class Article:
 
 
 UNKNOWN_FIELD: Final = "unknown_field"
-"""Not a reason of dead letters: records of a feed may have further members, mappings may not."""
+"""A reason that only ``InvalidArticle`` has: records of a feed may have further members, but mappings may not."""
 _NAMES: Final = tuple(field.name for field in fields(Article))
 _REQUIRED: Final = tuple(field.name for field in fields(Article) if field.default is MISSING)
 _STRING: Final[tuple[tuple[type, ...], str]] = ((str,), "a string")

@@ -83,7 +83,7 @@ class Check:
     ``seen_before`` says when the same text came before the window began; it needs ``judge.seen_days``. ``parts`` names
     articles that share a long stretch with the text; it needs ``judge.parts``. ``ended_before`` is a near article that
     was retracted or replaced; it is set only if the text repeats nothing. ``banks`` are the known texts that it
-    repeats; they need ``banks.url``, and a text that a bank allows repeats nothing. ``text_kind`` says how the text is
+    repeats; they need ``banks.url``. A text repeats nothing if a bank allows it. ``text_kind`` says how the text is
     compared, like the ``kind`` of a fingerprint: a ``short`` text repeats only texts with equal letters and digits.
 
     >>> with open("memory:") as window:

@@ -108,7 +108,7 @@ class PostingStore(Protocol):
         ...
 
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
-        """Read the rows of these distinct keys, each whole up to the store's cap on postings (*look up*).
+        """Read the rows of these distinct keys, whole unless they exceed the store's cap on postings (*look up*).
 
         Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
         is marked ``truncated``.
@@ -127,7 +127,7 @@ class PostingStore(Protocol):
         ...
 
     def remove(self, records: Sequence[Record]) -> None:
-        """Delete all postings of each record; postings that are added again count again.
+        """Delete all postings of each record. They may be added again later.
 
         Called for versions that became duplicates (*remove*), since nothing is matched against them. A store may keep
         some of their postings: without a kept version they are harmless.

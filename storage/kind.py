@@ -120,7 +120,7 @@ def no_warm_up(_opening: StoreArguments) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoreKind:
-    """One kind of store. Functions of a URL connect to nothing and read nothing, except ``open`` and the checks' runs.
+    """One kind of store. Only ``open``, ``plan_for`` and running checks may connect or read.
 
     ``form`` is the full form of its URLs, ``example`` the shortest one, ``note`` what the form does not show, and
     ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that

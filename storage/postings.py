@@ -163,7 +163,7 @@ def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[Posti
 
 
 class KeyedCode(NamedTuple):
-    """A key and a code, as wide as the codes of the row, which select the postings with exactly this code."""
+    """A request for the postings under a key that have exactly this code. The code is as wide as those of the row."""
 
     key: bytes
     code: bytes
@@ -175,7 +175,7 @@ def code_of(record: Record, lane: int) -> bytes:
 
 
 def truncated_to(row_postings_max: int) -> int:
-    """Return how many postings, those with the lowest codes, are read from a row wider than this cap."""
+    """Return the number of postings to read from a row wider than this cap; those with the lowest codes are read."""
     return min(row_postings_max, TRUNCATED_ROW_POSTINGS_MAX)
 
 

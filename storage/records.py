@@ -45,7 +45,7 @@ class Origin(NamedTuple):
     key: str | None = None
 
     def __str__(self) -> str:
-        """Return feed and place as compilers name lines, or the key and the owner of a request."""
+        """Return the feed and the place, joined by a colon, or the key and the owner of a request."""
         if self.key is None:
             return f"{self.feed}:{self.sequence}"
         return f"request {self.key}{f' of {self.feed}' if self.feed else ''}"
@@ -262,7 +262,7 @@ def reference_of(article_id: str, content: bytes) -> bytes:
 
 
 def stretch_reference(first: bytes, stretch: int) -> bytes:
-    """Return the reference of a later stretch of the content whose first reference is given; 0 is the first stretch."""
+    """Return the reference of a stretch of some content. ``first`` is that of its first stretch, which has number 0."""
     if not stretch:
         return first
     digest = hashlib.blake2b(

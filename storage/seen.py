@@ -18,8 +18,8 @@ SEEN_BYTES: Final = _FORM.size
 class SeenTimes(NamedTuple):
     """The times at which a text was seen: arrivals of its articles, in milliseconds since 1970.
 
-    ``last_sequence`` is the sequence of the last arrival. ``times`` counts only arrivals later than the last one, so
-    that repeating a batch changes nothing; the true number may be higher.
+    ``last_sequence`` is the sequence of the last arrival. ``times`` counts an arrival only if it is later than all
+    counted before, so that repeating a batch changes nothing. The true number may be higher.
     """
 
     first_ms: int

@@ -102,7 +102,7 @@ class WatchedStore(Store):
         return cls(store, proceed=proceed)
 
     def _call(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        """Make any call except ``together`` and ``close``, about this number of items, and return its result."""
+        """Make a call with this many items, and return its result. Not for ``together`` and ``close``."""
         if self.proceed is not None:
             self.proceed()
         report = self.report

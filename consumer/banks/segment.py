@@ -24,7 +24,7 @@ class ItemTable:
 
     ``names`` are the names of bank and item, joined by "/". ``banks`` uint32[n] are the numbers of their banks.
     ``similarities`` float64[n] are the items' own; nan means the bank's. ``ends_ms`` int64[n] are their ends.
-    ``confirmed`` bool[n]: they may match any share of the feed.
+    ``confirmed`` bool[n] is true for items that an admin allows to match any share of the feed.
     """
 
     names: tuple[str, ...]
@@ -115,7 +115,7 @@ class Segment:
     def likenesses(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
     ) -> "Likenesses":
-        """Return the pairs of articles and living items that are similar enough, or where the article contains enough.
+        """Return the pairs whose texts are similar enough, or whose article contains enough of the living item.
 
         The share that the article contains must exceed ``similarity_min`` by at least ``PART_MARGIN``, as in
         ``BankRules``. ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
@@ -143,8 +143,8 @@ class Segment:
 class Likenesses(NamedTuple):
     """n pairs of an article and an item: equal pairs first, then similar ones, then parts.
 
-    ``articles`` and ``items`` intp[n] are places, ``forms`` intp[n] are places in ``FORMS``. ``similarities``
-    float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left out.
+    ``articles`` and ``items`` intp[n] are indexes of articles and items, ``forms`` intp[n] indexes into ``FORMS``.
+    ``similarities`` float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left out.
     """
 
     articles: Places

@@ -27,7 +27,7 @@ _SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that change verdicts; the others select what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
-"""Forms that stored settings leave out, since older stores know no others."""
+"""Body forms that stored settings record as "", as in older stores, which have no others."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -75,7 +75,7 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
 
 
 def completed(config: Config, stored: JudgeSettings) -> Config:
-    """Return a configuration with the settings of a store wherever it sets none explicitly.
+    """Return the configuration. Settings that it does not set explicitly are those of the store.
 
     Dictionaries are left as they are, since a store does not hold files. Raises ValueError if the two contradict each
     other.
@@ -95,7 +95,7 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
-    """Return ``[source]``; bodies are read as for the store unless the configuration says otherwise."""
+    """Return ``[source]``. How bodies are read comes from the store unless the configuration sets it."""
     if not stored.extractor:
         # Such a store holds either text, or HTML read by revision 1.
         reads_html = config.source.body_format == "html"

@@ -74,7 +74,7 @@ class BankFile(BankLog):
                 after = banks.after(entries)
                 lines = (place.lines if place else 0) + len(entries)
                 left = len(after.banks) + len(after.items)
-                # Not if nothing is left: readers consider an empty file damaged.
+                # A file without entries is not rewritten: readers consider an empty file damaged.
                 if left and lines - left > max(SUPERSEDED_MIN, left):
                     temporary = path.with_name(f"{path.name}.new")
                     replace_file(path, temporary, lines_of(after.entries()), self._writing)
@@ -175,7 +175,7 @@ def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry]
     """Return the entries of the complete lines after a place, and the place where they end."""
     entries, size_bytes, lines = [], since.size_bytes, since.lines
     if not since.is_ended:
-        # Its last line was counted already; the line end comes first.
+        # The last line was counted without its line end, which is read next and would count it again.
         lines -= 1
     os.lseek(descriptor, size_bytes, os.SEEK_SET)
     rest = b""

@@ -17,15 +17,16 @@ Window = tuple[tuple[int, int], ...]
 
 _PARTS: Final = 20
 WINDOW_COUNTS_MAX: Final = _PARTS + 2
-"""The largest number of counts in a window."""
+"""The largest number of pairs of counts in a window."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoisonLimit:
-    """A limit on bad records: a share of ``share_max`` among the last ``records_min`` records, or slightly more.
+    """A limit on bad records: their share may be at most ``share_max`` among the latest records.
 
-    To keep windows short even if batches are small, a count covers several batches until it has a 20th of
-    ``records_min``. The oldest count is dropped as soon as the others have ``records_min`` records without it.
+    A full window has ``records_min`` records or slightly more. To keep it short, small batches share a pair of counts
+    until it has a 20th of ``records_min``. The oldest pair is dropped as soon as the others have ``records_min``
+    records.
     """
 
     share_max: float

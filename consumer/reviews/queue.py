@@ -1,6 +1,6 @@
 """The queue: filtered and ordered pages of flags, and counts of flags.
 
-A page is found by the key of the row before it, in an index that begins with the columns that must be equal. So the
+A page is found by the key of the row before it, in an index that begins with the columns filtered by equality. So the
 last page takes no longer than the first. Filters that no index covers are checked row by row, for a limited number of
 rows per page. Such a page may have fewer rows than requested although others follow.
 """
@@ -91,7 +91,7 @@ class QueueCounts:
 
 
 def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> QueuePage:
-    """Return the page at a cursor that another page has as ``after`` or ``before``, or the first page.
+    """Return the page at a cursor, or the first page. The cursor is the ``after`` or ``before`` of another page.
 
     Raises ``BadCursor`` for a text that is not a cursor.
     """

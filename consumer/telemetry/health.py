@@ -63,7 +63,7 @@ class Health:
     thread has to turn while it works on records, and the main thread while the run starts. ``grouped`` says that the
     source shares its partitions with a group. Then the client's thread has to keep turning after its first turn, and
     the run is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that
-    judges, for which workers work. ``clock`` returns monotonic seconds.
+    judges, which waits for workers. ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Health:
         self._judge = judge
         self._clock = clock
         self._lock = threading.Lock()
-        # The client's thread counts from its first turn. Until then the main thread waits for stores and brokers.
+        # The client's thread is watched from its first turn. Until then the main thread waits for stores and brokers.
         self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0

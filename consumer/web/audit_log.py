@@ -85,8 +85,8 @@ class AuditLog:
     """A log file, created if missing, to which any number of threads append changes.
 
     Each append first checks that the file still has its name, so a file that logrotate has renamed gets no further
-    lines. ``report`` gets the occurrences of this module, from the thread that appends. Raises ``SinkError`` if the
-    file cannot be opened.
+    lines. ``report`` gets ``ChangesRecorded`` and ``ChangesUnrecorded``, from the thread that appends. Raises
+    ``SinkError`` if the file cannot be opened.
     """
 
     def __init__(self, path: Path, writing: FileWriting, report: Callable[[object], None]) -> None:

@@ -59,7 +59,7 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
 
 
 class ReleasePlan(NamedTuple):
-    """A flag to undo, and the record to send to the clean feed or why there is none; None without such a feed."""
+    """A flag to undo. ``back`` is the record for the clean feed, or why there is none; None without a clean feed."""
 
     reversal: FlagReversal
     back: RawRecord | ReturnObstacle | None
@@ -72,7 +72,7 @@ class ReleasePlan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlagReleaser:
-    """A releaser that undoes flags in a store, and sends the events to the sink of a run that judges into it."""
+    """A releaser that undoes flags in a store, and sends the events to the sink of a run that uses the same store."""
 
     store: Store
     sink: AnsweringSink

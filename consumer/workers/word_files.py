@@ -203,7 +203,7 @@ def _number(text: str) -> float:
 
 
 def _own_words(path: Path) -> tuple[OwnWord, ...]:
-    """Return own words both as written and normalised, so that every scheme finds them, in order of code points."""
+    """Return the user's words, sorted, both as written and normalised, so that every scheme finds them."""
     own_words: dict[str, OwnWord] = {}
     for number, line in _lines(path):
         where = f"{path}, line {number}"

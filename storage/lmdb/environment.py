@@ -46,7 +46,7 @@ _FIRST_TRANSACTION: Final = 1
 """The number of the first transaction on a new file."""
 _TOO_FAST: Final = "The store {path} grew faster than this process could follow; try again."
 _ATTEMPTS_MAX: Final = 64
-"""The maximum number of attempts: more than a map can be doubled on the way from a page to 64 bits."""
+"""The maximum number of attempts. Doubling a map from one page to 2**64 bytes takes fewer."""
 _READER_CHECK_TRANSACTIONS: Final = 100
 
 

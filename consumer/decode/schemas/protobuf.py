@@ -74,8 +74,8 @@ def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], obje
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     """Return the positions of a payload's message in its file, from the outermost in, and where the message begins.
 
-    In Confluent's wire format these are the number of positions, then each position, as zigzag numbers; a single 0
-    stands for the first message. Raises ``BadRecord``.
+    Confluent's wire format writes the number of positions, then each position, as zigzag numbers. A single 0 stands for
+    the first message. Raises ``BadRecord``.
     """
     count, at = _number(payload, 0)
     if not 0 <= count <= _LEVELS_MAX:
@@ -185,7 +185,7 @@ class _Types:
     def _plain(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a message; plain values
         """Convert a message to an object, or to the value of its well-known type.
 
-        A field with the name of a message's attribute hides it in the message, but not in the message's class.
+        Methods are taken from the message's class: a field with the same name hides them in the message.
         """
         message_class = type(message)
         descriptor = message_class.DESCRIPTOR
@@ -228,7 +228,7 @@ class _Types:
         return self._fields[name]
 
     def _build_fields(self, descriptor: Any) -> Iterator[_Field]:  # noqa: ANN401  # as above
-        # How to tell repeated fields differs between versions of the package, but not in a DescriptorProto.
+        # Read from a DescriptorProto, because other ways to recognise repeated fields depend on the package's version.
         file_form = self._descriptor.DescriptorProto()
         descriptor.CopyToProto(file_form)
         repeated = {field.name for field in file_form.field if field.label == field.LABEL_REPEATED}

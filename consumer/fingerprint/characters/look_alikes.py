@@ -18,11 +18,11 @@ _WORD: Final = re.compile("[\1-\4]+")
 
 
 def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: LetterTables) -> list[str]:
-    """Return the normalised texts, in which no word mixes scripts by letters that look alike.
+    """Return the normalised texts. Letters that look alike are replaced, so that they do not mix scripts in a word.
 
-    A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. It gets the script with the most
-    letters that look like no letter of another script. So honest words do not change, nor do Russian words with a Latin
-    letter. Ties go to Latin, then to Cyrillic.
+    A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. It gets the script that has
+    the most unmistakable letters in it: those without a look-alike in another script. So words in one script do not
+    change, and a Russian word with a Latin letter stays Russian. Ties go to Latin, then to Cyrillic.
     """
     return [
         _in_one_script(text, form, letters) if other else form
