@@ -14,6 +14,7 @@ from consumer.decode.json_value import parse_json
 from consumer.files.source import STREAM
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
+from consumer.text.counts import counted
 from consumer.wiring.components import decoder, file_form
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
@@ -35,6 +36,19 @@ def read_text(source: str, config: Config) -> NamedText:
     """Return the text of the article that ``read_article`` reads."""
     article = read_article(source, config)
     return NamedText(source, article.body or "", article.lang)
+
+
+def input_name(source: str) -> str:
+    """Return the name of a file or of standard input in messages."""
+    return "standard input" if source == STREAM else source
+
+
+def no_valid_article(source: str, lines: int, first: str) -> SourceError:
+    """Return the error for a feed in which every line failed; ``first`` is the first fault with its line."""
+    return SourceError(
+        f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first}). Articles must be JSON "
+        "lines in UTF-8; map other field names with --set source.fields.body=NAME."
+    )
 
 
 def check_one_stream(sources: Sequence[str]) -> None:
@@ -113,7 +127,7 @@ def read_article(source: str, config: Config) -> Article:
     text, or holds several articles. Raises ``ConfigError`` for an invalid article or a retraction.
     """
     data = _read(source, config.source.record_bytes_max)
-    name = "standard input" if source == STREAM else source
+    name = input_name(source)
     try:
         article = decoder(config)(data)
     except BadRecord as error:

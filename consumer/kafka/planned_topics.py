@@ -75,17 +75,18 @@ def topic_plan(
             may_compact=False,
             compaction="no: a later version of an article would remove the match of an earlier one",
         ),
-        *(
-            PlannedTopic(
-                name,
-                # With producers' times a copy could be backdated, and pass for the original.
-                _delete_policy(source_keep_ms) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
-                may_compact=False,
-                compaction="no: a version that is replaced before it is judged would never be judged",
-            )
-            for name in sources
-        ),
+        *(_source_topic(name, source_keep_ms) for name in sources),
     ]
+
+
+def _source_topic(name: str, keep_ms: int) -> PlannedTopic:
+    return PlannedTopic(
+        name,
+        # With producers' times a copy could be backdated, and pass for the original.
+        _delete_policy(keep_ms) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
+        may_compact=False,
+        compaction="no: a version that is replaced before it is judged would never be judged",
+    )
 
 
 def _delete_policy_days(days: int | None) -> dict[str, str]:

@@ -22,7 +22,7 @@ def describing_routes() -> APIRouter:
     pages: dict[object, bytes | str] = {}
 
     def cached(request: Request, make: Callable[[Schema], bytes | str]) -> bytes | str:
-        """Return a page made from the OpenAPI document. Each page is made only cached."""
+        """Return a page made from the OpenAPI document. Each page is made only once."""
         app: Any = request.app
         if make not in pages:
             pages[make] = make(app.openapi())

@@ -14,7 +14,7 @@ from consumer.cli.articles.difference_view import plain_passages
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
-from consumer.cli.texts import is_folder, is_one_article, is_text, read_article
+from consumer.cli.texts import is_folder, is_one_article, is_text, no_valid_article, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.files.source import STREAM
@@ -29,7 +29,6 @@ from consumer.store_tools.explanation import SharedPart, shared_passages
 from consumer.store_tools.inspection import id_hash_of, stored_article
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.store_tools.text_query import TextQuery
-from consumer.text.counts import counted
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.comparable_store import queries
 from consumer.wiring.components import engine, feed_file, file_decoder, lexicon_of, version_builder
@@ -127,11 +126,7 @@ def _answer_lines(text_query: TextQuery, config: Config, source: str) -> None:
     for answer in _answers(text_query, config, source, faults):
         _write(answer)
     if faults.lines and faults.failed == faults.lines:
-        raise SourceError(
-            f"no valid article in {'standard input' if source == STREAM else source}: "
-            f"{counted(faults.lines, 'line')} failed ({faults.first}). Articles must be JSON lines in UTF-8; map other "
-            "field names with --set source.fields.body=NAME."
-        )
+        raise no_valid_article(source, faults.lines, faults.first)
     if not faults.lines:
         render.console(stderr=True).print(f"{render.plain(source)} is empty.")
 

@@ -12,13 +12,12 @@ from consumer.cli.banks.comparison import BankComparison
 from consumer.cli.banks.store_scan import show_limited
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
+from consumer.cli.texts import no_valid_article
 from consumer.config.config import Config
-from consumer.files.source import STREAM
 from consumer.judge.events import mentions_of
 from consumer.model.article import Article
-from consumer.model.errors import BadRecord, SourceError
+from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
-from consumer.text.counts import counted
 from consumer.wiring.components import feed_file, file_decoder
 
 
@@ -89,11 +88,7 @@ def scan_archive(config: Config, items: Banks, source: str) -> None:
     _show_counts(counts)
     show_blank_lines(errors, archive)
     if counts.records and counts.invalid == counts.records:
-        raise SourceError(
-            f"no valid article in {'standard input' if source == STREAM else source}: "
-            f"{counted(counts.records, 'line')} failed ({counts.first}). Articles must be JSON lines in UTF-8; map "
-            "other field names with --set source.fields.body=NAME."
-        )
+        raise no_valid_article(source, counts.records, counts.first)
 
 
 def _show_counts(counts: _Counts) -> None:

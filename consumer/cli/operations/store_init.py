@@ -104,9 +104,8 @@ def init(
             # Look for the shell first: without it, the plan cannot be applied, so it is not shown.
             command = _shell_command(shell)
             _print_messages(lines)
-            _print_messages(
-                [line for line in _run_script(command, script).splitlines() if line.startswith(_SCRIPT_LINES)]
-            )
+            output = _run_script(command, script).splitlines()
+            _print_messages([line for line in output if line.startswith(_SCRIPT_LINES)])
             return
         with results():
             write(script.encode() if print_ else _text(lines))

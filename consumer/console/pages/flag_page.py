@@ -69,10 +69,8 @@ def flag_answer(
         split = split_line(connection, flag)
     found = articles_of(context, [flag], bodies=True)
     named = articles_of(context, around, others=() if members is None else members.named)
-    article, original = found.article(flag), found.original(flag)
-    item = chosen_item(items, visit.query.text(ITEM))
-    if not RULES[flag.kind].has_original:
-        original = None if item is None else item.view
+    article, item = found.article(flag), chosen_item(items, visit.query.text(ITEM))
+    original = found.original(flag) if RULES[flag.kind].has_original else item and item.view
     texts = pair_texts((flag.article_id, flag.original_id), (article, original), visit.query.integer("part", 1))
     verdict = article.verdict if article else None
 

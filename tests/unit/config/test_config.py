@@ -1,6 +1,8 @@
 """The configuration: its layers in rising order, and errors that name the setting."""
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from consumer.config.config import Config
-from consumer.config.loading import load_config
+from consumer.config.loading import load_config, plain_fault
 from consumer.config.printing import flatten
 from consumer.model.errors import ConfigError
 from consumer.wiring.components import scheme_of
@@ -221,3 +223,11 @@ def test_an_error_names_the_file_or_variable_that_it_comes_from(
     assert f"unknown setting judge.window (from {path});" in found
     assert "from the environment variable DUPWATCH_SOURCE__BATCH_RECORDS_MAX)" in found
     assert "sink.emit: must be 'duplicates', 'all' or 'none' (it is 'some')" in found
+
+
+def test_no_message_shows_a_pattern() -> None:
+    """Settings that are checked by a pattern say in words what they must look like."""
+    patterns = set(re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(Config.model_json_schema())))
+    assert patterns
+    for pattern in map(json.loads, patterns):
+        assert "pattern" not in plain_fault(f"String should match pattern '{pattern}'"), pattern

@@ -14,7 +14,7 @@ __all__ = ["address", "console", "database", "second", "statements", "with_table
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cheap_passwords() -> Iterator[None]:
+def cheap_passwords() -> Iterator[None]:
     """Hash with the same algorithm and the least work: many tests sign in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
