@@ -413,7 +413,9 @@ def test_no_group_and_no_commit(feed: Feed) -> None:
     options = KafkaOptions(group=group, instance_id="one", group_protocol="consumer")
     with TopicLetterReader(feed.address, feed.letters, options) as letters:
         assert len(list(letters.letters())) == 1
-    found = AdminClient({"bootstrap.servers": feed.address}).list_consumer_groups(request_timeout=WAIT_S).result()
+    # A client that nothing refers to is destroyed, and its future never has a result.
+    admin = AdminClient({"bootstrap.servers": feed.address})
+    found = admin.list_consumer_groups(request_timeout=WAIT_S).result(WAIT_S)
     assert group not in {known.group_id for known in found.valid}
 
 

@@ -111,9 +111,10 @@ def _read_source(
         assert (found.key, found.value) == (message.key, message.value), f"message {number} is not what was sent"
         sent[found.partition, found.offset] = message
         times_ms[found.partition, found.offset] = found.timestamp_ms
-    assert seen.keys() == {number for number, message in enumerate(messages) if not message.aborted}, (
-        "the source is not what was sent"
-    )
+    sent_numbers = {number for number, message in enumerate(messages) if not message.aborted}
+    missing, unexpected = sent_numbers - seen.keys(), seen.keys() - sent_numbers
+    assert not missing, f"messages are not in the source: {_described(missing, messages)}"
+    assert not unexpected, f"messages of aborted transactions are in the source: {_described(unexpected, messages)}"
     again = [
         number
         for number, times in seen.items()
@@ -121,6 +122,12 @@ def _read_source(
     ]
     assert not again, f"messages are in the source twice: {again[:5]}"
     return sent, times_ms
+
+
+def _described(numbers: Iterable[int], messages: Sequence[FeedMessage]) -> list[str]:
+    """The first of these messages, for a failure."""
+    chosen = [(number, messages[number]) for number in sorted(numbers)[:10]]
+    return [f"{number} {message.key!r:.40} {message.case!r} {message.way!r:.150}" for number, message in chosen]
 
 
 def _values(found: Iterable[Found], names: tuple[str, str]) -> dict[Origin, list[bytes]]:
