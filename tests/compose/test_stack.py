@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.compose, pytest.mark.timeout(1800)]
 
 OUTCOMES: Final = ("unique", "duplicate", "retracted")
 TOPIC: Final = "kafka://kafka:9092/articles"
+PARTITIONS: Final = 6
 Verdicts = Counter[tuple[str, str, str]]
 """How often each was said: id, version, outcome."""
 
@@ -146,7 +147,11 @@ def wait_for_verdicts(stack: Stack, wanted: Verdicts, what: str) -> Verdicts:
 
 
 def test_the_demo_feed_gives_the_flags_that_a_run_over_the_file_gives(stack: Stack, trials: list[Trial]) -> None:
-    """One command sends it; the topics of verdicts and of flags have exactly what ``make run`` finds."""
+    """One command sends it; the topics of verdicts and of flags have exactly what ``make run`` finds.
+
+    A consumer that gets its partitions after the feed was sent reads one after the other, and so in another order.
+    """
+    stack.wait(lambda: metric(stack, "dupwatch_assigned_partitions") == PARTITIONS, "it has its partitions", "consumer")
     stack.run("feed")
     stack.say("sample feed sent")
     verdicts = wait_for_verdicts(stack, trials[0].expected, "every verdict is on its topic")
@@ -339,8 +344,8 @@ def test_two_consumers_share_the_partitions(stack: Stack, trials: list[Trial]) -
     """A second one takes half of them, both judge, and the flags stay right; Prometheus finds both by itself."""
     stack.scale("consumer", 2)
     stack.wait(
-        lambda: [metric(stack, "dupwatch_assigned_partitions", index) for index in (0, 1)] == [3, 3],
-        "two consumers with three partitions each",
+        lambda: [metric(stack, "dupwatch_assigned_partitions", index) for index in (0, 1)] == [PARTITIONS // 2] * 2,
+        "two consumers with half of the partitions each",
         "consumer",
     )
     stack.wait(lambda: asked(stack, 'count(up{job="dupwatch"} == 1)') == {"": 2}, "Prometheus has both", "prometheus")
