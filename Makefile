@@ -47,10 +47,12 @@ MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
     LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)
 
-# Tests use an engine without link-time optimisation: with it, cargo compiles every crate twice, once for the Python module
-# and once for the engine's own tests. `make core`, `make wheels` and `make bench` optimise.
+# Tests use an engine without link-time optimisation, with which cargo compiles every crate twice, once for the Python module
+# and once for the engine's own tests, and with several code generation units, which are compiled side by side.
+# `make core`, `make wheels` and `make bench` optimise.
 ifneq ($(filter test test-light checks rust unit unit-light,$(MAKECMDGOALS)),)
 export CARGO_PROFILE_RELEASE_LTO := off
+export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
 endif
 CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
 
