@@ -1,5 +1,6 @@
 """Sends each message the way it asks for, while the broker is killed and stopped."""
 
+import logging
 import queue
 import struct
 import threading
@@ -13,6 +14,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from tests.chaos.kafka.feed_message import Codec, FeedMessage, Transaction
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
 from tests.kafka.topics import Topics
+
+log = logging.getLogger(__name__)
 
 NUMBER: Final = "number"
 """The header that identifies a message."""
@@ -165,6 +168,8 @@ class _Transactions:
             try:
                 self._attempt(lot, transaction)
             except KafkaException as error:
+                # For whoever has to find out why a message is not in the topic: a test that fails shows it.
+                log.warning("transaction %d from message %d on: %s", transaction.number, lot[0].number, error)
                 if time.monotonic() > until_s:
                     raise
                 self._recover(error.args[0])
@@ -197,6 +202,7 @@ class _Transactions:
             try:
                 return call(_ANSWER_S)
             except KafkaException as error:
+                log.warning("a transaction is not ended: %s", error)
                 if not error.args[0].retriable() or self._given_up.is_set() or time.monotonic() > until_s:
                     raise
 
