@@ -71,7 +71,7 @@ def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
         return _nested_too_deep()
     except ValueError:
         pass
-    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {error}")
+    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {str(error).removeprefix('JSON is malformed: ')}")
 
 
 def _refuse(constant: str) -> NoReturn:

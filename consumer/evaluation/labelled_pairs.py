@@ -71,6 +71,8 @@ def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
             raise ConfigError(f"line {number} of the pairs: {a!r} and {b!r} have another label on line {before[1]}")
         repeated += before[1] != number
     pairs = tuple(LabelledPair(a, b, label, line) for (a, b), (label, line) in seen.items() if label is not None)
+    if not seen:
+        raise ConfigError("the file of pairs is empty")
     if not pairs:
         raise ConfigError("the pairs have no labels: no line says duplicate or unique")
     return LabelledPairs(pairs, len(seen) - len(pairs), repeated)

@@ -180,7 +180,8 @@ def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], No
 def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
     """Revoke a token. Return the revoked token, and whether this call revoked it.
 
-    Raises ``ConfigError`` if there is no token of that name, and ``SinkError`` if the file cannot be changed.
+    Raises ``ConfigError`` if there is no token of that name or the file cannot be read, and ``SinkError`` if it cannot
+    be changed.
     """
     before: list[Token] = []
 
@@ -238,19 +239,10 @@ def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool)
         # Replace the file itself, not a link to it.
         target = path.resolve()
         with locked_folder(target.parent, LOCK_S):
-            before = _loaded(target, makes_file=makes_file)
+            before = () if makes_file and not target.exists() else read_tokens(target)
             after = change(before)
             if after != before:
                 replace_file(target, target.with_name(f".{target.name}.tmp"), encoded(after), _WRITING)
     except OSError as error:
         raise SinkError(f"the token file {path} cannot be changed: {error.strerror or error}") from error
     return after
-
-
-def _loaded(path: Path, *, makes_file: bool) -> Tokens:
-    try:
-        return load(path)[0]
-    except FileNotFoundError:
-        if makes_file:
-            return ()
-        raise

@@ -14,7 +14,7 @@ from consumer.cli.articles.difference_view import plain_passages
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
-from consumer.cli.texts import is_folder, is_one_article, is_text, no_valid_article, read_article
+from consumer.cli.texts import input_name, is_folder, is_one_article, is_text, no_valid_article, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.files.source import STREAM
@@ -128,7 +128,7 @@ def _answer_lines(text_query: TextQuery, config: Config, source: str) -> None:
     if faults.lines and faults.failed == faults.lines:
         raise no_valid_article(source, faults.lines, faults.first)
     if not faults.lines:
-        render.console(stderr=True).print(f"{render.plain(source)} is empty.")
+        render.console(stderr=True).print(f"{input_name(source)} is empty.")
 
 
 def _answers(text_query: TextQuery, config: Config, feed: str, faults: _Faults) -> Iterator[dict[str, object]]:

@@ -124,7 +124,7 @@ def test_revoking(tmp_path: Path) -> None:
 def test_revoking_what_is_not_there(tmp_path: Path) -> None:
     """An unknown name, or a secret instead of a name, which the message does not repeat; no file."""
     path = tmp_path / "tokens.json"
-    with pytest.raises(SinkError, match="No such file"):
+    with pytest.raises(ConfigError, match="No such file"):
         revoke_token(path, "crawler", NOON)
     assert names(tmp_path) == []
     secret = add(path, "crawler")
