@@ -83,8 +83,8 @@ class SteadyClock:
             log.warning("%s, and agrees with the time of this process again.", what)
             return
         log.warning(
-            "%s. It is now %s %s the time of this process, by which articles still arrive and expire. If the clock is "
-            "wrong, correct it. If it is right, restart all processes that use this store.",
+            "%s. It is now %s %s the time of this process, which arrivals and expiry still use. If the clock is wrong, "
+            "correct it. If it is right, restart all processes that use this store.",
             what,
             _span(ahead_ns),
             "ahead of" if ahead_ns > 0 else "behind",

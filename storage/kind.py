@@ -153,7 +153,7 @@ class StoreKind:
     warm_up_s: Callable[[StoreArguments], float] = no_warm_up
     plan_for: Callable[[str, StoreArguments, CapacityPlan], CapacityPlan] | None = None
 
-    def names(self, url: str) -> bool:
+    def matches(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""
         return re.fullmatch(self.pattern, url, re.DOTALL) is not None
 

@@ -13,7 +13,7 @@ KINDS: Final = (MEMORY, LMDB, HBASE)
 def kind_of(url: str) -> StoreKind:
     """Return the kind of store that a URL names. Raises ``ValueError``, which says how to write a URL."""
     for kind in KINDS:
-        if kind.names(url):
+        if kind.matches(url):
             return kind
     raise ValueError(f"write it as {_alternatives([kind.form for kind in KINDS])}")
 
@@ -39,9 +39,9 @@ def same_store(url: str, other_url: str) -> bool:
     return kind is kind_of(other_url) and kind.same(url, other_url)
 
 
-def needs_of_all(opening: StoreArguments) -> list[StoreNeeds]:
+def needs_of_all(arguments: StoreArguments) -> list[StoreNeeds]:
     """Return the needs of every kind's options, which are checked even if another kind of store is used."""
-    return [kind.needs(opening) for kind in KINDS]
+    return [kind.needs(arguments) for kind in KINDS]
 
 
 def _alternatives(forms: list[str]) -> str:

@@ -330,8 +330,8 @@ def _offset_in(row: bytes, posting: bytes) -> int:
     return index * width
 
 
-def _open(_url: str, opening: StoreArguments) -> MemoryStore:
-    return MemoryStore(row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX)
+def _open(_url: str, arguments: StoreArguments) -> MemoryStore:
+    return MemoryStore(row_postings_max=arguments.row_postings_max or ROW_POSTINGS_MAX)
 
 
 MEMORY: Final = StoreKind(

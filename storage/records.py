@@ -149,7 +149,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Version(NamedTuple):
     """A version to be stored; ``body`` is None where bodies are not kept.
 
-    ``arrival_is_its_own`` says that the time of arrival comes from the record, so that it is the same in every
+    ``has_fixed_arrival`` says that the time of arrival comes from the record, so that it is the same in every
     delivery. ``known_shingles`` are the hashes of the text's shingles that occur in banks, 8 bytes each. Neither is
     stored::
 
@@ -159,7 +159,7 @@ class Version(NamedTuple):
 
     record: Record
     body: str | None
-    arrival_is_its_own: bool = True
+    has_fixed_arrival: bool = True
     known_shingles: bytes = b""
 
     @property

@@ -33,7 +33,7 @@ from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed, start_together
-from storage.hbase.schema import Schema, Share, schema_of
+from storage.hbase.schema import PrefixLoad, Schema, schema_of
 from storage.hbase.table_script import render_script
 
 # Not DUPWATCH_...: those are settings, and an unknown one is an error.
@@ -70,7 +70,7 @@ CLUSTER_WAIT_S: Final = 300.0
 """Ten servers start at once, on a machine that may be busy."""
 _CLUSTER_REGIONS: Final = 4
 """Of each table that is split, so that each region server has some."""
-_SHARES: Final = tuple(Share(lane << 4 | number, 1) for lane in (0, 1) for number in range(4))
+_SHARES: Final = tuple(PrefixLoad(lane << 4 | number, 1) for lane in (0, 1) for number in range(4))
 """Of the postings of an article with the default plan."""
 _TTL_S: Final = 365 * 86_400
 _ROWS: Final = 1000

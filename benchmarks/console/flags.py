@@ -43,7 +43,7 @@ def fill(database: Database, flags: int, seed: int, open_share: float = _SHARES[
     """Insert so many flags into an empty database, of which this share is open."""
     others = [share * (1 - open_share) / (1 - _SHARES[0]) for share in _SHARES[1:]]
     indexes = [index for table in METADATA.sorted_tables for index in table.indexes if table in {FLAGS, STORIES}]
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         for index in indexes:
@@ -57,7 +57,7 @@ def fill(database: Database, flags: int, seed: int, open_share: float = _SHARES[
         _count(connection)
     if connection.dialect.name == "postgresql":
         # What autovacuum does by itself, after some minutes.
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             connection.rollback()
             connection.connection.driver_connection.autocommit = True  # type: ignore[union-attr]
             connection.exec_driver_sql("VACUUM ANALYZE")

@@ -115,10 +115,10 @@ def _measure(config: Config, database: Database, single: int, releases: int) -> 
     access = LazyStore(config, hooks.report, None)
     versions = [verdict for verdicts in flags_in(access()) for verdict in verdicts]
     for events in flags_in(access()):
-        database.written(partial(add_events, events=events))
+        database.write(partial(add_events, events=events))
     chosen = random.Random(1).sample(range(len(versions)), 2 * single + releases)
     by_service, by_console = chosen[:single], chosen[single:]
-    person = database.written(lambda connection: people.add_person(connection, "Ann", "reviewer", now_ms()))
+    person = database.write(lambda connection: people.add_person(connection, "Ann", "reviewer", now_ms()))
     sink, _ = event_sinks(config, hooks, lambda: None)
     port = SinkReleases(config, access, now_ms, sink, lambda: None)
     sender = ReleaseSender(ReleaseSenderParts(database, port, now_ms, hooks))
@@ -160,7 +160,7 @@ def _served(config: Config, store: Store, versions: Sequence[Verdict]) -> list[f
 
 def _sent(database: Database, sender: ReleaseSender, person_id: int, flag_ids: Sequence[int]) -> float:
     """Decide that these flags are wrong, and return how long the sender takes to release them, in seconds."""
-    decided = database.written(
+    decided = database.write(
         lambda connection: decisions.decide(connection, flag_ids, person_id, "wrong", "", now_ms(), 0)
     )
     if len(decided.review_ids) != len(flag_ids):
@@ -175,7 +175,7 @@ def _sent(database: Database, sender: ReleaseSender, person_id: int, flag_ids: S
 
 
 def _left(database: Database) -> int:
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return sending.backlog(connection, now_ms()).due
 
 

@@ -71,11 +71,11 @@ def _page(connection: Connection) -> None:
 
 
 def _measured(database: Database, rounds: int) -> Iterator[Row]:
-    ann = database.written(partial(people.add_person, name="Ann", role="reviewer", now_ms=NOW_MS))
+    ann = database.write(partial(people.add_person, name="Ann", role="reviewer", now_ms=NOW_MS))
     yield from _repaired(database, rounds, "split off an article", *_split(_copy(database), ann))
     yield from _repaired(database, rounds, "merge a small story into it", *_merge(SMALL_STORY, LARGE_STORY, ann))
     yield from _repaired(database, rounds, "merge it into a small story", *_merge(LARGE_STORY, SMALL_STORY, ann))
-    middle = database.written(_repeated)
+    middle = database.write(_repeated)
     yield from _repaired(database, rounds, "split off what all others repeat", *_split(middle, ann))
 
 
@@ -100,7 +100,7 @@ def _repaired(database: Database, rounds: int, name: str, repair: Repair, undo: 
     for _ in range(rounds):
         for work, taken in times.items():
             began_s = time.perf_counter()
-            database.written(work)
+            database.write(work)
             taken.append(MS_PER_S * (time.perf_counter() - began_s))
     for said, work in ((name, repair), (f"{name}: undo", undo)):
         yield {"a large story": said, "median, ms": median(times[work]), "slowest, ms": max(times[work])}
@@ -109,7 +109,7 @@ def _repaired(database: Database, rounds: int, name: str, repair: Repair, undo: 
 def _copy(database: Database) -> int:
     """Return a copy of the story that can be split off."""
     of_story = (FLAGS.c.story_id == LARGE_STORY, FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         flag_id: int = connection.execute(select(FLAGS.c.flag_id).where(*of_story).limit(1)).scalar_one()
     return flag_id
 

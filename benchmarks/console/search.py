@@ -22,7 +22,7 @@ from benchmarks.console.queue import PAGE_ROWS, opened, took
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.console.context import ArticleReader, ArticleView
-from consumer.console.intake.indexing import Indexer, IndexParts
+from consumer.console.intake.indexing import Indexer, IndexerDependencies
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.paging import Cursor, encoded
@@ -84,7 +84,7 @@ def build(database: Database, cutter: WordCutter) -> dict[str, float]:
     """Index all open flags; return how many there are, how long it took this process, and what the index takes."""
     now = [NOW_MS]
     before = _bytes(database)
-    indexing = Indexer(IndexParts(database, MadeTexts(), cutter, lambda: now[0], lambda: None))
+    indexing = Indexer(IndexerDependencies(database, MadeTexts(), cutter, lambda: now[0], lambda: None))
     began_s, turns = time.process_time(), 0
     while indexing.work():
         turns += 1
@@ -97,7 +97,7 @@ def build(database: Database, cutter: WordCutter) -> dict[str, float]:
     took_s = time.process_time() - began_s
     now[0] += parts.REPLACED_MS
     indexing.work()
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         flags, made = parts.indexed_count(connection), len(parts.parts(connection))
         held = connection.execute(text("SELECT sum(length(content)) FROM search_pages")).scalar_one()
         held += connection.execute(text("SELECT sum(length(flag_ids)) FROM search_parts")).scalar_one()
@@ -118,7 +118,7 @@ def build(database: Database, cutter: WordCutter) -> dict[str, float]:
 def _bytes(database: Database) -> int:
     """Return what the index takes on disk, with what surrounds it."""
     _vacuum(database)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         if connection.dialect.name == "postgresql":
             sizes = "pg_total_relation_size('search_{}')"
             tables = " + ".join(sizes.format(name) for name in ("pages", "parts", "waiting"))
@@ -131,7 +131,7 @@ def _bytes(database: Database) -> int:
 
 
 def _vacuum(database: Database, how: str = "") -> None:
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         if connection.dialect.name == "postgresql":
             connection.rollback()
             connection.connection.driver_connection.autocommit = True  # type: ignore[union-attr]

@@ -33,7 +33,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.side_by_side import SideBySide
@@ -127,7 +127,7 @@ def consume(job: Job, asked: "Connection[Judged | None, Way | None]") -> None:
         way: MadeFeed(job.model, _builder(detector.settings), dense, parts=way.parts)
         for way, detector in detectors.items()
     }
-    threads = {way: SideBySide(way.judges, Turns(Hooks())) for way in WAYS}
+    threads = {way: SideBySide(way.judges, ThreadProgress(Hooks())) for way in WAYS}
     while (way := asked.recv()) is not None:
         versions = feeds[way].take(job.articles)
         gc.collect()

@@ -55,7 +55,7 @@ class Clocked:
         self.ended_s = time.perf_counter()
         self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
-            self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
+            self._stopping.requested_by, self._stopping.requested_at_s = 15, time.monotonic()
 
     @property
     def took_s(self) -> float:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
-from consumer.banks.faults import plain_fault
+from consumer.banks.faults import plain_msgspec_message
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
 from consumer.text.counts import counted
@@ -178,11 +178,11 @@ def explained(error: msgspec.DecodeError) -> str:
     """Return a readable message about an invalid entry or request. It states limits in words, not as patterns."""
     limit = _LIMIT.match(str(error))
     if limit is None:
-        return plain_fault(str(error))
+        return plain_msgspec_message(str(error))
     member, place = limit["member"], f"{limit['place']}: " if limit["place"] else ""
     if limit["pattern"] and member in _FREE_TEXTS:
         return f"{place}{member} has a NUL character"
-    return f"{place}{_RULES[member]}" if member in _RULES else plain_fault(str(error))
+    return f"{place}{_RULES[member]}" if member in _RULES else plain_msgspec_message(str(error))
 
 
 def encode_entry(entry: Entry) -> bytes:

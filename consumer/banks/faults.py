@@ -25,7 +25,7 @@ def _named_types(types: str) -> str:
     return " or ".join(_JSON_TYPES.get(name, name) for name in types.split(" | "))
 
 
-def plain_fault(message: str) -> str:
+def plain_msgspec_message(message: str) -> str:
     """Return a message of msgspec's in plain words, with the member first."""
     message = message.removeprefix("JSON is malformed: ")
     fault, _, path = message.partition(" - at `$")

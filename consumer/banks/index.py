@@ -42,7 +42,7 @@ PART_MARGIN: Final = 0.1
 EQUAL: Final = "equal"
 SIMILAR: Final = "similar"
 PART: Final = "part"
-FORMS: Final = (EQUAL, SIMILAR, PART)
+MATCH_FORMS: Final = (EQUAL, SIMILAR, PART)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class TextFeatures:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Concatenate the features of one or more parts."""
         return cls(
             np.concatenate([part.kinds for part in parts]),
@@ -142,7 +142,7 @@ class ItemIndex:
         shared = _count_codes(self._codes(of_candidates), self._codes(candidates))
         return candidates, shared / self._shingle_counts[candidates.items]
 
-    def build(self) -> Self:
+    def prepare(self) -> Self:
         """Build the lookup tables that would otherwise be built on first use, and return the index itself."""
         _ = self._by_digest, self._band_filter, self._shingles_min
         return self

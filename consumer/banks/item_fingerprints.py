@@ -51,14 +51,14 @@ class ItemFingerprints:
         return replace(self, shingles=KeyIndex(held_hashes(self.shingles.keys), self.shingles.items))
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Concatenate the fingerprints of one or more parts."""
         sizes = [len(part) for part in parts]
         offsets = np.cumsum([0, *sizes[:-1]]).tolist()
         return cls(
             np.concatenate([part.digests for part in parts]),
-            TextFeatures.joined([part.texts for part in parts]),
-            KeyIndex.joined([part.shingles for part in parts], sizes),
+            TextFeatures.concatenate([part.texts for part in parts]),
+            KeyIndex.concatenate([part.shingles for part in parts], sizes),
             {
                 place + offset: facts
                 for part, offset in zip(parts, offsets, strict=True)
@@ -74,10 +74,10 @@ class ItemFingerprints:
         places = np.searchsorted(self.digests[order, 0], digests[:, 0])
         places = order[np.minimum(places, len(order) - 1)]
         is_present = (self.digests[places] == digests).all(axis=1)
-        wanted = np.full(len(self), -1, np.intp)
-        wanted[places[is_present]] = np.flatnonzero(is_present)
-        chosen = wanted >= 0
-        return DigestLookUp(self.select(chosen), wanted[chosen], np.flatnonzero(~is_present))
+        positions = np.full(len(self), -1, np.intp)
+        positions[places[is_present]] = np.flatnonzero(is_present)
+        chosen = positions >= 0
+        return DigestLookUp(self.select(chosen), positions[chosen], np.flatnonzero(~is_present))
 
 
 class FingerprintSnapshot(NamedTuple):
@@ -90,11 +90,11 @@ class FingerprintSnapshot(NamedTuple):
 class DigestLookUp(NamedTuple):
     """The result of looking up digests: the fingerprints of the m items found.
 
-    ``wanted`` intp[m] has the position of each item's digest in the request, ``missing`` those of digests not found.
+    ``positions`` intp[m] has the position of each item's digest in the request, ``missing`` those of digests not found.
     """
 
     fingerprints: ItemFingerprints
-    wanted: Places
+    positions: Places
     missing: Places
 
 

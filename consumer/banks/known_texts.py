@@ -218,7 +218,7 @@ class KnownTexts:
         # Keyed by article, since most articles have no matches.
         found: defaultdict[int, list[BankMatch]] = defaultdict(list)
         for segment in snapshot.segments:
-            alike = segment.likenesses(articles, shingles, snapshot.similarity_min)
+            alike = segment.matching_pairs(articles, shingles, snapshot.similarity_min)
             limited.update(alike.limited.tolist())
             accepted = snapshot.rules.accepted_pairs(alike, segment.items, now_ms)
             for article, matches in matches_by_article(accepted, segment.items, snapshot.rules, records, self.settings):
@@ -238,9 +238,9 @@ class KnownTexts:
         is_first = not len(large.items) and not len(small.items)
         found, added = self._load_cached(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
-        living = ItemTable.joined([small.living(), found, *(self._compute(part, banks) for part in parts)])
+        living = ItemTable.concatenate([small.living(), found, *(self._compute(part, banks) for part in parts)])
         if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
-            large, small = self._segment(ItemTable.joined([large.living(), living])), self._segment(NO_ITEMS)
+            large, small = self._segment(ItemTable.concatenate([large.living(), living])), self._segment(NO_ITEMS)
             places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
         else:
             small = self._segment(living)
@@ -287,10 +287,12 @@ class KnownTexts:
             return NO_ITEMS, added
         found = cache.look_up(digests_of(entry_digest(item, _action_of(item, banks)) for item in added))
         log.info(
-            "Fingerprints of items of banks: %d from the cache, %d to compute.", len(found.wanted), len(found.missing)
+            "Fingerprints of items of banks: %d from the cache, %d to compute.",
+            len(found.positions),
+            len(found.missing),
         )
         items = ItemTable.of_entries(
-            [added[place] for place in found.wanted.tolist()], found.fingerprints, self._bank_numbers
+            [added[place] for place in found.positions.tolist()], found.fingerprints, self._bank_numbers
         )
         return items, [added[place] for place in found.missing.tolist()]
 

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import Bank
-from consumer.banks.index import FORMS, PART, PART_MARGIN
-from consumer.banks.segment import ItemTable, Likenesses
+from consumer.banks.index import MATCH_FORMS, PART, PART_MARGIN
+from consumer.banks.segment import ItemPairs, ItemTable
 from consumer.judge.guards import guards_let_pass
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BANK_MATCHES_MAX
 from storage.records import ALLOW, DENY, BankMatch, Record
 
 _SIMILARITY_DIGITS: Final = 4
-_PART: Final = FORMS.index(PART)
+_PART: Final = MATCH_FORMS.index(PART)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class BankRules:
             np.array([action == ALLOW for action in actions], np.bool_),
         )
 
-    def accepted_pairs(self, found: Likenesses, items: ItemTable, now_ms: int) -> Likenesses:
+    def accepted_pairs(self, found: ItemPairs, items: ItemTable, now_ms: int) -> ItemPairs:
         """Return the distinct pairs that meet the requirements of the item and its bank."""
         numbers, own_similarities = items.banks[found.items], items.similarities[found.items]
         is_part = found.forms == _PART
@@ -60,7 +60,7 @@ class BankRules:
 
 
 def matches_by_article(
-    accepted: Likenesses, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
+    accepted: ItemPairs, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
 ) -> Iterator[tuple[int, list[BankMatch]]]:
     """Yield the articles with matches, and their matches in any order.
 
@@ -92,14 +92,14 @@ def ranked(matches: list[BankMatch]) -> tuple[BankMatch, ...]:
     return tuple(matches[:BANK_MATCHES_MAX])
 
 
-def _matches(action: str, pairs: Likenesses, items: ItemTable) -> Iterator[BankMatch]:
+def _matches(action: str, pairs: ItemPairs, items: ItemTable) -> Iterator[BankMatch]:
     similarities = _rounded(pairs.similarities).tolist()
     for place, form, similarity in zip(pairs.items.tolist(), pairs.forms.tolist(), similarities, strict=True):
         bank, _, item = items.names[place].partition("/")
-        yield BankMatch(bank, item, action, FORMS[form], similarity)
+        yield BankMatch(bank, item, action, MATCH_FORMS[form], similarity)
 
 
-def _most_similar(pairs: Likenesses) -> Likenesses:
+def _most_similar(pairs: ItemPairs) -> ItemPairs:
     """Return the most similar pairs of an article, including ties with the last. ``pairs`` are in that order."""
     if len(pairs.items) <= BANK_MATCHES_MAX:
         return pairs
@@ -107,7 +107,7 @@ def _most_similar(pairs: Likenesses) -> Likenesses:
     return pairs.select(similarities >= similarities[BANK_MATCHES_MAX])
 
 
-def _allowed(pairs: Likenesses, items: ItemTable, record: Record, settings: JudgeSettings) -> Likenesses:
+def _allowed(pairs: ItemPairs, items: ItemTable, record: Record, settings: JudgeSettings) -> ItemPairs:
     """Return the pairs in which the article has no figures that the item lacks.
 
     Allowed items are never searched as parts.

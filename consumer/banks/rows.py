@@ -56,7 +56,7 @@ class KeyIndex:
         return type(self)(self.keys[remain], numbers[self.items[remain]])
 
     @classmethod
-    def joined(cls, parts: Sequence[Self], sizes: Sequence[int]) -> Self:
+    def concatenate(cls, parts: Sequence[Self], sizes: Sequence[int]) -> Self:
         """Return the rows of one or more parts with consecutive item numbers; ``sizes`` are the parts' items."""
         offsets = np.cumsum([0, *sizes[:-1]], dtype=np.uint32)
         items = [part.items + offset for part, offset in zip(parts, offsets, strict=True)]

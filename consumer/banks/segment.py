@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.banks.bank import BankItem, ItemKey
-from consumer.banks.index import FORMS, PART_MARGIN, ItemIndex, TextFeatures
+from consumer.banks.index import MATCH_FORMS, PART_MARGIN, ItemIndex, TextFeatures
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.banks.rows import Places
 from consumer.fingerprint import SketchSimilarity
@@ -67,7 +67,7 @@ class ItemTable:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Return the items of one or more parts, one after the other."""
         # Avoids copying: usually only one part has items.
         filled = [part for part in parts if len(part)] or parts[:1]
@@ -76,7 +76,7 @@ class ItemTable:
         return cls(
             tuple(chain.from_iterable(part.names for part in filled)),
             np.concatenate([part.banks for part in filled]),
-            ItemFingerprints.joined([part.fingerprints for part in filled]),
+            ItemFingerprints.concatenate([part.fingerprints for part in filled]),
             np.concatenate([part.similarities for part in filled]),
             np.concatenate([part.ends_ms for part in filled]),
             np.concatenate([part.confirmed for part in filled]),
@@ -101,7 +101,7 @@ class Segment:
         """Return a segment of items, all alive."""
         compared = items.fingerprints.prepared()
         items = replace(items, fingerprints=compared)
-        index = ItemIndex(compared.texts, compared.shingles, similarity).build()
+        index = ItemIndex(compared.texts, compared.shingles, similarity).prepare()
         return cls(items, index, np.ones(len(items), np.bool_))
 
     def without(self, dead: Sequence[int]) -> Self:
@@ -112,24 +112,24 @@ class Segment:
         alive[list(dead)] = False
         return type(self)(self.items, self.index, alive)
 
-    def likenesses(
+    def matching_pairs(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
-    ) -> "Likenesses":
+    ) -> "ItemPairs":
         """Return the pairs whose texts are similar enough, or whose article contains enough of the living item.
 
         The share that the article contains must exceed ``similarity_min`` by at least ``PART_MARGIN``, as in
         ``BankRules``. ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
-            return NO_LIKENESSES
+            return NO_PAIRS
         equal = self.index.equal(articles)
         similar, similarities = self.index.similar(articles)
         parts, shares = self.index.parts(known_shingles, min(similarity_min + PART_MARGIN, 1.0))
         by_form = equal, similar, parts
-        found = Likenesses(
+        found = ItemPairs(
             np.concatenate([pairs.articles for pairs in by_form]),
             np.concatenate([pairs.items for pairs in by_form]),
-            np.repeat(np.arange(len(FORMS)), [len(pairs.items) for pairs in by_form]),
+            np.repeat(np.arange(len(MATCH_FORMS)), [len(pairs.items) for pairs in by_form]),
             np.concatenate((np.ones(len(equal.items)), similarities, shares)),
             np.unique(np.concatenate([pairs.limited for pairs in by_form])),
         )
@@ -140,11 +140,12 @@ class Segment:
         return self.items.select(self.alive)
 
 
-class Likenesses(NamedTuple):
+class ItemPairs(NamedTuple):
     """n pairs of an article and an item: equal pairs first, then similar ones, then parts.
 
-    ``articles`` and ``items`` intp[n] are indexes of articles and items, ``forms`` intp[n] indexes into ``FORMS``.
-    ``similarities`` float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left out.
+    ``articles`` and ``items`` intp[n] are indexes of articles and items, ``forms`` intp[n] indexes into
+    ``MATCH_FORMS``. ``similarities`` float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left
+    out.
     """
 
     articles: Places
@@ -153,13 +154,13 @@ class Likenesses(NamedTuple):
     similarities: npt.NDArray[np.float64]
     limited: Places
 
-    def select(self, chosen: npt.NDArray[np.bool_] | Places) -> "Likenesses":
+    def select(self, chosen: npt.NDArray[np.bool_] | Places) -> "ItemPairs":
         """Return the pairs where ``chosen`` bool[n] is true, or those at these places."""
-        return Likenesses(
+        return ItemPairs(
             self.articles[chosen], self.items[chosen], self.forms[chosen], self.similarities[chosen], self.limited
         )
 
-    def first_of_each(self) -> "Likenesses":
+    def first_of_each(self) -> "ItemPairs":
         """Return each pair of an article and an item once, in its first form."""
         width = int(self.items.max(initial=0)) + 1
         _, firsts = np.unique(self.articles * width + self.items, return_index=True)
@@ -167,7 +168,7 @@ class Likenesses(NamedTuple):
 
 
 _NO_PLACES: Final = np.zeros(0, np.intp)
-NO_LIKENESSES: Final = Likenesses(_NO_PLACES, _NO_PLACES, _NO_PLACES, np.zeros(0), _NO_PLACES)
+NO_PAIRS: Final = ItemPairs(_NO_PLACES, _NO_PLACES, _NO_PLACES, np.zeros(0), _NO_PLACES)
 
 
 def joined_name(key: ItemKey) -> str:

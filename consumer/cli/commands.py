@@ -60,7 +60,7 @@ _ARGUMENTS: Final = "dupwatch.arguments"
 _LINE_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # Typer's options of a group
@@ -104,7 +104,7 @@ class _CommandModules(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
         if name not in NAMES:
             raise KeyError(name)
-        return _command(name)
+        return _load_command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -114,19 +114,19 @@ class _CommandModules(Mapping[str, Any]):
 
 
 @cache
-def _command(name: str) -> Any:  # noqa: ANN401  # as above
+def _load_command(name: str) -> Any:  # noqa: ANN401  # as above
     module = import_module(f"consumer.cli.{MODULES[name]}")
     subcommands = getattr(module, "app", None)
     if isinstance(subcommands, typer.Typer):
         group = typer.main.get_group(subcommands)
         group.name = name
-        return _in_panel(name, group)
+        return _assign_panel(name, group)
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name)(getattr(module, name.replace("-", "_")))
-    return _in_panel(name, typer.main.get_command(app))
+    return _assign_panel(name, typer.main.get_command(app))
 
 
-def _in_panel(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
+def _assign_panel(name: str, command: Any) -> Any:  # noqa: ANN401  # as above
     """Assign the command to its panel in ``--help``, and return it."""
     command.rich_help_panel = next(group for group, commands in GROUPS.items() if name in commands)
     return _with_plain_help(command)

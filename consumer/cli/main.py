@@ -11,10 +11,10 @@ import typer
 from typer.exceptions import TyperException
 
 from consumer.cli import render
-from consumer.cli.commands import Commands
+from consumer.cli.commands import CommandGroup
 from consumer.cli.results import guarded_streams, results
 from consumer.config.config import ENV_PREFIX
-from consumer.config.loading import plain_fault
+from consumer.config.loading import plain_pydantic_message
 from consumer.lifecycle.stopping import SIGNALLED, accept_signals
 from consumer.model.errors import ConfigError, DupwatchError, Fatal, SinkError, StoppedBeforeStart
 from consumer.model.program_version import program_version
@@ -31,7 +31,7 @@ _USAGE_CHARS_MAX: Final = 140
 
 app = typer.Typer(
     name="dupwatch",
-    cls=Commands,
+    cls=CommandGroup,
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=False,
@@ -108,7 +108,7 @@ def _run() -> int:
 
 def _report_usage(error: TyperException) -> int:
     """Report a usage error together with the usage line, and return the exit code."""
-    message = plain_fault(error.format_message())
+    message = plain_pydantic_message(error.format_message())
     ctx = getattr(error, "ctx", None)
     if not message:
         # A command group without a command has already printed its help.

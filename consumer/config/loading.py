@@ -194,7 +194,7 @@ def _has(settings: object, loc: Sequence[str | int]) -> bool:
 def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
     for fault in error.errors(include_url=False):
         name = ".".join(str(part) for part in fault["loc"])
-        message = plain_fault(fault["msg"].partition(", unable to")[0])
+        message = plain_pydantic_message(fault["msg"].partition(", unable to")[0])
         origin = origins.of(fault["loc"])
         if fault["type"] in _UNKNOWN:
             known = [setting for setting, _ in flatten(Config.model_construct())]
@@ -212,7 +212,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
             yield message
 
 
-def plain_fault(message: str) -> str:
+def plain_pydantic_message(message: str) -> str:
     """Return pydantic's message in plain words."""
     message = message.replace("Value error, ", "")
     for theirs, ours in _PLAIN_WORDS.items():

@@ -21,7 +21,7 @@ from consumer.console.authentication import Proxies, RequestSender, SessionAuthe
 from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_, TITLES, PageError, not_found, page_error
 from consumer.console.form_pages import CORRECTABLE, FormPages
-from consumer.console.i18n import chosen
+from consumer.console.i18n import choose_language
 from consumer.console.session import TOKEN_FIELD, check_origin, session_of
 from consumer.console.visit import (
     FORM_BYTES_MAX,
@@ -106,7 +106,7 @@ class ConsoleFront:
 
     def visit(self, request: Request) -> Visit:
         """Return the visit of a request whose sender is not known yet."""
-        code = chosen(None, self.context.section.language, request.headers.get("accept-language", ""))
+        code = choose_language(None, self.context.section.language, request.headers.get("accept-language", ""))
         is_secure = self.proxies.is_secure(request, is_tls=self.is_tls)
         return Visit(
             context=self.context,
@@ -115,7 +115,7 @@ class ConsoleFront:
             address=self.proxies.client(request),
             language=self.context.rendering.language(code),
             session=session_of(request, self.identity, is_secure=is_secure),
-            places=request.scope.get("path_params", {}),
+            path_parameters=request.scope.get("path_params", {}),
         )
 
     def problem_page(self, request: Request, problem: ProblemError) -> Response:
@@ -254,7 +254,7 @@ class RouteEndpoint:
 
     def _signed_in(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
         context = self._console.context
-        code = chosen(person.language, context.section.language, request.headers.get("accept-language", ""))
+        code = choose_language(person.language, context.section.language, request.headers.get("accept-language", ""))
         values: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
         return SignedInVisit(**{**values, "language": context.rendering.language(code)}, person=person)
 

@@ -16,6 +16,7 @@ from consumer.console.context import ConsoleContext
 from consumer.console.faults import not_found
 from consumer.console.form_pages import FormPages
 from consumer.console.pages import (
+    account_page,
     audit_pages,
     bank_items,
     bank_pages,
@@ -23,7 +24,6 @@ from consumer.console.pages import (
     flag_page,
     flagged_texts,
     item_matches,
-    own_page,
     people_pages,
     queue_pages,
     reasons_page,
@@ -145,9 +145,9 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("POST", "/banks/{bank}/items/{item}/release", "admin", item_matches.release),
     Route("POST", "/banks/{bank}/items/{item}/undo", "admin", item_matches.undo),
     Route("POST", "/banks/{bank}/items/{item}/remove", "reviewer", bank_items.remove_item, of_banks=True),
-    Route("GET", "/me", "reviewer", own_page.show_own),
-    Route("POST", "/me/language", "reviewer", own_page.change_language),
-    Route("POST", "/me/password", "reviewer", own_page.change_password),
+    Route("GET", "/me", "reviewer", account_page.show_account),
+    Route("POST", "/me/language", "reviewer", account_page.change_language),
+    Route("POST", "/me/password", "reviewer", account_page.change_password),
     Route("GET", "/reasons", "admin", reasons_page.show_reasons),
     Route("POST", "/reasons", "admin", reasons_page.add),
     Route("POST", "/reasons/{reason_id:int}", "admin", reasons_page.change),
@@ -183,7 +183,7 @@ def build_console(
     only on loopback. Raises ``ConfigError``.
     """
     proxies = Proxies(context.section.proxy_addresses)
-    with context.database.reading() as connection:
+    with context.database.read_transaction() as connection:
         database_identity = identity(connection)
     pages = FormPages(route.path for route in ROUTES if route.method == "GET")
     console = ConsoleFront(

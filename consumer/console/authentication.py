@@ -125,10 +125,10 @@ class SessionAuthentication:
 
         Raises ``PageError`` if the account is disabled, or if another name differs only in case.
         """
-        with self._context.database.reading() as connection:
+        with self._context.database.read_transaction() as connection:
             person = people.person_named(connection, name)
         if person is None:
-            person = self._context.database.written(lambda c: self._add_person(c, name, role, address))
+            person = self._context.database.write(lambda c: self._add_person(c, name, role, address))
         if person.disabled:
             message = N_("The account %(name)s is disabled. Ask an admin of this console.")
             raise PageError(HTTPStatus.FORBIDDEN, message, name=name)
@@ -144,7 +144,7 @@ class SessionAuthentication:
                 "runs the proxy in front of this console to send one spelling."
             )
             raise PageError(HTTPStatus.FORBIDDEN, message, name=name) from error
-        audit.note(
+        audit.add_entry(
             connection, at_ms=now_ms, person=name, address=address, action="person.first_seen", subject=name, why=role
         )
         return person

@@ -26,12 +26,16 @@ SIGNED_IN: Final = "session.begin"
 def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
     """Count an attempt before the password is compared. Raises ``PageError`` if there were too many."""
     context, now_ms = visit.context, visit.context.now_ms()
-    begun, wait_ms = context.database.written(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
+    begun, wait_ms = context.database.write(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
     if wait_ms:
         wait_s = ceil(wait_ms / 1_000)
         message = N_("Too many failed attempts with this name or from this address. Try again in %(wait)s.")
         raise PageError(
-            HTTPStatus.TOO_MANY_REQUESTS, message, wait=visit.language.span(wait_s), retry_s=wait_s, offers_sign_in=True
+            HTTPStatus.TOO_MANY_REQUESTS,
+            message,
+            wait=visit.language.duration(wait_s),
+            retry_s=wait_s,
+            offers_sign_in=True,
         )
     return begun
 
@@ -53,7 +57,7 @@ def forgive(connection: Connection, name: str) -> None:
 def note_failure(connection: Connection, visit: Visit, name: str) -> None:
     """Record a failed attempt in the audit log."""
     now_ms = visit.context.now_ms()
-    audit.note(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
+    audit.add_entry(connection, at_ms=now_ms, person="", address=visit.address, action="session.refused", subject=name)
 
 
 def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[AttemptLimit]:

@@ -52,7 +52,7 @@ class Language:
         """Return a translated message with its placeholders."""
         return self._catalogue.gettext(message)
 
-    def translated_many(self, one: str, many: str, num: int) -> str:
+    def translated_plural(self, one: str, many: str, num: int) -> str:
         """Return the translated singular or plural for ``num``, with its placeholders."""
         return self._catalogue.ngettext(one, many, num)
 
@@ -64,7 +64,7 @@ class Language:
         """Return a number with ``places`` decimal places."""
         return format_decimal(value, f"#,##0.{'0' * places}", locale=self._locale)
 
-    def moment(self, at_ms: int) -> str:
+    def date_time(self, at_ms: int) -> str:
         """Return a date and time to the second, in UTC, from milliseconds since 1970."""
         at = datetime.fromtimestamp(at_ms / 1_000, UTC)
         return f"{format_datetime(at, _TIME_FORMATS[self.code], tzinfo=UTC, locale=self._locale)} UTC"
@@ -86,7 +86,7 @@ class Language:
         delta = timedelta(seconds=-whole_s if passed_s > 0 else whole_s)
         return format_timedelta(delta, threshold=1.0, add_direction=True, locale=self._locale)
 
-    def span(self, seconds: float) -> str:
+    def duration(self, seconds: float) -> str:
         """Return a duration in its largest unit, such as "3 hours"."""
         return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
 
@@ -105,7 +105,7 @@ def read_languages() -> dict[Code, Language]:
     return {code: Language(code, _TAGS[code], babel.Locale.parse(code), _catalogue(code)) for code in CODES}
 
 
-def chosen(own: str | None, configured: Code | None, accept_language: str) -> Code:
+def choose_language(own: str | None, configured: Code | None, accept_language: str) -> Code:
     """Return the language of a page: the person's choice, else the configured one, else the browser's preference."""
     for code in CODES:
         if own == code:

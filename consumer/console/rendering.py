@@ -103,7 +103,7 @@ def _environment(language: Language) -> Environment:
         plain_moment=partial(moment, language),
         number=language.number,
         decimal=language.decimal,
-        span=language.span,
+        span=language.duration,
         safe_url=safe_url,
         host=_host,
         lang_tag=_lang_tag,
@@ -143,14 +143,14 @@ def _lang_tag(lang: str) -> str | None:
 
 def moment(language: Language, at_ms: int) -> Markup:
     """Return a time in UTC; ``static/times.js`` shows it in the reader's zone."""
-    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), language.moment(at_ms))
+    return Markup('<time datetime="{}">{}</time>').format(_machine_time(at_ms), language.date_time(at_ms))
 
 
 def _aged_moment(language: Language, context: Context, at_ms: int) -> Markup:
     """Return a time in UTC and its age; ``static/times.js`` keeps the age current."""
     ago = language.age((context["now_ms"] - at_ms) / 1_000) or language.gettext(N_("just now"))
     spans = {
-        "time": Markup("<span>{}</span>").format(language.moment(at_ms)),
+        "time": Markup("<span>{}</span>").format(language.date_time(at_ms)),
         "age": Markup('<span class="age">{}</span>').format(ago),
     }
     sentence = Markup(language.translated(N_("%(time)s (%(age)s)"))) % spans  # noqa: S704  # from the catalogue
@@ -171,7 +171,7 @@ def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., 
         return Markup(language.translated(message)) % shown(values)  # noqa: S704  # from the code or the catalogue
 
     def ngettext(one: str, many: str, num: int, /, **values: object) -> Markup:
-        sentence = Markup(language.translated_many(one, many, num))  # noqa: S704  # as above
+        sentence = Markup(language.translated_plural(one, many, num))  # noqa: S704  # as above
         return sentence % shown({**values, "num": language.number(num)})
 
     return gettext, ngettext

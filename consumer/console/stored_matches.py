@@ -53,7 +53,7 @@ class NamedVersion(NamedTuple):
     version: str | None = None
 
 
-class KeptMatches(NamedTuple):
+class ItemMatches(NamedTuple):
     """The kept articles that repeat an item, and the settings of the store."""
 
     matches: StoredMatches
@@ -102,11 +102,11 @@ class MatchSearch:
         self._lock = threading.Lock()
         self._bank_texts = BankTexts(now_ms)
 
-    def kept(self, banks: Banks) -> KeptMatches:
+    def find_kept(self, banks: Banks) -> ItemMatches:
         """Return the kept articles in the window that repeat an item of these banks."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)
-            return KeptMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
+            return ItemMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
 
     def query(self, text: Article, access: BankAccess | None) -> TextMatches:
         """Return the stored articles and the bank items that a text would repeat."""
@@ -142,7 +142,7 @@ class MatchSearch:
             (comparison,) = compare_pair(later.stored, [earlier.stored], opened.settings)
             return ComparedPair(later, earlier, comparison, is_one_story)
 
-    def repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
+    def references_repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
         """Return the references of those versions in force that repeat an item of these banks."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)

@@ -29,7 +29,7 @@ INTEGER_MAX = 2**63 - 1
 FORM_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 1_000
 _TYPE: Final = "application/x-www-form-urlencoded"
-_LAST: Final = {"Connection": "close"}
+_CLOSE_CONNECTION: Final = {"Connection": "close"}
 """The header that closes the connection after a refused body, so that the rest is not read."""
 
 
@@ -114,7 +114,7 @@ class Visit:
     language: Language
     session: SessionCookies
     # The parameters of the path, such as flag_id.
-    places: Mapping[str, Any] = field(default_factory=dict)
+    path_parameters: Mapping[str, Any] = field(default_factory=dict)
     query: Fields = field(default_factory=Fields)
     form: Fields = field(default_factory=Fields)
 
@@ -153,7 +153,7 @@ class SignedInVisit(Visit):
         """The person who is signed in."""
         return self.person
 
-    def note(
+    def add_audit_entry(
         self,
         connection: Connection,
         action: str,
@@ -164,7 +164,7 @@ class SignedInVisit(Visit):
         why: str = "",
     ) -> None:
         """Record an action of this person in the audit log, in the same transaction."""
-        audit.note(
+        audit.add_entry(
             connection,
             at_ms=self.context.now_ms() if at_ms is None else at_ms,
             person=self.person.name,
@@ -206,7 +206,7 @@ async def received_form(request: Request, receive_s: float, bytes_max: int) -> b
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != _TYPE:
         message = N_("The console cannot read this form: its content type must be %(type)s.")
-        raise PageError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message, type=_TYPE, headers=_LAST)
+        raise PageError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message, type=_TYPE, headers=_CLOSE_CONNECTION)
     data = bytearray()
     try:
         async with asyncio.timeout(receive_s):
@@ -217,7 +217,7 @@ async def received_form(request: Request, receive_s: float, bytes_max: int) -> b
     except TimeoutError as error:
         message = N_("The form did not arrive within %(seconds)s s. Send it again.")
         raise PageError(
-            HTTPStatus.REQUEST_TIMEOUT, message, seconds=f"{receive_s:g}", limit="receive_s", headers=_LAST
+            HTTPStatus.REQUEST_TIMEOUT, message, seconds=f"{receive_s:g}", limit="receive_s", headers=_CLOSE_CONNECTION
         ) from error
     return bytes(data)
 
@@ -246,6 +246,6 @@ def _too_large(bytes_max: int) -> PageError:
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         N_("The form is larger than %(most)s bytes. Nothing was changed. Send less at a time."),
         limit="body_bytes_max",
-        headers=_LAST,
+        headers=_CLOSE_CONNECTION,
         most=bytes_max,
     )

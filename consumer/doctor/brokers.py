@@ -15,12 +15,12 @@ from consumer.kafka.client_log import silent_log
 from consumer.kafka.clients import new_admin
 from consumer.kafka.mock_cluster import ID_PREFIX
 from consumer.kafka.offset_metadata import HoldReason, note_of
-from consumer.kafka.offset_range import once_led
-from consumer.kafka.topics import FoundTopic, found_topics
+from consumer.kafka.offset_range import retry_during_election
+from consumer.kafka.topics import ExistingTopic, existing_topics
 from consumer.model.errors import SourceError
 from storage.clock import MS_PER_S
 
-ASK_S: Final = 5.0
+REQUEST_TIMEOUT_S: Final = 5.0
 """Time limit of one request."""
 _SLICE_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
@@ -100,7 +100,7 @@ class Brokers:
         self._metadata = self._read_metadata()
         broker = next(iter(self._metadata.brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
-        (answer,) = self._admin.describe_configs([resource], request_timeout=ASK_S).values()
+        (answer,) = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S).values()
         try:
             settings = {name: entry.value for name, entry in answer.result().items() if entry.value is not None}
         except KafkaException:
@@ -110,7 +110,7 @@ class Brokers:
 
     def _read_metadata(self) -> Any:  # noqa: ANN401  # the client has no public type for it
         """Return the metadata. Give up before the deadline if the client reports that all brokers are down."""
-        until_s = time.monotonic() + ASK_S
+        until_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
                 return self._admin.list_topics(timeout=_SLICE_S)
@@ -121,9 +121,11 @@ class Brokers:
                     reason = self._reason(error.args[0])
                     raise SourceError(f"The brokers at {self._address} do not answer: {reason}.") from error
 
-    def topics(self, names: Sequence[str]) -> dict[str, FoundTopic]:
+    def topics(self, names: Sequence[str]) -> dict[str, ExistingTopic]:
         """Return the topics with these names that exist."""
-        return found_topics(self._admin, self._metadata, [name for name in names if self._has(name)], ASK_S)
+        return existing_topics(
+            self._admin, self._metadata, [name for name in names if self._has(name)], REQUEST_TIMEOUT_S
+        )
 
     def group(self, name: str) -> GroupState | None:
         """Return a group and its members; None if the topic of offsets does not exist, or is hidden from this user.
@@ -132,7 +134,7 @@ class Brokers:
         """
         if not self._has(OFFSETS):
             return None
-        described = _only(self._admin.describe_consumer_groups([name], request_timeout=ASK_S))
+        described = _only(self._admin.describe_consumer_groups([name], request_timeout=REQUEST_TIMEOUT_S))
         members = tuple(
             GroupMember(
                 member.client_id,
@@ -156,7 +158,7 @@ class Brokers:
             for partition in self._metadata.topics[topic].partitions
         ]
         of_group = [ConsumerGroupTopicPartitions(group, places)]
-        offsets = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=ASK_S))
+        offsets = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=REQUEST_TIMEOUT_S))
         known = [place for place in offsets.topic_partitions if place.offset >= 0]
         committed = {(place.topic, place.partition): place.offset for place in known}
         held = {(place.topic, place.partition): note_of(place.metadata).held for place in known}
@@ -205,7 +207,7 @@ class Brokers:
             answers = self._admin.list_offsets(dict(specs), request_timeout=left_s)
             return {place: answer.result() for place, answer in answers.items()}
 
-        return once_led(ask, ASK_S)
+        return retry_during_election(ask, REQUEST_TIMEOUT_S)
 
     def _reason(self, error: KafkaError) -> str:
         """Return the most specific error, since the call itself raises only a time-out."""

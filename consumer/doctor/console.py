@@ -19,19 +19,23 @@ _DATABASE = "database of the console"
 _COMMAND = "dupwatch console"
 
 
-def names_console(config: Config) -> bool:
+def configures_console(config: Config) -> bool:
     """Return whether a console setting differs from its default; ``config show`` writes the defaults too."""
     return config.console != ConsoleSection()
 
 
-def is_console_alone(config: Config) -> bool:
+def configures_only_console(config: Config) -> bool:
     """Return whether the configuration is for a console, but neither for a run nor for a service."""
-    return names_console(config) and not config.service.model_fields_set and "url" not in config.source.model_fields_set
+    return (
+        configures_console(config)
+        and not config.service.model_fields_set
+        and "url" not in config.source.model_fields_set
+    )
 
 
 def console_checks(config: Config) -> Iterator[DoctorCheck]:
     """Yield the checks of the console, if the configuration changes any of its settings."""
-    if names_console(config):
+    if configures_console(config):
         yield DoctorCheck(_DATABASE, lambda: check_tables(config.console))
         yield DoctorCheck("flags of the console", lambda: check_flags(config))
         yield DoctorCheck("store of the console", lambda: check_rights(config))

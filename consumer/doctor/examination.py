@@ -15,7 +15,7 @@ from consumer.banks.bank_log import READ_S
 from consumer.config.config import Config
 from consumer.decode.schemas.registry import ConfluentRegistry, SchemaFormat, UnusableSchema
 from consumer.doctor.brokers import Brokers
-from consumer.doctor.console import console_checks, is_console_alone
+from consumer.doctor.console import configures_only_console, console_checks
 from consumer.doctor.finding import DEADLINE_S, DoctorCheck, Finding, ok, warning, wrong
 from consumer.doctor.kafka import (
     STALE_SHARE,
@@ -26,8 +26,8 @@ from consumer.doctor.kafka import (
     source_findings,
     topic_findings,
 )
-from consumer.doctor.machine import check_address, check_descriptors, check_tls, check_written
-from consumer.doctor.service import is_alone, service_checks
+from consumer.doctor.machine import check_address, check_descriptors, check_output_file, check_tls
+from consumer.doctor.service import has_no_run, service_checks
 from consumer.doctor.stores import finding_of, store_checks
 from consumer.files.kind import FILE, NOWHERE, NOWHERE_URL
 from consumer.judge.settings import JudgeSettings
@@ -35,7 +35,7 @@ from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_kafka
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import topic_plan
-from consumer.kafka.topics import FoundTopic, SinkTopics
+from consumer.kafka.topics import ExistingTopic, SinkTopics
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.counts import counted
 from consumer.wiring import components, feeds, kafka_parts, stores
@@ -67,7 +67,7 @@ def checks_of(config: Config) -> list[DoctorCheck]:
     source, value_format = feeds.source_side(config), config.kafka.value_format
     if source.lasting:
         checks.append(DoctorCheck("address of the pages", lambda: check_address(config)))
-        if KAFKA.names(config.source.url):
+        if KAFKA.matches(config.source.url):
             with suppress(ConfigError):  # the first check reports it
                 checks += _Kafka(config).checks()
         if source.is_keyed and value_format != "json":
@@ -112,7 +112,7 @@ class _Kafka:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._source = parse_kafka(config.source.url)
-        self._sink = parse_kafka(config.sink.url) if KAFKA.names(config.sink.url) else None
+        self._sink = parse_kafka(config.sink.url) if KAFKA.matches(config.sink.url) else None
         self._keep_ms = config.lifetime_s * MS_PER_S
         self._clients: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):
@@ -182,7 +182,7 @@ class _Kafka:
         found = self._clients[sink.brokers]().topics(sink_topics.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
-    def _found(self) -> dict[str, FoundTopic]:
+    def _found(self) -> dict[str, ExistingTopic]:
         return self._at_source.topics(self._source.names)
 
     @property
@@ -226,22 +226,22 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
 
 
 def _check_file(config: Config) -> Iterator[Finding]:
-    if feeds.is_followed(config) and not is_alone(config):
+    if feeds.is_followed(config) and not has_no_run(config):
         yield wrong(
             ConfigError,
             "The source is a file, but the sink is a topic.",
             "Send the file to a topic with dupwatch produce, or name a file as the sink.",
         )
-    if FILE.names(config.source.url) and not Path(config.source.url).is_file():
+    if FILE.matches(config.source.url) and not Path(config.source.url).is_file():
         yield wrong(SourceError, f"The source {config.source.url} is not a file.", "Correct source.url or --source.")
-    if NOWHERE.names(config.sink.url) and not is_alone(config):
+    if NOWHERE.matches(config.sink.url) and not has_no_run(config):
         yield wrong(
             ConfigError,
             f"The sink {NOWHERE_URL} is only for dupwatch serve.",
             "Name a file in sink.url, or - for standard output.",
         )
-    if FILE.names(config.sink.url) and not is_console_alone(config):
-        yield from check_written(Path(config.sink.url), "sink", "sink.url")
+    if FILE.matches(config.sink.url) and not configures_only_console(config):
+        yield from check_output_file(Path(config.sink.url), "sink", "sink.url")
 
 
 def _check_lasting(config: Config) -> Iterator[Finding]:

@@ -10,12 +10,12 @@ from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.topics import (
     BY_BROKER,
     BY_PRODUCER,
-    KEEP_FLOOR_MS,
+    RETENTION_MIN_MS,
     TIME_OF,
-    FoundTopic,
+    ExistingTopic,
     PlannedTopic,
     dated_by_producers,
-    misfits,
+    topic_problems,
 )
 from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError
 from consumer.model.record import partition_name
@@ -63,7 +63,7 @@ def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: 
         )
 
 
-def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], init: str) -> Iterator[Finding]:
+def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, ExistingTopic], init: str) -> Iterator[Finding]:
     """Yield findings on whether the topics of a sink exist as planned. ``init`` is the command that creates them."""
     for topic in topics:
         if topic.name not in found:
@@ -73,7 +73,7 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
 
 
 def source_findings(
-    topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], needed_ms: int
+    topics: Sequence[PlannedTopic], found: Mapping[str, ExistingTopic], needed_ms: int
 ) -> Iterator[Finding]:
     """Yield findings on the topics of articles.
 
@@ -90,7 +90,7 @@ def source_findings(
         existing = found[topic.name]
         yield from _as_planned(topic, existing, SourceError)
         keep_ms = int(existing.settings.get("retention.ms", "-1"))
-        if KEEP_FLOOR_MS <= keep_ms < needed_ms:
+        if RETENTION_MIN_MS <= keep_ms < needed_ms:
             yield warning(
                 f"{topic.name} retains messages for {_hours(keep_ms)}, less than window and slack "
                 f"({_hours(needed_ms)}): a lost store cannot be refilled from it.",
@@ -109,9 +109,10 @@ def source_findings(
             )
 
 
-def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
+def _as_planned(topic: PlannedTopic, found: ExistingTopic, means: type[Fatal]) -> Iterator[Finding]:
     wrongs = [
-        wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)
+        wrong(means, f"{topic.name}: {problem.description}.", sentence(problem.remedy))
+        for problem in topic_problems(topic, found)
     ]
     yield from wrongs or [
         ok(f"{topic.name} has {counted(found.partitions, 'partition')} with {counted(found.replication, 'replica')}.")
@@ -119,7 +120,7 @@ def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> I
     yield from _replica_findings(topic.name, found, means)
 
 
-def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
+def _replica_findings(name: str, found: ExistingTopic, means: type[Fatal]) -> Iterator[Finding]:
     """Yield a finding if replicas are not in sync: all still works, writes fail, or both reads and writes fail."""
     brokers = ", ".join(map(str, found.missing))
     remedy = f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start their brokers."

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, PageUnavailable, url_here
+from consumer.doctor.pages_client import ClientAccess, FetchedPage, PagesClient, PageUnavailable, local_url
 from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError, SinkError
 from consumer.web.access import ListenAddress, is_loopback, parse_address
@@ -68,28 +68,28 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
     return ok(f"{found}.")
 
 
-def check_written(path: Path, what: str, setting: str) -> Iterator[Finding]:
-    """Yield a finding if a run could not write this file, which ``setting`` configures and ``what`` describes."""
+def check_output_file(path: Path, description: str, setting: str) -> Iterator[Finding]:
+    """Yield a finding if a run could not write the file that ``setting`` configures. ``description`` names it."""
     folder = path.parent
     if not folder.is_dir():
         yield wrong(
             SinkError,
-            f"The directory {folder} of the {what} {path} does not exist.",
+            f"The directory {folder} of the {description} {path} does not exist.",
             f"Create it, or correct {setting}.",
         )
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield wrong(
             SinkError,
-            f"No permission to write in {folder}, the directory of the {what}.",
-            f"Give this user write permission, or name a different {what}.",
+            f"No permission to write in {folder}, the directory of the {description}.",
+            f"Give this user write permission, or name a different {description}.",
         )
     elif path.exists() and not path.is_file():
-        yield wrong(SinkError, f"The {what} {path} is not a regular file.", f"Name a file in {setting}.")
+        yield wrong(SinkError, f"The {description} {path} is not a regular file.", f"Name a file in {setting}.")
     elif path.exists() and not os.access(path, os.W_OK):
         yield wrong(
             SinkError,
-            f"No permission to write to the {what} {path}.",
-            f"Give this user write permission, or name a different {what}.",
+            f"No permission to write to the {description} {path}.",
+            f"Give this user write permission, or name a different {description}.",
         )
 
 
@@ -142,7 +142,7 @@ def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage
         # A server with the configured certificate is ours, under any host name.
         access = ClientAccess(authorities=certificate, checks_name=False)
     try:
-        return PagesClient(url_here(address, is_secure=certificate is not None), access, PAGE_S).get("/readyz")
+        return PagesClient(local_url(address, is_secure=certificate is not None), access, PAGE_S).get("/readyz")
     except PageUnavailable:
         return None
 
@@ -150,7 +150,7 @@ def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage
 def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
     """Return the finding on an address in use: by a consumer, with its state, or by another process."""
     answer = readiness_at(address, certificate)
-    if answer is None or not answer.ours:
+    if answer is None or not answer.is_dupwatch:
         return wrong(
             ConfigError,
             f"{address.host}:{address.port} is in use, but not by a consumer with this configuration.",
@@ -190,7 +190,7 @@ def tls_files(config: Config) -> list[TlsFiles]:
     return [files for files in groups if any((files.authorities, files.certificate, files.key))]
 
 
-def today() -> datetime:
+def current_time() -> datetime:
     """Return the current time, for comparison with the dates of certificates."""
     return datetime.now(UTC)
 
@@ -203,7 +203,7 @@ def check_tls(config: Config) -> Iterator[Finding]:
     for files in groups:
         for path in (files.authorities, files.certificate):
             if path is not None and not Path(path).is_dir():
-                yield from _dates(files.section, Path(path), today())
+                yield from _dates(files.section, Path(path), current_time())
         if files.certificate is not None:
             yield from _key_match(files, files.certificate)
 

@@ -29,11 +29,11 @@ class PageUnavailable(Exception):  # noqa: N818  # the state of a request
 
 
 class FetchedPage(NamedTuple):
-    """The status and body of an answer. ``ours`` says whether a dupwatch process sent it."""
+    """The status and body of an answer. ``is_dupwatch`` says whether a dupwatch process sent it."""
 
     status: int
     body: bytes
-    ours: bool
+    is_dupwatch: bool
 
 
 class ClientAccess(NamedTuple):
@@ -102,7 +102,7 @@ class PagesClient:
         return bytes(body)
 
 
-def own_url(config: Config) -> str:
+def configured_url(config: Config) -> str:
     """Return the URL at which this machine reaches the pages of the configured consumer.
 
     Raises ``ConfigError`` if there are no pages, or if their port is not fixed.
@@ -115,10 +115,10 @@ def own_url(config: Config) -> str:
             f"http.listen is {config.http.listen}, without a fixed port; take the port from the consumer's log, and "
             "name it: dupwatch top URL"
         )
-    return url_here(address, is_secure=config.http.tls_certificate is not None)
+    return local_url(address, is_secure=config.http.tls_certificate is not None)
 
 
-def url_here(address: ListenAddress, *, is_secure: bool) -> str:
+def local_url(address: ListenAddress, *, is_secure: bool) -> str:
     """Return the URL at which this machine reaches a server that listens on an address."""
     return ListenAddress(_LOOPBACK_OF.get(address.host, address.host), address.port).url(is_secure=is_secure)
 

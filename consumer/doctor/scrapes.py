@@ -30,7 +30,11 @@ class Scrape:
 
     def values(self, name: str, **labels: str) -> list[float]:
         """Return the values of all samples with this name and these labels."""
-        return [value for found, value in self.samples.get(name, {}).items() if labels.items() <= dict(found).items()]
+        return [
+            value
+            for sample_labels, value in self.samples.get(name, {}).items()
+            if labels.items() <= dict(sample_labels).items()
+        ]
 
     def total(self, name: str, **labels: str) -> float:
         """Return the sum of the values of all samples with this name and these labels; 0 if there are none."""
@@ -74,10 +78,10 @@ class Interval:
         """
         same_process = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
         earlier = self.before.samples.get(name, {}) if self.before is not None and same_process else {}
-        for found, value in self.after.samples.get(name, {}).items():
-            of_sample = dict(found)
+        for sample_labels, value in self.after.samples.get(name, {}).items():
+            of_sample = dict(sample_labels)
             if labels.items() <= of_sample.items():
-                increase = value - earlier.get(found, 0.0)
+                increase = value - earlier.get(sample_labels, 0.0)
                 yield of_sample, value if increase < 0 else increase
 
 

@@ -14,16 +14,16 @@ import msgspec
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.doctor.brokers import Brokers
-from consumer.doctor.console import names_console
+from consumer.doctor.console import configures_console
 from consumer.doctor.finding import DoctorCheck, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
     ENDS_SOON,
     cannot_listen,
-    check_written,
+    check_output_file,
+    current_time,
     descriptors_needed,
     readiness_at,
-    today,
     why_not_free,
 )
 from consumer.kafka.client_settings import admin_settings, parse_prefix
@@ -49,19 +49,19 @@ class _Readiness(msgspec.Struct, forbid_unknown_fields=True):
     reasons: tuple[str, ...]
 
 
-def is_named(config: Config) -> bool:
+def configures_service(config: Config) -> bool:
     """Return whether the configuration sets anything for the service."""
     return bool(config.service.model_fields_set)
 
 
-def is_alone(config: Config) -> bool:
+def has_no_run(config: Config) -> bool:
     """Return whether the configuration is for a service or a console, but not for a run: it names no source."""
-    return (is_named(config) or names_console(config)) and "url" not in config.source.model_fields_set
+    return (configures_service(config) or configures_console(config)) and "url" not in config.source.model_fields_set
 
 
 def service_checks(config: Config) -> Iterator[DoctorCheck]:
     """Yield the checks of the service, if the configuration sets anything for it."""
-    if not is_named(config):
+    if not configures_service(config):
         return
     yield DoctorCheck("open files of the service", lambda: check_service_descriptors(config))
     yield DoctorCheck("address of the service", lambda: check_service_address(config.service))
@@ -69,7 +69,7 @@ def service_checks(config: Config) -> Iterator[DoctorCheck]:
     if config.service.audit is not None:
         audit = Path(config.service.audit)
         yield DoctorCheck("audit log", lambda: check_audit(audit))
-    if is_alone(config) and is_followed(config):
+    if has_no_run(config) and is_followed(config):
         yield DoctorCheck("topics of verdicts", lambda: _check_sink(config))
 
 
@@ -179,7 +179,7 @@ def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
     """Return a finding on what uses the address: a service, with its state, or another process."""
     place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
     try:
-        readiness = None if answer is None or answer.ours else msgspec.json.decode(answer.body, type=_Readiness)
+        readiness = None if answer is None or answer.is_dupwatch else msgspec.json.decode(answer.body, type=_Readiness)
     except msgspec.DecodeError:
         readiness = None
     if answer is None or readiness is None:
@@ -208,7 +208,7 @@ def check_tokens(section: ServiceSection) -> Iterator[Finding]:
             "As the user that runs the service, correct the file, or name another one in service.tokens.",
         )
     else:
-        yield from token_findings(section.tokens, tokens, today())
+        yield from token_findings(section.tokens, tokens, current_time())
 
 
 def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterator[Finding]:
@@ -237,7 +237,7 @@ def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterato
 
 def check_audit(path: Path) -> Iterator[Finding]:
     """Check that lines can be appended to the audit log."""
-    wrongs = list(check_written(path, "audit log", "service.audit"))
+    wrongs = list(check_output_file(path, "audit log", "service.audit"))
     yield from wrongs or [ok(f"The audit log {path} can be written.")]
 
 

@@ -66,7 +66,7 @@ def _sink_kind(url: str) -> tuple[FeedKind, SinkAdapter]:
 
 
 def _kind_of(url: str) -> FeedKind | None:
-    return next((kind for kind in KINDS if kind.names(url)), None)
+    return next((kind for kind in KINDS if kind.matches(url)), None)
 
 
 def _advice(forms: Sequence[str]) -> str:

@@ -121,7 +121,7 @@ class CompiledFingerprinter(Engine):
             anchors=anchors,
             samples=samples,
             known_shingles=known_shingles,
-            marked=self._scheme.definition.compares_letters,
+            is_marked=self._scheme.definition.compares_letters,
         )
 
     @override

@@ -164,7 +164,7 @@ class Fingerprinter(Engine):
             anchors=parts.anchors,
             samples=parts.samples,
             known_shingles=known_shingles,
-            marked=self._scheme.definition.compares_letters,
+            is_marked=self._scheme.definition.compares_letters,
         )
 
     def _shingle_results(
@@ -172,13 +172,13 @@ class Fingerprinter(Engine):
     ) -> tuple[Sketches, Parts, tuple[bytes, ...]]:
         """Return sketches, parts and known shingles, as requested; shingles are hashed once."""
         layout, marked = self._scheme.sketch, self._scheme.definition.compares_letters
-        minima = Minima(len(texts), layout, marked=marked) if self._sketched else None
+        minima = Minima(len(texts), layout, is_marked=marked) if self._sketched else None
         finder = PartsFinder() if self._parts else None
         hits = SmallestShingles(KNOWN_SHINGLES_MAX, known) if known is not None else None
         if minima or finder or hits:
             for chunk in hashed_chunks(texts, languages, self._shingling):
                 if minima:
-                    minima.lower(chunk)
+                    minima.add(chunk)
                 if finder:
                     finder.add(chunk)
                 if hits:

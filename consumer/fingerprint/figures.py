@@ -47,8 +47,8 @@ _EAST_ASIAN_DATE: Final = (
 _FIGURES: Final = re.compile(rf"[0-9](?:{_EAST_ASIAN_DATE}|[0-9]*+(?:[.,:/-][0-9]++)*+)")
 _THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _LETTERS_AND_DIGITS: Final = re.compile(r"[a-z0-9]*+")
-_MONTH_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)? ([a-z]{3,9})(?![a-z])")
-_YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
+_MONTH_AFTER: Final = re.compile(r"(?:st|nd|rd|th)? ([a-z]{3,9})(?![a-z])")
+_YEAR_AFTER: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
 
 _DECIMALS: Final = "[.,\u066b][0-9]++"
 _GROUP: Final = "[0-9]{3}(?![0-9])"
@@ -191,7 +191,7 @@ def _code(text: str, start: int, stop: int) -> Figure:
 def _date(text: str, start: int, stop: int) -> Figure:
     """Return a number of one or two digits, with the month and year next to it, if any."""
     number, month, first, end = text[start:stop], "", start, stop
-    behind = _MONTH_BEHIND.match(text, stop)
+    behind = _MONTH_AFTER.match(text, stop)
     if behind and behind[1] in MONTHS:
         month, end = behind[1], behind.end()
     elif text[start - 1 : start] == " ":
@@ -200,5 +200,5 @@ def _date(text: str, start: int, stop: int) -> Figure:
             month, first = word, start - 1 - len(word)
     if not month:
         return Figure(start, stop, number)
-    year = _YEAR_BEHIND.match(text, end)
+    year = _YEAR_AFTER.match(text, end)
     return Figure(first, year.end() if year else end, f"{number}{month}{year[1] if year else ''}")

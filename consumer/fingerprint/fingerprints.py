@@ -21,7 +21,7 @@ class Fingerprints:
     ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare this text itself.
     ``anchors`` and ``samples``: see ``consumer.fingerprint.parts``; empty unless requested. ``known_shingles``: the
     hashes of known shingles, 8 bytes each, see ``consumer.fingerprint.known_shingles``; empty unless a set is given.
-    ``marked``: whether empty bins have the byte 0, as in schemes that compare letters.
+    ``is_marked``: whether empty bins have the byte 0, as in schemes that compare letters.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -37,7 +37,7 @@ class Fingerprints:
     anchors: tuple[bytes, ...] = ()
     samples: tuple[bytes, ...] = ()
     known_shingles: tuple[bytes, ...] = ()
-    marked: bool = False
+    is_marked: bool = False
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -74,5 +74,5 @@ def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
         anchors=tuple(chain.from_iterable(part.anchors for part in parts)),
         samples=tuple(chain.from_iterable(part.samples for part in parts)),
         known_shingles=tuple(chain.from_iterable(part.known_shingles for part in parts)),
-        marked=parts[0].marked,
+        is_marked=parts[0].is_marked,
     )

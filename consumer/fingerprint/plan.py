@@ -58,18 +58,18 @@ _NOWHERE: Final = -1
 _NOT_FLIPPED: Final = -2
 
 
-class _Cut(NamedTuple):
+class _PlanDefinition(NamedTuple):
     bits: int
     block_bits: int
     parts: int
     exact_to: tuple[int, int]
 
 
-_CUTS: Final = {
-    "4x16": _Cut(64, 16, 0, (3, 7)),
-    "16x28": _Cut(64, 16, 4, (3, 4)),
-    "8x16": _Cut(128, 16, 0, (7, 15)),
-    "4x32": _Cut(128, 32, 0, (3, 7)),
+_DEFINITIONS: Final = {
+    "4x16": _PlanDefinition(64, 16, 0, (3, 7)),
+    "16x28": _PlanDefinition(64, 16, 4, (3, 4)),
+    "8x16": _PlanDefinition(128, 16, 0, (7, 15)),
+    "4x32": _PlanDefinition(128, 32, 0, (3, 7)),
 }
 
 
@@ -112,7 +112,7 @@ class BlockPlan:
     _tables: _Tables = field(init=False, repr=False, compare=False)
 
     RADIUS_MAX: ClassVar[int] = 1
-    NAMES: ClassVar[tuple[str, ...]] = tuple(_CUTS)
+    NAMES: ClassVar[tuple[str, ...]] = tuple(_DEFINITIONS)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a cut that omits bits, does not fit the key layout, or is less exact than it claims."""
@@ -135,11 +135,11 @@ class BlockPlan:
     @classmethod
     def named(cls, name: str, bits: int = 64) -> Self:
         """Return the plan with this name. Raises ``ValueError`` if there is none for this number of bits."""
-        if name not in _CUTS:
-            raise ValueError(f"unknown block plan {name!r}; choose {', '.join(_CUTS)}")
-        cut = _CUTS[name]
+        if name not in _DEFINITIONS:
+            raise ValueError(f"unknown block plan {name!r}; choose {', '.join(_DEFINITIONS)}")
+        cut = _DEFINITIONS[name]
         if cut.bits != bits:
-            others = [other for other, other_cut in _CUTS.items() if other_cut.bits == bits]
+            others = [other for other, other_cut in _DEFINITIONS.items() if other_cut.bits == bits]
             instead = f"choose {', '.join(others)}" if others else f"no plan supports {bits} bits"
             raise ValueError(f"the block plan {name} is for fingerprints of {cut.bits} bits, not of {bits}; {instead}")
         return cls(name, *cut)
@@ -215,7 +215,7 @@ class BlockPlan:
         keys[..., 0] = LANE_MINHASH << _NUMBER_BITS | np.arange(count)
         return keys
 
-    def agree(self, a: int, b: int, radius: int) -> bool:
+    def finds_pair(self, a: int, b: int, radius: int) -> bool:
         """Return whether a look-up with this radius finds one fingerprint from the other; symmetric."""
         self._check_radius(radius)
         return _agreed_key(self._keys, a ^ b, radius) is not None
@@ -226,10 +226,10 @@ class BlockPlan:
 
 
 def _alternatives(bits: int, max_distance: int) -> str:
-    suitable = [name for name, cut in _CUTS.items() if cut.bits == bits and 0 <= max_distance <= cut.exact_to[1]]
+    suitable = [name for name, cut in _DEFINITIONS.items() if cut.bits == bits and 0 <= max_distance <= cut.exact_to[1]]
     if suitable:
         return f"choose {' or '.join(suitable)}"
-    most = max(cut.exact_to[1] for cut in _CUTS.values() if cut.bits == bits)
+    most = max(cut.exact_to[1] for cut in _DEFINITIONS.values() if cut.bits == bits)
     return f"no plan for {bits} bits supports more than {most}"
 
 

@@ -80,13 +80,13 @@ class Sketches(NamedTuple):
 class Minima:
     """The minima of a batch of texts, lowered chunk by chunk."""
 
-    def __init__(self, texts: int, layout: SketchLayout, *, marked: bool = False) -> None:
+    def __init__(self, texts: int, layout: SketchLayout, *, is_marked: bool = False) -> None:
         self._layout = layout
-        self._marked = marked
+        self._marked = is_marked
         self._minima = np.full((texts, layout.bins), _EMPTY, dtype=np.uint64)
         self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
-    def lower(self, chunk: HashedChunk) -> None:
+    def add(self, chunk: HashedChunk) -> None:
         """Lower the minima of each text to those of its shingles. The caller passes the chunks in order."""
         minima = self._minima[chunk.texts]
         bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
@@ -112,16 +112,16 @@ def sketch_batch(
     languages: Sequence[str] | None = None,
     shingling: Shingling = WORDS,
     *,
-    marked: bool = False,
+    is_marked: bool = False,
 ) -> Sketches:
     """Return the sketches of normalised texts; each is independent of the others in the batch.
 
     ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. A text without a
     word character has no shingle, and all its minima are 0.
     """
-    minima = Minima(len(texts), layout, marked=marked)
+    minima = Minima(len(texts), layout, is_marked=is_marked)
     for chunk in hashed_chunks(texts, languages, shingling):
-        minima.lower(chunk)
+        minima.add(chunk)
     return minima.sketches()
 
 

@@ -42,7 +42,7 @@ SLOTS_DESCRIBED: Final = (
     f"them are one; {SURROUNDING_LETTERS} letters or digits on each side, other values as U+0000"
 )
 _NUMERAL: Final = re.compile(f"[{NUMERALS}](?:[{NUMERALS}]++|(?<=第.)|(?=[{_COUNTED}]))")
-_LISTED: Final = re.compile(
+_TIME_OR_LANGUAGE: Final = re.compile(
     "|".join(
         sorted(
             [*_TIMES_OF_DAY.split(), *(f"{name}{kind}" for name in _LANGUAGES.split() for kind in "文语")],
@@ -129,7 +129,7 @@ def slot_conflicts(packed: bytes, other: bytes) -> int:
 
 def _values(form: str, words: Sequence[str], names: Container[str], letters: LetterTables) -> Iterator[Figure]:
     yield from canonical_figures(form, letters)
-    for pattern in (_NUMERAL, _LISTED):
+    for pattern in (_NUMERAL, _TIME_OR_LANGUAGE):
         yield from (Figure(*match.span(), match[0]) for match in pattern.finditer(form))
     end = 0
     for word in words:

@@ -93,7 +93,9 @@ class Attempt:
         answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
         for version, stored in zip(versions, created.stored, strict=True):
             event = verdicts[stored.record.reference]
-            answers[version.reference] = event.truncated() if stored.record.reference in created.limited else event
+            answers[version.reference] = (
+                event.truncated() if stored.record.reference in created.limited_references else event
+            )
         self.tally.retractions += len(tombstones)
         return [answers[arrived.reference] for arrived in batch]
 

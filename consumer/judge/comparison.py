@@ -251,7 +251,7 @@ def _compare(
         found_by_blocks=_has_blocks(x)
         and _has_blocks(y)
         and distance <= settings.suspect_distance_max
-        and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
+        and settings.plan.finds_pair(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= settings.one_bits_distance_max,
         verified=equal or _verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
         facts_agree=(overlap is None or guard_skips(x, y, settings) or facts_agree(overlap, thresholds))

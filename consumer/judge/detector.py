@@ -130,7 +130,7 @@ class Detector(Judge):
         return self.store.sweep(before_ms, versions_max)
 
     @override
-    def forget(self, newest_ms: int, texts_max: int) -> int:
+    def forget_texts(self, newest_ms: int, texts_max: int) -> int:
         return self.store.forget_seen(newest_ms - self.seen_ms, texts_max) if self.seen_ms else 0
 
     @override

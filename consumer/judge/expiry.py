@@ -53,7 +53,7 @@ class Expiry:
         """
         expiry_ms = min(newest_ms, self._expiry_ms())
         self._judge.sweep(expiry_ms - self.keep_ms, SWEEP_FACTOR * arrived)
-        self._judge.forget(expiry_ms, SWEEP_FACTOR * arrived)
+        self._judge.forget_texts(expiry_ms, SWEEP_FACTOR * arrived)
 
     def _check_clock(self) -> None:
         now_ms = self._clock()

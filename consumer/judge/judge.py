@@ -56,7 +56,7 @@ class Judge(Protocol):
         """
         ...
 
-    def forget(self, newest_ms: int, texts_max: int) -> int:
+    def forget_texts(self, newest_ms: int, texts_max: int) -> int:
         """Check up to ``texts_max`` texts remembered beyond the window, and forget the expired ones.
 
         ``newest_ms`` is the newest arrival of the batch. Returns the number forgotten. Called after ``sweep``.

@@ -21,7 +21,7 @@ from consumer.judge.comparison import ComparisonBatch, PairComparison
 from consumer.judge.decision import EndedNeighbour, Neighbour, Neighbourhood, VersionState, state_of
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.sketch_filter import without_unlike
+from consumer.judge.sketch_filter import without_dissimilar
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from storage.errors import StoreError
@@ -110,7 +110,7 @@ class Search:
             return candidates
         # Rules of sources can only raise the threshold.
         similarity_min = self.settings.similarity_min if self.near_misses is None else self.near_misses.similarity_min
-        filtered = without_unlike(
+        filtered = without_dissimilar(
             self.store, records, candidates, similarity_min, self.settings.scheme.definition.sketch_similarity
         )
         self.tally.sketch_reads += filtered.sketches_read

@@ -42,7 +42,7 @@ class _Pair(NamedTuple):
     other_sketch: bytes
 
 
-def without_unlike(
+def without_dissimilar(
     store: Store,
     records: Sequence[Record],
     candidates: Sequence[Candidates],

@@ -32,15 +32,18 @@ class Replay(NamedTuple):
     is_limited: bool = False
 
 
-Placement = NewStretch | Replay
+DeliveryPlacement = NewStretch | Replay
 """The stretch that a delivery belongs to."""
 
 
 class StoredBatch(NamedTuple):
-    """The stored version of each delivery, in order. ``limited``: references returned because the limit was reached."""
+    """The stored version of each delivery, in order.
+
+    ``limited_references`` are those of versions that were returned because the limit was reached.
+    """
 
     stored: list[StoredVersion]
-    limited: frozenset[bytes] = frozenset()
+    limited_references: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def may_return(delivery: Record, first: StoredVersion) -> bool:
     return first.ends_at is not None and not is_delivery_of(delivery, first.record)
 
 
-def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, Placement]:
+def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, DeliveryPlacement]:
     """Return the placement of each delivery by the reference of its content, whose first stretch has ended.
 
     The number of reads does not depend on the length of an id's history, which senders control. Raises the store's
@@ -136,7 +139,7 @@ def placements_in(store: Store, versions: Sequence[Version], stretches_max: int)
 
 def placement_of(
     version: Version, latest: StoredVersion | Tombstone | None, stretches: Sequence[StoredVersion], stretches_max: int
-) -> Placement:
+) -> DeliveryPlacement:
     """Return whether a delivery replays a stretch or begins one. Its version has the first reference of its content.
 
     It begins one if its content has ended, no stored stretch has its origin, and it arrived later than the ``latest``
@@ -167,7 +170,7 @@ def _is_later(version: Version, entry: StoredVersion | Tombstone) -> bool:
     """
     delivery, other = version.record, _record_of(entry)
     has_place = delivery.feed == other.feed and delivery.key is None and other.key is None
-    if not version.arrival_is_its_own and has_place and delivery.sequence <= other.sequence:
+    if not version.has_fixed_arrival and has_place and delivery.sequence <= other.sequence:
         return False
     return delivery.arrival[:2] > other.arrival[:2]
 

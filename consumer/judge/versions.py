@@ -19,7 +19,7 @@ class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
     ``stamped_ms`` is the time that its message claims, if that differs. ``feed`` and ``key`` are those of its origin
-    (``storage.records.Origin``), or None if it has none. ``is_its_own`` says that the record itself contains the time,
+    (``storage.records.Origin``), or None if it has none. ``is_fixed`` says that the record itself contains the time,
     which is therefore the same at each delivery.
     """
 
@@ -28,7 +28,7 @@ class ArrivalTime(NamedTuple):
     stamped_ms: int | None = None
     feed: str | None = None
     key: str | None = None
-    is_its_own: bool = True
+    is_fixed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class VersionBuilder:
                 key=arrived_at.key,
             )
             known = fingerprints.known_shingles[index] if fingerprints.known_shingles else b""
-            versions.append(Version(record, article.body, arrived_at.is_its_own, known))
+            versions.append(Version(record, article.body, arrived_at.is_fixed, known))
         return versions
 
 
@@ -105,7 +105,7 @@ def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
     and their fingerprints have nothing in common.
     """
     if kind is TextKind.SHORT:
-        return fingerprints.marked and bool(fingerprints.sketches[index].any())
+        return fingerprints.is_marked and bool(fingerprints.sketches[index].any())
     return kind in {TextKind.LONG, TextKind.SHINGLED}
 
 

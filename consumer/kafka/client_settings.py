@@ -72,7 +72,7 @@ class SourceOptions(NamedTuple):
     before they were read. ``linger_s``: how long the first record of a batch waits for more while nothing is being
     judged. ``revoke_s``: how long a revoked partition waits for the current batch. Up to ``batches_ahead_max`` batches
     are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
-    the offsets, and ``done`` is called instead of ``commit``.
+    the offsets, and ``note_committed`` is called instead of ``commit``.
     """
 
     start: Literal["earliest", "latest"] = "earliest"

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, libversion
 from confluent_kafka.admin import AdminClient
 
 from consumer.kafka.client_log import client_log
-from consumer.kafka.errors import no_answer
+from consumer.kafka.errors import failure_message
 from consumer.model.errors import ConfigError, Fatal, SourceError
 from storage.clock import NOTICE_S
 
@@ -81,7 +81,7 @@ def broker_request(brokers: str, failure: str, error_type: type[Fatal] = SourceE
         with waiting_for_brokers(brokers):
             yield
     except KafkaException as error:
-        raise error_type(no_answer(brokers, error.args[0], failure)) from error
+        raise error_type(failure_message(brokers, error.args[0], failure)) from error
 
 
 def _created(

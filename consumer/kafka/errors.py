@@ -35,9 +35,9 @@ _TRANSPORT: Final = frozenset(
 )
 _PROBE_S: Final = 1.0
 _PROBE_WAIT_S: Final = 0.5
-ASK_S: Final = 5.0
+REQUEST_TIMEOUT_S: Final = 5.0
 """How long the client's thread waits for an answer from the brokers."""
-AGAIN_S: Final = 0.5
+RETRY_PAUSE_S: Final = 0.5
 """The pause before a failed request is repeated."""
 _MISSING_TIMES: Final = 4
 
@@ -62,7 +62,7 @@ def describe(error: KafkaError) -> str:
     return f"{error.str()} ({error.name()})"
 
 
-def no_answer(brokers: str, error: KafkaError, failure: str) -> str:
+def failure_message(brokers: str, error: KafkaError, failure: str) -> str:
     """Return why a request failed, and what to do. The message begins with ``failure`` if a broker has answered."""
     if error.code() not in _TRANSPORT | _CERTAIN:
         return f"{failure}: {describe(error)}"
@@ -120,7 +120,7 @@ class BrokerHealth:
 
 def committed_offsets(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
     """Return the committed offsets of the group, negative where it has none. Raises ``KafkaException``."""
-    committed = consumer.committed(partitions, timeout=ASK_S)
+    committed = consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S)
     for partition in committed:
         if partition.error is not None:
             raise KafkaException(partition.error)
@@ -145,7 +145,7 @@ class MissingTopics:
         """Check the suspected topics. Raises ``SourceError`` if one does not exist."""
         if not self._suspects or time.monotonic() < self._next_check_s:
             return
-        self._next_check_s = time.monotonic() + AGAIN_S
+        self._next_check_s = time.monotonic() + RETRY_PAUSE_S
         for topic, misses in list(self._suspects.items()):
             missing = topic_missing(consumer, topic)
             if missing is False:
@@ -164,7 +164,7 @@ def no_topic(topic: str, brokers: str) -> SourceError:
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:
     """Return whether the topic does not exist, or None if no broker answers."""
     try:
-        metadata = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
+        metadata = consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics.get(topic)
     except KafkaException:
         return None
     return metadata is None or (metadata.error is not None and metadata.error.code() in UNKNOWN_TOPICS)

@@ -29,7 +29,7 @@ STOP_THEM: Final = (
     "stop them all, and rerun the command. A consumer that was killed, or has a kafka.instance_id, stays in the group"
     " until its session expires (session.timeout.ms)"
 )
-ASK_S: Final = 30.0
+REQUEST_TIMEOUT_S: Final = 30.0
 SETTLED_S: Final = 120.0
 """Longer than an abandoned transaction stays open."""
 _TRY_S: Final = 5.0
@@ -72,13 +72,13 @@ class ConsumerGroup:
         self._consumer = _client(settings, name, "read_uncommitted")
         self._settled_consumer: Consumer | None = None
 
-    def partitions(self, topics: Sequence[str], wait_s: float = ASK_S) -> list[Partition]:
+    def partitions(self, topics: Sequence[str], wait_s: float = REQUEST_TIMEOUT_S) -> list[Partition]:
         """Return the partitions of these topics."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return _partitions(self._consumer, topics, self._settings, wait_s)
 
     def committed(
-        self, partitions: Sequence[Partition], *, settled: bool = False, wait_s: float = ASK_S
+        self, partitions: Sequence[Partition], *, settled: bool = False, wait_s: float = REQUEST_TIMEOUT_S
     ) -> dict[Partition, CommittedOffset]:
         """Return the committed offsets of the group; partitions without one are left out.
 
@@ -108,7 +108,7 @@ class ConsumerGroup:
 
         try:
             with waiting_for_brokers(self._brokers):
-                _retry(commit, self.name, ASK_S)
+                _retry(commit, self.name, REQUEST_TIMEOUT_S)
         except _RefusedError as refused:
             if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
                 raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from refused
@@ -134,8 +134,8 @@ class GroupTopics:
     def marks(self) -> dict[Partition, tuple[int, int]]:
         """Return the low and high watermark of each partition."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
-            keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
-            return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
+            keys = _partitions(self._consumer, self._names, self._settings, REQUEST_TIMEOUT_S)
+            return {key: watermarks(self._consumer, *key, REQUEST_TIMEOUT_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """Return the offset of each partition's first message at this time or later."""
@@ -145,7 +145,7 @@ class GroupTopics:
     def empty(self, group: str) -> bool:
         """Return whether a group has no members, in either group protocol; an unknown group is empty."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
-            listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
+            listed = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
         if listed.errors:
             # The broker that does not answer may be the coordinator of this group.
             raise SourceError(

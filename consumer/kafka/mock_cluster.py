@@ -19,7 +19,7 @@ from consumer.model.errors import SourceError
 BROKERS: Final = 1
 ID_PREFIX: Final = "mockCluster"
 """The id of every mock cluster of librdkafka begins with this."""
-_ASK_S: Final = 10.0
+_REQUEST_TIMEOUT_S: Final = 10.0
 
 
 @contextmanager
@@ -28,9 +28,9 @@ def mock_cluster(topics: Sequence[str]) -> Iterator[str]:
     # The cluster lives as long as the client that created it.
     owner = new_producer({"test.mock.num.brokers": BROKERS, "log_level": 3})
     try:
-        brokers = owner.list_topics(timeout=_ASK_S).brokers.values()
+        brokers = owner.list_topics(timeout=_REQUEST_TIMEOUT_S).brokers.values()
         for topic in topics:
-            owner.list_topics(topic, timeout=_ASK_S)
+            owner.list_topics(topic, timeout=_REQUEST_TIMEOUT_S)
     except KafkaException as error:
         raise SourceError(f"the mock cluster does not answer: {error.args[0].str()}") from error
     yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)

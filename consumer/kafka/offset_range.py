@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 _ELECTION: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
 """Errors while a leader is being elected, for example in a new topic; they pass within moments."""
 _PAUSE_S: Final = 0.1
-_ASK_S: Final = 30.0
+_REQUEST_TIMEOUT_S: Final = 30.0
 
 
 class Bound(NamedTuple):
@@ -59,7 +59,7 @@ def offsets_at(
         return {key: min(max(bound.offset, low), high) for key, (low, high) in marks.items()}
     times = [TopicPartition(*key, bound.time_ms or 0) for key in marks]
     offsets: dict[tuple[str, int], int] = {}
-    for place in consumer.offsets_for_times(times, timeout=_ASK_S):
+    for place in consumer.offsets_for_times(times, timeout=_REQUEST_TIMEOUT_S):
         if place.error is not None:
             raise KafkaException(place.error)
         key = (place.topic, place.partition)
@@ -86,10 +86,12 @@ def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -
 def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) -> tuple[int, int]:
     """Return the low and high watermark of a partition. Raises ``KafkaException`` after ``wait_s``."""
     place = TopicPartition(topic, partition)
-    return once_led(lambda left_s: consumer.get_watermark_offsets(place, timeout=left_s, cached=False), wait_s)
+    return retry_during_election(
+        lambda left_s: consumer.get_watermark_offsets(place, timeout=left_s, cached=False), wait_s
+    )
 
 
-def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
+def retry_during_election(ask: Callable[[float], Answer], wait_s: float) -> Answer:
     """Return the result of ``ask``, called with the seconds left, and repeated while leaders are elected.
 
     Raises the exceptions of ``ask``, those about elections only after ``wait_s``.

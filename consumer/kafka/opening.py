@@ -99,7 +99,7 @@ class TransactionalJournal(Journal):
         # The sink comes first, because the source asks the brokers for the committed offsets.
         self._sink.abort()
         if self._unknown:
-            self._source.reread()
+            self._source.reset_positions()
         else:
             self._source.abandon()
 
@@ -112,7 +112,7 @@ class TransactionalJournal(Journal):
         except OutcomeUnknown:
             self._unknown = True
             raise
-        self._source.done(offsets, notes)
+        self._source.note_committed(offsets, notes)
 
 
 def open_source(url: str, opening: SourceArguments) -> OpenedSource[KafkaSource]:

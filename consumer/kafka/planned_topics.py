@@ -6,7 +6,7 @@ from typing import Final
 from consumer.kafka.topics import (
     BY_BROKER,
     RECORD_BYTES,
-    SOURCE_KEEP_MS,
+    SOURCE_RETENTION_MS,
     TIME_OF,
     PlannedTopic,
     SinkTopics,
@@ -17,7 +17,7 @@ _GIB: Final = 1 << 30
 
 
 def topic_plan(
-    topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
+    topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_RETENTION_MS
 ) -> list[PlannedTopic]:
     """Return the planned topics of a sink and of ``sources``.
 

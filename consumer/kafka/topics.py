@@ -24,10 +24,10 @@ from storage.clock import MS_PER_DAY
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
 """Limit on the default number of copies, which is the number of brokers."""
-ASK_S: Final = 30.0
-KEEP_FLOOR_MS: Final = MS_PER_DAY
+REQUEST_TIMEOUT_S: Final = 30.0
+RETENTION_MIN_MS: Final = MS_PER_DAY
 """Events are kept at least this long, for readers that were down for a day."""
-SOURCE_KEEP_MS: Final = 8 * MS_PER_DAY
+SOURCE_RETENTION_MS: Final = 8 * MS_PER_DAY
 """The retention of source topics, unless the caller knows the window: the default window and slack."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
@@ -118,7 +118,7 @@ class Shape(NamedTuple):
     replication: int | None
 
 
-class FoundTopic(NamedTuple):
+class ExistingTopic(NamedTuple):
     """An existing topic.
 
     ``leaderless`` lists partitions without a leader, ``behind`` those with a replica that is not in sync, and
@@ -138,7 +138,7 @@ class FoundTopic(NamedTuple):
 class TopicProblem(NamedTuple):
     """A problem with an existing topic, and its remedy."""
 
-    found: str
+    description: str
     remedy: str
 
 
@@ -150,16 +150,16 @@ class TopicReport(NamedTuple):
     differences: Sequence[str]
 
 
-def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
+def differences(topic: PlannedTopic, found: ExistingTopic, shape: Shape) -> Iterator[str]:
     """Yield the differences of an existing topic from its plan, each as a predicate, such as "has 3 partitions"."""
     if shape.partitions is not None and found.partitions != shape.partitions:
         yield f"has {counted(found.partitions, 'partition')}, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
         yield f"has {counted(found.replication, 'copy', 'copies')}, not {shape.replication}"
-    yield from (f"{misfit.found}; {misfit.remedy}" for misfit in misfits(topic, found))
+    yield from (f"{problem.description}; {problem.remedy}" for problem in topic_problems(topic, found))
 
 
-def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
+def topic_problems(topic: PlannedTopic, found: ExistingTopic) -> Iterator[TopicProblem]:
     """Yield the problems with an existing topic, except differences in shape."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
         yield TopicProblem(
@@ -177,7 +177,7 @@ def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
         yield TopicProblem(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
 
 
-def _retention_problems(topic: PlannedTopic, found: FoundTopic) -> Iterator[TopicProblem]:
+def _retention_problems(topic: PlannedTopic, found: ExistingTopic) -> Iterator[TopicProblem]:
     keep_ms = int(found.settings.get("retention.ms", "-1"))
     if keep_ms < 0:
         return
@@ -187,10 +187,10 @@ def _retention_problems(topic: PlannedTopic, found: FoundTopic) -> Iterator[Topi
             "on arrival",
             "set it to -1, and limit the topic with retention.bytes",
         )
-    elif keep_ms < KEEP_FLOOR_MS:
+    elif keep_ms < RETENTION_MIN_MS:
         yield TopicProblem(
             f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): messages not read within that time are lost",
-            f"set it to at least {KEEP_FLOOR_MS} (one day)",
+            f"set it to at least {RETENTION_MIN_MS} (one day)",
         )
     elif topic.may_compact and dated_by_producers(found):
         # This is the clean feed, in which articles keep their own times.
@@ -201,7 +201,7 @@ def _retention_problems(topic: PlannedTopic, found: FoundTopic) -> Iterator[Topi
         )
 
 
-def dated_by_producers(found: FoundTopic) -> bool:
+def dated_by_producers(found: ExistingTopic) -> bool:
     """Return whether messages have the times that their producers set, rather than the times of the brokers."""
     return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
 
@@ -225,8 +225,8 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     """
     admin = new_admin(settings)
     with _list_request(settings):
-        metadata = admin.list_topics(timeout=ASK_S)
-        found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
+        metadata = admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+        found = existing_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
     absent = [topic for topic in topics if topic.name not in found]
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in absent])
     return [
@@ -243,14 +243,14 @@ def missing_topics(settings: Mapping[str, Any], names: Sequence[str]) -> list[st
     return [name for name in names if name not in existing]
 
 
-def topic_sizes(settings: Mapping[str, Any], ask_s: float = ASK_S) -> dict[str, int]:
+def topic_sizes(settings: Mapping[str, Any], timeout_s: float = REQUEST_TIMEOUT_S) -> dict[str, int]:
     """Return the number of partitions of each topic; ``settings`` come from ``admin_settings``.
 
     All topics are listed, because a request for one may create it. Raises ``SinkError`` if the brokers do not answer.
     """
     admin = new_admin(settings)
     with _list_request(settings):
-        listed = admin.list_topics(timeout=ask_s).topics
+        listed = admin.list_topics(timeout=timeout_s).topics
     return {name: len(topic.partitions) for name, topic in listed.items()}
 
 
@@ -259,19 +259,19 @@ def _list_request(settings: Mapping[str, Any]) -> AbstractContextManager[None]:
     return broker_request(brokers, f"the topics at {brokers} cannot be listed", SinkError)
 
 
-def found_topics(
+def existing_topics(
     admin: AdminClient,
     metadata: Any,  # noqa: ANN401  # the client has no public type for it
     names: Sequence[str],
-    ask_s: float = ASK_S,
-) -> dict[str, FoundTopic]:
+    timeout_s: float = REQUEST_TIMEOUT_S,
+) -> dict[str, ExistingTopic]:
     """Return these topics by name, with their current settings. Raises ``KafkaException``.
 
     ``metadata`` must include them. A topic that has been deleted since then is left out.
     """
-    found: dict[str, FoundTopic] = {}
+    found: dict[str, ExistingTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    answers = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
+    answers = admin.describe_configs(resources, request_timeout=timeout_s) if resources else {}
     for resource, answer in answers.items():
         try:
             entries = answer.result()
@@ -280,14 +280,14 @@ def found_topics(
                 continue
             raise
         settings = {name: entry.value for name, entry in entries.items() if entry.value is not None}
-        found[resource.name] = _found_topic(metadata.topics[resource.name].partitions, settings)
+        found[resource.name] = _existing_topic(metadata.topics[resource.name].partitions, settings)
     return found
 
 
-def _found_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> FoundTopic:
+def _existing_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> ExistingTopic:
     """Return an existing topic. Each partition has ``leader`` (-1 for none), ``replicas`` and ``isrs``: broker ids."""
     absent = {number: set(partition.replicas) - set(partition.isrs) for number, partition in partitions.items()}
-    return FoundTopic(
+    return ExistingTopic(
         partitions=len(partitions),
         replication=min((len(partition.replicas) for partition in partitions.values()), default=0),
         settings=settings,
@@ -301,7 +301,7 @@ def _found_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> 
 def _create(admin: AdminClient, topics: Sequence[NewTopic]) -> None:
     if not topics:
         return
-    for name, answer in admin.create_topics(list(topics), request_timeout=ASK_S).items():
+    for name, answer in admin.create_topics(list(topics), request_timeout=REQUEST_TIMEOUT_S).items():
         try:
             answer.result()
         except KafkaException as error:

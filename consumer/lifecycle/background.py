@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Generic, Self, TypeVar
 
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import StoppedBeforeStart
 
 log = logging.getLogger("dupwatch")
@@ -80,14 +80,14 @@ class PeriodicCheck:
 class StartUpCalls:
     """Calls to stores and brokers while a run is built; progress is reported ten times a second during each."""
 
-    def __init__(self, stopping: StopSignal, turns: Turns) -> None:
+    def __init__(self, stopping: StopSignal, progress: ThreadProgress) -> None:
         self._stopping = stopping
-        self._turns = turns
+        self._progress = progress
 
     def proceed(self) -> None:
         """Report progress. Raises ``StoppedBeforeStart`` if the run was asked to stop, since no batch has begun."""
-        self._turns.turn()
-        if self._stopping.asked():
+        self._progress.report()
+        if self._stopping.requested():
             raise StoppedBeforeStart("the run was asked to stop before it had begun")
 
     def call(self, work: Callable[[], Result]) -> Result:

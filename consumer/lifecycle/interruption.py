@@ -64,7 +64,7 @@ class Drain(Interruption):
 
     def is_over(self) -> bool:
         """Return whether the run was asked to stop more than ``drain_s`` seconds ago."""
-        asked_s = self._stopping.asked_at_s
+        asked_s = self._stopping.requested_at_s
         return asked_s is not None and time.monotonic() - asked_s > self._drain_s
 
     @override

@@ -27,23 +27,23 @@ class StopSignal:
     """The request to stop a run between two items, made by SIGINT or SIGTERM.
 
     With ``interrupts``, an exception ends a wait for the next item. If that could leave a lock held, pass False, and
-    call ``asked`` repeatedly during the wait.
+    call ``requested`` repeatedly during the wait.
     """
 
     def __init__(self, *, interrupts: bool = True) -> None:
         self._interrupts = interrupts
-        self.asked_by: int | None = None
-        self.asked_at_s: float | None = None
+        self.requested_by: int | None = None
+        self.requested_at_s: float | None = None
         self._waiting = False
 
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Return whether a signal has asked the run to stop."""
-        return self.asked_by is not None
+        return self.requested_by is not None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Handle both signals inside the block. Works only in the main thread."""
-        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._request) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
@@ -53,7 +53,7 @@ class StopSignal:
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the items until a signal asks the run to stop. With ``interrupts``, it also ends a wait for an item."""
         iterator = iter(items)
-        while self.asked_by is None:
+        while self.requested_by is None:
             try:
                 self._waiting = True
                 item = next(iterator)
@@ -63,11 +63,11 @@ class StopSignal:
                 self._waiting = False
             yield item
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         del frame
-        self.asked_by = number
-        if self.asked_at_s is None:
-            self.asked_at_s = time.monotonic()
+        self.requested_by = number
+        if self.requested_at_s is None:
+            self.requested_at_s = time.monotonic()
         if self._waiting and self._interrupts:
             # Raised only once: a second signal may arrive while the first exception is still being handled.
             self._waiting = False

@@ -55,7 +55,7 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
-            return RangeSource(consumer_client, place.names, components.read_limits(config), ranges, stopping.asked)
+            return RangeSource(consumer_client, place.names, components.read_limits(config), ranges, stopping.requested)
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # The consumers of the old store send the verdicts and dead letters of these records.
@@ -93,7 +93,7 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
 
 def _copy_texts(config: Config, old_store: Store | None, store: Store, stopping: StopSignal) -> int:
     """Copy the memory of texts if the new consumers use it; return the number of texts."""
-    return copy_seen(old_store, store, stopping.asked) if old_store is not None and config.seen_s else 0
+    return copy_seen(old_store, store, stopping.requested) if old_store is not None and config.seen_s else 0
 
 
 def _check(config: Config, plan: MigrationPlan) -> None:

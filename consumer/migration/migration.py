@@ -121,7 +121,7 @@ class Migration:
         if self._resume():
             return True
         self.hooks.report(TextsCopied(self.copy_texts()))
-        while not self.stopping.asked():
+        while not self.stopping.requested():
             began_s = time.monotonic()
             # Checked first: consumers commit before they leave, so the offsets of an empty group are final.
             empty = self.topics.empty(self.plan.from_group)
@@ -130,7 +130,7 @@ class Migration:
             self._fill(offsets)
             if empty and self._switch(offsets):
                 return True
-            if time.monotonic() - began_s <= CAUGHT_UP_S and not self.stopping.asked():
+            if time.monotonic() - began_s <= CAUGHT_UP_S and not self.stopping.requested():
                 if not reported:
                     self.hooks.report(FillCaughtUp())
                     reported = True
@@ -221,7 +221,7 @@ class Migration:
             self.build_pipeline(source, FillJournal(self._filled, self._save)).run()
             self._done += source.progress()[0]
             self._source = None
-        if not self.stopping.asked():
+        if not self.stopping.requested():
             # The last offsets may have no messages, only the markers of transactions.
             self._filled.update({key: end for key, (_, end) in ranges.items()})
         self._save()
@@ -229,7 +229,7 @@ class Migration:
     def _switch(self, offsets: Mapping[Partition, int]) -> bool:
         """Switch, unless the old group has moved since; then another round is needed."""
         self._adopt_ahead(offsets)
-        if self.stopping.asked() or not self.topics.empty(self.plan.from_group):
+        if self.stopping.requested() or not self.topics.empty(self.plan.from_group):
             return False
         watermarks = self.topics.marks()
         old = self.old.committed([*watermarks], settled=True)
@@ -245,7 +245,7 @@ class Migration:
         Old consumers may have sent these verdicts.
         """
         next_offsets = dict(offsets)
-        while not self.stopping.asked():
+        while not self.stopping.requested():
             watermarks = self.topics.marks()
             ranges = {
                 key: (offset, min(watermarks[key][1], offset + AHEAD_OFFSETS))
@@ -267,7 +267,7 @@ class Migration:
 
     def _wait(self) -> None:
         until_s = time.monotonic() + _CHECK_EVERY_S
-        while time.monotonic() < until_s and not self.stopping.asked():
+        while time.monotonic() < until_s and not self.stopping.requested():
             time.sleep(0.1)
 
 

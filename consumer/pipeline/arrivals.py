@@ -48,7 +48,7 @@ class FileArrivals:
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the time when the run began, and the line."""
         del article
-        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_its_own=False)
+        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_fixed=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
@@ -70,7 +70,7 @@ class ArchiveArrivals(FileArrivals):
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
             return ArrivalTime(time_ms, record.line, feed=self.feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_its_own=False)
+        return ArrivalTime(self.began_ms, record.line, feed=self.feed, is_fixed=False)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class StreamArrivals:
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time, or the latest one if the clock was set back, and the line."""
         del article
-        return ArrivalTime(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_its_own=False)
+        return ArrivalTime(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_fixed=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
@@ -107,7 +107,7 @@ class SubmittedArrivals(StreamArrivals):
         del article
         origin = submitted(record).origin
         feed, key = origin and origin.owner, origin and origin.key
-        return ArrivalTime(self._now_ms(), record.line, feed=feed, key=key, is_its_own=False)
+        return ArrivalTime(self._now_ms(), record.line, feed=feed, key=key, is_fixed=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return the name of a retraction; empty for articles, which are named by their content."""

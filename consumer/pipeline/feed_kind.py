@@ -189,6 +189,6 @@ class FeedKind:
         """The form of URLs of its sinks and banks in messages."""
         return self.form_of_outputs or self.form
 
-    def names(self, url: str) -> bool:
+    def matches(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""
         return re.fullmatch(self.pattern, url, re.DOTALL) is not None

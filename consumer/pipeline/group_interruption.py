@@ -5,24 +5,24 @@ from collections.abc import Callable
 from typing_extensions import override
 
 from consumer.lifecycle.interruption import Drain, Interruption
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 
 
 class ReportedDrain(Interruption):
     """An interruption for runs before their source is open: a drain that also reports the progress of threads."""
 
-    def __init__(self, turns: Turns, drain: Drain) -> None:
-        self._turns = turns
+    def __init__(self, progress: ThreadProgress, drain: Drain) -> None:
+        self._progress = progress
         self._drain = drain
 
     @override
     def while_preparing(self) -> None:
-        self._turns.turn()
+        self._progress.report()
         self._drain.while_preparing()
 
     @override
     def while_judging(self) -> None:
-        self._turns.turn()
+        self._progress.report()
         self.while_idle()
 
     @override
@@ -36,8 +36,8 @@ class GroupInterruption(ReportedDrain):
     ``check`` raises ``Abandoned`` if the current batch no longer belongs to this run.
     """
 
-    def __init__(self, turns: Turns, drain: Drain, check: Callable[[], None]) -> None:
-        super().__init__(turns, drain)
+    def __init__(self, progress: ThreadProgress, drain: Drain, check: Callable[[], None]) -> None:
+        super().__init__(progress, drain)
         self._check = check
 
     @override

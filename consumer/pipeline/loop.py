@@ -23,7 +23,7 @@ from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoRetry, RetryPolicy
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
@@ -121,12 +121,12 @@ class Pipeline:
             self.stopping,
             self.interruption,
         )
-        detector, turns = self.detector, Turns(self.hooks)
+        detector, progress = self.detector, ThreadProgress(self.hooks)
         plan_warning = PlanWarning(detector.plan_name, detector.larger_plan, self.postings_watch)
         for prepared in self.stopping.between(preparation.batches()):
-            with turns.at_work():
+            with progress.at_work():
                 self._finish_or_abandon(prepared, plan_warning)
-        if self.stopping.asked_by is None:
+        if self.stopping.requested_by is None:
             self.journal.finish()
             self.dead_letters.gate.at_end()
 

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.hooks import Hooks
@@ -56,13 +56,13 @@ class Preparation:
         return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
 
     def _prepared(self) -> Iterator[PreparedBatch]:
-        turns = Turns(self.hooks)
+        progress = ThreadProgress(self.hooks)
         for batch in self._polled():
             try:
-                with turns.at_work():
+                with progress.at_work():
                     prepared = self._prepare(batch)
             except Abandoned as why:
-                if not self.stopping.asked():
+                if not self.stopping.requested():
                     raise
                 log.info("A batch of %d records was dropped before judging: %s", len(batch.records), why)
                 return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import Abandoned
 from consumer.model.record import Partition
 from storage.errors import StoreUnavailable
@@ -27,12 +27,12 @@ PART_ARTICLES_MIN: Final = 16
 class SideBySide:
     """A thread pool that divides batches by partition, and works on up to ``parts_max`` parts at a time.
 
-    The threads report their progress to ``turns``.
+    The threads report to ``progress``.
     """
 
-    def __init__(self, parts_max: int, turns: Turns) -> None:
+    def __init__(self, parts_max: int, progress: ThreadProgress) -> None:
         self._parts_max = parts_max
-        self._turns = turns
+        self._progress = progress
         self._threads = ThreadPoolExecutor(parts_max, thread_name_prefix="judge")
 
     def call(
@@ -60,7 +60,7 @@ class SideBySide:
         self._threads.shutdown()
 
     def _at_work(self, work: Callable[[Sequence[Item]], Sequence[Answer]], part: Sequence[Item]) -> Sequence[Answer]:
-        with self._turns.at_work(for_main=True):
+        with self._progress.at_work(for_main=True):
             return work(part)
 
 

@@ -63,7 +63,7 @@ class NewAuditEntry(NamedTuple):
     why: str = ""
 
 
-def note(  # noqa: PLR0913  # the columns of an entry
+def add_entry(  # noqa: PLR0913  # the columns of an entry
     connection: Connection,
     *,
     at_ms: int,
@@ -75,11 +75,11 @@ def note(  # noqa: PLR0913  # the columns of an entry
     why: str = "",
 ) -> None:
     """Add an entry. Long values are cut, so that no action is missing from the log."""
-    note_all(connection, [NewAuditEntry(at_ms, person, address, action, subject, flag_id, why)])
+    add_entries(connection, [NewAuditEntry(at_ms, person, address, action, subject, flag_id, why)])
 
 
-def note_all(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
-    """Add entries as ``note`` does, all in one statement."""
+def add_entries(connection: Connection, entries: Sequence[NewAuditEntry]) -> None:
+    """Add entries as ``add_entry`` does, all in one statement."""
     rows = [
         {
             name: _stored_text(name, value) if isinstance(value, str) else value

@@ -66,10 +66,10 @@ class Database:
         self._engine = engine
 
     @contextmanager
-    def begin(self) -> Iterator[Connection]:
+    def write_transaction(self) -> Iterator[Connection]:
         """Enter a transaction that writes. It is committed unless the block raises.
 
-        Raises ``DatabaseUnavailable``, including when another transaction holds a lock for too long; ``written``
+        Raises ``DatabaseUnavailable``, including when another transaction holds a lock for too long; ``write``
         retries that.
         """
         with (
@@ -80,12 +80,12 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def read_transaction(self) -> Iterator[Connection]:
         """Enter a transaction that only reads. Raises ``DatabaseUnavailable``."""
         with translated(), self._engine.connect() as connection:
             yield connection
 
-    def written(self, work: Callable[[Connection], _Result]) -> _Result:
+    def write(self, work: Callable[[Connection], _Result]) -> _Result:
         """Do ``work`` in a transaction that writes, and retry it after conflicts with other transactions.
 
         Raises ``DatabaseUnavailable``.
@@ -99,7 +99,7 @@ class Database:
 
     def check(self) -> None:
         """Raise ``DatabaseUnavailable`` unless the database answers."""
-        with self.reading() as connection:
+        with self.read_transaction() as connection:
             connection.execute(select(1))
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Database:
         self._engine.dispose()
 
     def _once(self, work: Callable[[Connection], _Result]) -> _Result:
-        with self.begin() as connection:
+        with self.write_transaction() as connection:
             return work(connection)
 
 
@@ -122,7 +122,7 @@ def opened_database(url: str, password: str | None = None) -> Database:
     database = Database(engine)
     try:
         with _naming_setting(url):
-            database.written(lambda connection: _prepare(connection, url))
+            database.write(lambda connection: _prepare(connection, url))
     except BaseException:
         database.close()
         raise
@@ -144,7 +144,7 @@ def table_versions(url: str, password: str | None = None) -> TableVersions:
     parsed = parsed_url(url, password)
     database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
     try:
-        with _naming_setting(url), database.reading() as connection:
+        with _naming_setting(url), database.read_transaction() as connection:
             _check_encoding(connection, url)
             return _versions(connection, url, ScriptDirectory.from_config(_alembic()))
     finally:

@@ -19,7 +19,7 @@ from sqlalchemy import CTE, ColumnElement, Connection, Select, and_, func, selec
 from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import COPIES, RULES, Kind
 from consumer.reviews.portable import portions
-from consumer.reviews.repairs.in_force import IS_SPLIT, places, split_versions
+from consumer.reviews.repairs.in_force import IS_SPLIT, split_versions, story_places
 from consumer.reviews.story_changes import home, move_flags, store_root_sources, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
 
@@ -183,10 +183,10 @@ def _move(connection: Connection, moving: CTE, home_id: int) -> set[int]:
 
     Return the stories that flags have joined or left.
     """
-    place = places(connection, [home_id])[home_id]
+    place = story_places(connection, [home_id])[home_id]
     inside = and_(FLAGS.c.flag_id.in_(select(moving.c.flag_id)), home() != home_id)
     moved = move_flags(connection, inside, place.story_id, home_id)
-    for former, shown in places(connection, moved.homes).items():
+    for former, shown in story_places(connection, moved.homes).items():
         left = select(FLAGS.c.flag_id).where(FLAGS.c.story_id == shown.story_id, home() == former).limit(1)
         # If a story has lost all its flags, its floods continue in the new one.
         if connection.execute(left).scalar() is None:

@@ -11,7 +11,7 @@ from consumer.reviews.flag_row import FIGURES, PairFigures, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.lineage import ArticleVersion, Descent, StoredFlag, homes_of, known_flags, take_over_copies
 from consumer.reviews.portable import portions
-from consumer.reviews.repairs.in_force import StoryPlace, places
+from consumer.reviews.repairs.in_force import StoryPlace, story_places
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Growth, grow_stories, store_root_sources, update_story_times
 from consumer.reviews.tables import FLAGS
@@ -67,7 +67,7 @@ def _places_of(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleV
     """Return the story of each row. Missing stories are created."""
     descents = [Descent(row.kind, row.copy, row.original, row.cluster, row.arrived_ms) for row in rows]
     homes = homes_of(connection, descents)
-    found = places(connection, set(homes.values()))
+    found = story_places(connection, set(homes.values()))
     return {copy: found[home] for copy, home in homes.items()}
 
 

@@ -45,7 +45,7 @@ class LastAdmin(PersonError):  # noqa: N818  # named for the person
     """Without this person, nobody could manage people."""
 
 
-class NobodyThere(PersonError):  # noqa: N818  # named for nobody
+class UnknownPerson(PersonError):  # noqa: N818  # named for the person
     """Nobody has this number or name."""
 
 
@@ -167,7 +167,7 @@ def person_from_row(row: Row[*tuple[Any, ...]]) -> Person:
 def _change(connection: Connection, person_id: int, **values: object) -> None:
     changed = connection.execute(update(PEOPLE).where(PEOPLE.c.person_id == person_id).values(**values))
     if not changed.rowcount:
-        raise NobodyThere(f"no person has the number {person_id}")
+        raise UnknownPerson(f"no person has the number {person_id}")
 
 
 def _check_other_admins(connection: Connection, person_id: int) -> None:

@@ -42,12 +42,12 @@ def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_
 
     Unless ``is_use``, nothing is recorded: a page that refreshes itself does not keep a session alive.
     """
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         session = session_of(connection, secret, now_ms, idle_ms)
     if session is None:
         return None
     if is_use and now_ms - session.seen_ms >= SEEN_MS:
-        database.written(lambda c: mark_session_used(c, secret, now_ms))
+        database.write(lambda c: mark_session_used(c, secret, now_ms))
     return session.person
 
 

@@ -16,7 +16,7 @@ from consumer.service.problems import FORBIDDEN, UNAUTHORIZED, UNCHECKED
 from consumer.web.problems import ProblemError, retry_later
 from consumer.web.token import Caller, Role, TokenRefusal
 
-CallerOf = Callable[[str], Caller | TokenRefusal]
+CallerLookup = Callable[[str], Caller | TokenRefusal]
 """Returns the caller who sent a secret, or the refusal. The event loop calls it, so it must not block."""
 RoleName = Literal["reader", "writer", "reviewer", "admin"]
 
@@ -29,7 +29,7 @@ _RETRY_S: Final = 5
 class TokenAuthentication:
     """The check of tokens and roles. ``caller_of`` is None if no token is needed."""
 
-    def __init__(self, caller_of: CallerOf | None) -> None:
+    def __init__(self, caller_of: CallerLookup | None) -> None:
         self._caller_of = caller_of
 
     @property
@@ -74,7 +74,7 @@ class RoleRequirement:
         authentication.authenticate(request, self.roles)
 
 
-def allowed(*roles: RoleName) -> RoleRequirement:
+def require_role(*roles: RoleName) -> RoleRequirement:
     """Return the dependency of a route that only these roles may use; one of them is enough."""
     return RoleRequirement(tuple(map(Role, roles)))
 

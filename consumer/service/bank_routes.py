@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from consumer.service import problems
-from consumer.service.access import allowed
+from consumer.service.access import require_role
 from consumer.service.bank_articles import item_articles, one_item
 from consumer.service.bank_messages import ITEMS_MAX
 from consumer.service.bank_reading import bank_item, bank_list, bank_page
@@ -23,9 +23,9 @@ from consumer.web.problems import BUSY, STORE
 PAGE: Final = 100
 """The default number of items in a page."""
 _BANKS: Final = "banks"
-_READER: Final = [Depends(allowed("reader"))]
-_ADMIN: Final = [Depends(allowed("admin"))]
-_OF_ITEMS: Final = [Depends(allowed("reviewer", "admin"))]
+_READER: Final = [Depends(require_role("reader"))]
+_ADMIN: Final = [Depends(require_role("admin"))]
+_OF_ITEMS: Final = [Depends(require_role("reviewer", "admin"))]
 """The bank decides which role is needed: a reviewer for one that denies, an admin for one that allows."""
 _OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
 _OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
@@ -122,7 +122,7 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
     )
     async def put(request: Request, bank: BankInPath) -> Response:
         name = article_id_in(bank)
-        async with receiving.received(request) as body:
+        async with receiving.receive(request) as body:
             return json_response(await writes.put(request, name, body))
 
     @router.delete(
@@ -153,7 +153,7 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
     )
     async def add(request: Request, bank: BankInPath) -> Response:
         name = article_id_in(bank)
-        async with receiving.received(request) as body:
+        async with receiving.receive(request) as body:
             return json_response(await writes.add(request, name, body))
 
     @router.patch(
@@ -167,7 +167,7 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
     )
     async def patch(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
         names = article_id_in(bank), article_id_in(item)
-        async with receiving.received(request) as body:
+        async with receiving.receive(request) as body:
             return json_response(await writes.patch(request, *names, body))
 
     @router.delete(

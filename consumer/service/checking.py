@@ -39,7 +39,7 @@ BATCH: Final = 256
 Report = Callable[[object], None]
 
 
-class Checks:
+class CheckHandler:
     """A handler of check requests. Any number of threads may call ``answer`` at the same time."""
 
     def __init__(self, articles_max: int, report: Report) -> None:

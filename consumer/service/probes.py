@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from consumer.service.access import allowed
+from consumer.service.access import require_role
 from consumer.service.context import ServiceContext
 from consumer.service.openapi import problem_answers
 from consumer.service.problems import OF_ACCESS
@@ -67,7 +67,7 @@ def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) 
         "/metrics",
         operation_id="get_metrics",
         tags=[_OPERATION],
-        dependencies=[Depends(allowed("reader"))],
+        dependencies=[Depends(require_role("reader"))],
         summary="Metrics for Prometheus",
         response_class=PlainTextResponse,
         responses=problem_answers(*OF_ACCESS),

@@ -22,7 +22,7 @@ from consumer.web.problems import (
     retry_later,
     type_of,
 )
-from consumer.web.requests import LimitMet, LimitName
+from consumer.web.requests import LimitExceeded, LimitName
 
 UNAUTHORIZED: Final = ProblemKind("unauthorized", 401, "No valid token")
 FORBIDDEN: Final = ProblemKind("forbidden", 403, "The token does not allow this")
@@ -70,7 +70,7 @@ def check_some_valid(faults: Sequence[ArticleFault], articles: int, report: Call
     # If all are faulty, the problem raised below names the limit of the first, which is counted when it is answered.
     for fault in faults[is_every_one:]:
         if fault.problem.limit is not None:
-            report(LimitMet(fault.problem.limit.name))
+            report(LimitExceeded(fault.problem.limit.name))
     if not is_every_one:
         return
     first = faults[0].problem

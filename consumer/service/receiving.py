@@ -12,7 +12,7 @@ from consumer.web.problems import BUSY, TOO_SLOW, Limit, ProblemError, retry_lat
 from consumer.web.request_threads import RETRY_S
 
 JSON: Final = "application/json"
-_LAST: Final = {"Connection": "close"}
+_CLOSE_CONNECTION: Final = {"Connection": "close"}
 """The header that closes the connection, so that nobody waits for the rest of a refused body."""
 
 
@@ -41,7 +41,7 @@ class BodyReceiver:
         self._arriving: dict[_Body, None] = {}
 
     @asynccontextmanager
-    async def received(self, request: Request) -> AsyncIterator[bytes]:
+    async def receive(self, request: Request) -> AsyncIterator[bytes]:
         """Receive and yield the body of a request. Its bytes count towards the limit until the context ends.
 
         Raises ``ProblemError``, and ``ClientDisconnect`` if the client disconnects.
@@ -97,12 +97,12 @@ class BodyReceiver:
     def _too_slow(self) -> ProblemError:
         seconds = self._receive_s
         detail = f"The body did not arrive within {seconds:g} s. Send it again, without pauses."
-        return ProblemError(TOO_SLOW, detail, limit=Limit("receive_s", seconds), headers=_LAST)
+        return ProblemError(TOO_SLOW, detail, limit=Limit("receive_s", seconds), headers=_CLOSE_CONNECTION)
 
     def _no_room(self) -> ProblemError:
         detail = "Too many bytes of requests are in memory. Try again after the seconds in Retry-After."
         refused = retry_later(BUSY, detail, RETRY_S, Limit("received_bytes_max", self._received_bytes_max))
-        refused.headers |= _LAST
+        refused.headers |= _CLOSE_CONNECTION
         return refused
 
 

@@ -15,8 +15,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.program_version import program_version
 from consumer.service import problems
-from consumer.service.access import TokenAuthentication, allowed
-from consumer.service.checking import Checks
+from consumer.service.access import TokenAuthentication, require_role
+from consumer.service.checking import CheckHandler
 from consumer.service.context import ServiceContext
 from consumer.service.messages import VERSION_CHARS_MAX
 from consumer.service.openapi import (
@@ -45,10 +45,10 @@ OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 _ARTICLES: Final = "articles"
 """The group of all routes except those for operators. A generated client has a module of this name."""
-_READER: Final = [Depends(allowed("reader"))]
+_READER: Final = [Depends(require_role("reader"))]
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
-_WRITER: Final = [Depends(allowed("writer"))]
-_REVIEWER: Final = [Depends(allowed("reviewer"))]
+_WRITER: Final = [Depends(require_role("writer"))]
+_REVIEWER: Final = [Depends(require_role("reviewer"))]
 
 
 def _key_header(description: str, *, required: bool) -> dict[str, Any]:
@@ -76,7 +76,7 @@ _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosni
 """Headers sent with every answer."""
 
 
-def reading_routes(context: ServiceContext, checks: Checks) -> APIRouter:
+def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
     """Return the routes that only read."""
     router = APIRouter(prefix="/v1", dependencies=_READER)
     stats = FreshStats()
@@ -92,7 +92,7 @@ def reading_routes(context: ServiceContext, checks: Checks) -> APIRouter:
     )
     async def check(request: Request) -> Response:
         """Return what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
-        async with context.receiving.received(request) as body:
+        async with context.receiving.receive(request) as body:
             return json_response(await context.ask(request, lambda service: checks.answer(service, body)))
 
     @router.get(
@@ -158,7 +158,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
         An article that is sent again gets the same verdict, byte for byte, unless a person has released it, or its text
         had ended and the request has another key.
         """
-        async with context.receiving.received(request) as body:
+        async with context.receiving.receive(request) as body:
             stored = await writes.put(request, body)
         return json_response(await writes.answer(request, stored))
 
@@ -188,7 +188,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
     async def release(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Undo the flag of an article, which is kept after all. Repeating the request returns the same answer."""
         article_id = article_id_in(id)
-        async with context.receiving.received(request) as body:
+        async with context.receiving.receive(request) as body:
             return json_response(await writes.release(request, article_id, body))
 
     return router

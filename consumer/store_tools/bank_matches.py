@@ -92,7 +92,7 @@ class ComparableStore(NamedTuple):
     engine: Engine
 
 
-def ignored() -> None:
+def do_nothing() -> None:
     """Do nothing."""
 
 
@@ -103,9 +103,9 @@ class BankLookUp:
     ``clock`` returns milliseconds since 1970. ``proceed`` is called between reads, and may raise to end the look-up.
     """
 
-    opened: ComparableStore
+    comparable: ComparableStore
     clock: Callable[[], int]
-    proceed: Callable[[], None] = ignored
+    proceed: Callable[[], None] = do_nothing
 
     def find(self, banks: Banks, matches_max: int = MATCHES_MAX) -> StoredMatches:
         """Return the kept articles of the window that are in force and repeat an item of these banks.
@@ -116,7 +116,7 @@ class BankLookUp:
         now_ms = self.clock()
         counting = banks.items_at(now_ms)
         items = counting[:ITEMS_MAX]
-        known = KnownTexts(self.opened.engine, self.opened.settings, self.clock)
+        known = KnownTexts(self.comparable.engine, self.comparable.settings, self.clock)
         known.replace([*banks.banks.values(), *items])
         search = self._search(banks, items)
         seen: set[bytes] = set()
@@ -131,7 +131,7 @@ class BankLookUp:
             truncated, parts = truncated or candidates.truncated, parts or candidates.parts
             for some in _batches([stored for stored in fresh if _is_current(stored)], _VERSIONS_AT_ONCE):
                 self.proceed()
-                compared = compare(self.opened.store, known, some)
+                compared = compare(self.comparable.store, known, some)
                 without_text += compared.without_text
                 truncated |= compared.limited > 0
                 found += compared.found()
@@ -149,31 +149,31 @@ class BankLookUp:
         """Return a search that finds all versions that may be similar enough to any of the items."""
         least = min((item.similarity or banks.banks[item.bank].item_similarity for item in items), default=1.0)
         settings = replace(
-            self.opened.settings,
+            self.comparable.settings,
             verify=True,
             similarity_min=least,
-            one_bits_distance_max=max(self.opened.settings.one_bits_distance_max, _one_bits_distance(least)),
+            one_bits_distance_max=max(self.comparable.settings.one_bits_distance_max, _one_bits_distance(least)),
             verifications_max=CANDIDATES_MAX,
             sources={},
         )
         tally = Tally()
-        return Search(self.opened.store, settings, tally, VerdictCells(self.opened.store, tally))
+        return Search(self.comparable.store, settings, tally, VerdictCells(self.comparable.store, tally))
 
     def _candidates(self, search: Search, banks: Banks, items: Sequence[BankItem], now_ms: int) -> "_CandidateVersions":
         """Return the versions that may repeat one of these items."""
         self.proceed()
-        fingerprints = self.opened.engine.fingerprint([item.text for item in items], [item.lang for item in items])
+        fingerprints = self.comparable.engine.fingerprint([item.text for item in items], [item.lang for item in items])
         articles = [Article(f"{_NO_ARTICLE}{item.bank}/{item.item}", item.text) for item in items]
         arrivals = [ArrivalTime(now_ms, place) for place in range(len(items))]
-        records = [version.record for version in self.opened.builder.versions(articles, arrivals, fingerprints)]
+        records = [version.record for version in self.comparable.builder.versions(articles, arrivals, fingerprints)]
         similar = search.look_up_unstored(records)
         searched = [record for item, record in zip(items, records, strict=True) if _is_searched(banks, item)]
-        containing = _containing(self.opened.store, searched, now_ms - self.opened.settings.window_ms)
+        containing = _containing(self.comparable.store, searched, now_ms - self.comparable.settings.window_ms)
         others = [reference for reference in containing.references if reference not in similar.stored]
         read: list[StoredVersion] = []
         for some in _batches(others, _VERSIONS_AT_ONCE):
             self.proceed()
-            read += (stored for stored in self.opened.store.read(some) if stored is not None)
+            read += (stored for stored in self.comparable.store.read(some) if stored is not None)
         return _CandidateVersions(
             [*similar.stored.values(), *read],
             bool(similar.truncated) or containing.truncated,

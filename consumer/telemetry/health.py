@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.handover import ClientProgressed
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
+from consumer.lifecycle.thread_progress import MAIN, ThreadIdle, ThreadProgressed, WorkerProgressed
 from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.model.record import partition_name
 from consumer.text.redaction import redacted
@@ -59,11 +59,11 @@ class HangLog:
 class Health:
     """The state of one run, reported by its threads. Every method may be called from any thread.
 
-    A thread *turns* when it makes progress, and *rests* while it waits for records, however long that takes. Every
-    thread has to turn while it works on records, and the main thread while the run starts. ``grouped`` says that the
-    source shares its partitions with a group. Then the client's thread has to keep turning after its first turn, and
-    the run is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that
-    judges, which waits for workers. ``clock`` returns monotonic seconds.
+    Every thread has to report progress while it works on records, and the main thread also while the run starts. A
+    thread that waits for records is idle, however long that takes. ``grouped`` says that the source shares its
+    partitions with a group. Then the client's thread has to keep reporting progress after its first report, and the
+    run is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that judges,
+    which waits for workers. ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Health:
         self._judge = judge
         self._clock = clock
         self._lock = threading.Lock()
-        # The client's thread is watched from its first turn. Until then the main thread waits for stores and brokers.
-        self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
+        # The client's thread is watched from its first report. Until then the main thread waits for stores and brokers.
+        self._progressed_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
         self._outages: dict[RunPart, dict[str, str]] = {}
@@ -90,7 +90,7 @@ class Health:
         """Return the threads that seem to hang, none if the run is alive."""
         now_s = self._clock()
         with self._lock:
-            silent = {thread: now_s - turned_s for thread, turned_s in self._turned_s.items()}
+            silent = {thread: now_s - progressed_s for thread, progressed_s in self._progressed_s.items()}
             threads = dict(self._threads)
         return [
             HangingThread(thread, silent_s, _stack(threads.get(thread)))
@@ -117,10 +117,10 @@ class Health:
 
     def listen(self, hooks: Hooks) -> None:
         """Follow the threads, partitions and outages reported from now on."""
-        hooks.on(ThreadTurned, lambda turned: self._turned(turned.thread))
-        hooks.on(ThreadRested, self._rested)
-        hooks.on(WorkerTurned, self._worker_turned)
-        hooks.on(ClientTurned, lambda _: self._turned(_CLIENT))
+        hooks.on(ThreadProgressed, lambda report: self._note_progress(report.thread))
+        hooks.on(ThreadIdle, self._note_idle)
+        hooks.on(WorkerProgressed, self._note_worker_progress)
+        hooks.on(ClientProgressed, lambda _: self._note_progress(_CLIENT))
         hooks.on(PartitionsRebalanced, self._rebalanced)
         hooks.on(PartitionsHeld, self._note_held)
         hooks.on(Outage, self._note_outage)
@@ -130,21 +130,21 @@ class Health:
         with self._lock:
             self._stopping = True
 
-    def _turned(self, thread: str) -> None:
+    def _note_progress(self, thread: str) -> None:
         """Note that a thread has begun to work, or made progress."""
         with self._lock:
-            self._turned_s[thread] = self._clock()
+            self._progressed_s[thread] = self._clock()
             self._threads[thread] = threading.get_ident()
 
-    def _rested(self, rested: ThreadRested) -> None:
+    def _note_idle(self, report: ThreadIdle) -> None:
         with self._lock:
-            self._turned_s.pop(rested.thread, None)
+            self._progressed_s.pop(report.thread, None)
 
-    def _worker_turned(self, _: WorkerTurned) -> None:
+    def _note_worker_progress(self, _: WorkerProgressed) -> None:
         """Count progress of workers as progress of the judging thread, which waits for them."""
         with self._lock:
-            if self._judge in self._turned_s:
-                self._turned_s[self._judge] = self._clock()
+            if self._judge in self._progressed_s:
+                self._progressed_s[self._judge] = self._clock()
 
     def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
         """Note an assignment, which may have no partitions."""
@@ -184,10 +184,10 @@ def enforce(stopping: StopSignal, ending: Callable[[], None], limit_s: float) ->
     """
 
     def watch() -> None:
-        while stopping.asked_at_s is None:
+        while stopping.requested_at_s is None:
             time.sleep(_LOOK_S)
         ending()
-        time.sleep(max(0.0, stopping.asked_at_s + limit_s - time.monotonic()))
+        time.sleep(max(0.0, stopping.requested_at_s + limit_s - time.monotonic()))
         log.error(
             "The run did not stop within %.0f s; ending it now. Stack of the main thread:\n%s", limit_s, main_stack()
         )

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from prometheus_client.exposition import choose_encoder
 
-from consumer.lifecycle.turns import MAIN
+from consumer.lifecycle.thread_progress import MAIN
 from consumer.telemetry.health import HangingThread, Health, main_stack
 from consumer.telemetry.metrics import Metrics
 from consumer.web.page import PLAIN, PageRequest, PageResponse, ServedPage

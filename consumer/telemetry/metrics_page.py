@@ -34,7 +34,7 @@ certificates, and those of topics if it reads any.
   Compare today's with last week's (`offset 1w`).
 - **A hanging loop**:
   `dupwatch_busy == 1 and on(job, instance) time() - dupwatch_loop_heartbeat_timestamp_seconds{{thread="main"}} > 60`.
-  A run that waits for its store or for a broker still turns.
+  A run that waits for its store or for a broker still reports progress.
 """
 
 
@@ -63,7 +63,7 @@ def _type(measure: Measure) -> str:
 
 def _label(label: Label) -> str:
     values = ", ".join(f"`{value}`" for value in label.values)
-    return f"  - {label.name}: {'; '.join(filter(None, (values, label.others)))}\n"
+    return f"  - {label.name}: {'; '.join(filter(None, (values, label.others_limit)))}\n"
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class BatchSpans:
         self._span = span = self._tracer.start_span(
             _name(records),
             kind=SpanKind.CONSUMER,
-            attributes=_described(records, self._feed),
+            attributes=_batch_attributes(records, self._feed),
             links=_links(found),
             start_time=None if decoded is None else decoded[0],
         )
@@ -139,7 +139,7 @@ class BatchSpans:
         self._span.set_attribute("error.type", "abandoned")
         self._end("the batch was given up; the owner of its partitions reads it again")
 
-    def ended(self) -> None:
+    def end_unfinished(self) -> None:
         """End the span of a batch that the run did not finish."""
         self._end("the run ended before the batch was committed")
 
@@ -201,7 +201,7 @@ class Tracing:
 
     def close(self, wait_s: float) -> None:
         """Send the remaining spans for at most ``wait_s``. Spans not accepted by then are lost."""
-        self.spans.ended()
+        self.spans.end_unfinished()
         closing = threading.Thread(target=self._provider.shutdown, name="tracing-close", daemon=True)
         closing.start()
         closing.join(wait_s)
@@ -274,7 +274,7 @@ def _links(found: Sequence[TraceContext]) -> list[Link]:
     ]
 
 
-def _described(records: Sequence[RawRecord], feed: TracedFeed) -> dict[str, AttributeValue]:
+def _batch_attributes(records: Sequence[RawRecord], feed: TracedFeed) -> dict[str, AttributeValue]:
     """Return the attributes of a batch before it is judged. They identify articles by their offsets only."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from consumer.web.front import request_id
 from consumer.web.problems import MALFORMED, TOO_SLOW, Limit, ProblemError, head_too_large, response_of
-from consumer.web.requests import HEAD_BYTES_MAX, ConnectionsChanged, LimitMet, LimitName
+from consumer.web.requests import HEAD_BYTES_MAX, ConnectionsChanged, LimitExceeded, LimitName
 
 _LENGTH: Final = b"content-length"
 _ENCODING: Final = b"transfer-encoding"
@@ -155,7 +155,7 @@ class Connections:
 
     def count_limit(self, name: LimitName) -> None:
         """Report that a limit was exceeded."""
-        self._report(LimitMet(name))
+        self._report(LimitExceeded(name))
 
 
 class Connection(H11Protocol):

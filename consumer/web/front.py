@@ -16,7 +16,7 @@ from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
 from consumer.web.access import Access, BadHost, host_named
 from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
-from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitMet, RequestEnded, RequestStarted
+from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitExceeded, RequestEnded, RequestStarted
 
 log = logging.getLogger("dupwatch")
 
@@ -71,7 +71,7 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if (limit := scope["state"].get("limit")) is not None:
-                    self._hooks.report(LimitMet(limit))
+                    self._hooks.report(LimitExceeded(limit))
                 MutableHeaders(scope=message).update({_ID_HEADER: id_, **self._headers})
             await send(message)
 

@@ -54,21 +54,21 @@ class PageConnection:
 
 
 class PageLimit:
-    """A limit of ``most`` connections at once, each for at most ``seconds``.
+    """A limit of ``connections_max`` connections at once, each for at most ``seconds``.
 
     No connection is cut in favour of another one in its first ``grace_s`` seconds. ``cut`` is called after each cut.
     """
 
     def __init__(
         self,
-        most: int,
+        connections_max: int,
         seconds: float,
         cut: Callable[[], None],
         *,
         grace_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._most = most
+        self._connections_max = connections_max
         self._seconds = seconds
         self._grace_s = grace_s
         self._cut = cut
@@ -87,10 +87,10 @@ class PageLimit:
         """
         victim = None
         with self._changed:
-            while len(self._inside) >= self._most:
+            while len(self._inside) >= self._connections_max:
                 if not cuts:
                     return False
-                first = self._most_crowding()
+                first = self._connection_to_cut()
                 grace_left_s = self._inside[first] + self._grace_s - self._clock()
                 if grace_left_s <= 0:
                     victim = first
@@ -118,7 +118,7 @@ class PageLimit:
         for connection in late:
             self._end(connection)
 
-    def _most_crowding(self) -> PageConnection:
+    def _connection_to_cut(self) -> PageConnection:
         counts = Counter(connection.client for connection in self._inside)
         highest = max(counts.values())
         return next(connection for connection in self._inside if counts[connection.client] == highest)

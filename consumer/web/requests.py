@@ -213,7 +213,7 @@ class ConnectionsChanged(NamedTuple):
     open: int
 
 
-class LimitMet(NamedTuple):
+class LimitExceeded(NamedTuple):
     """A request, an article or a connection exceeded a limit."""
 
     limit: LimitName

@@ -88,7 +88,7 @@ class _Measurement:
     def _committed(self, batch: BatchCommitted) -> None:
         self.articles += len(batch.verdicts)
         if self.is_over:
-            self.stopping.asked_by = signal.SIGALRM
+            self.stopping.requested_by = signal.SIGALRM
 
     def calibration(self, config: Config, option: str) -> Calibration:
         """Return the result, with sizes of articles in the store. Raises ``ConfigError`` if none was judged."""

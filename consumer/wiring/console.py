@@ -16,7 +16,7 @@ from consumer.console.bank_access import BankAccess
 from consumer.console.context import ConsoleContext
 from consumer.console.intake.background import BackgroundWork, WorkSchedule
 from consumer.console.intake.event_sending import EVENTS_THREAD, EventSender, EventSenderParts, OutboxRoom, keep_bounds
-from consumer.console.intake.indexing import IndexParts, index_background
+from consumer.console.intake.indexing import IndexerDependencies, index_background
 from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts, count_queue
 from consumer.console.intake.rank_updates import RankUpdates
 from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
@@ -33,7 +33,7 @@ from consumer.lifecycle.background import StartUpCalls
 from consumer.lifecycle.heap import trimming
 from consumer.lifecycle.retry import RetrySubject, RetryUntilReachable
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks, Outage
 from consumer.reviews import people
 from consumer.reviews.database import Database, DatabaseUnavailable
@@ -66,7 +66,7 @@ from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
 
-HANGS_S: Final = 300.0
+_HEARTBEAT_MAX_S: Final = 300.0
 """A thread without progress for this long counts as hanging. Finding a record without an origin may take minutes."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
@@ -116,7 +116,7 @@ class ConsoleServer(ListeningServer):
         self._opened = opened
         self._rebuild = rebuild
         metrics = ConsoleMetrics(reads_topics=is_followed(opened.config))
-        health = Health(HANGS_S, grouped=False)
+        health = Health(_HEARTBEAT_MAX_S, grouped=False)
         for listener in (metrics, health):
             listener.listen(hooks)
         super().__init__("console", section, hooks, health, needs_token=True)
@@ -170,10 +170,10 @@ class ConsoleServer(ListeningServer):
     def _background_work(self, running: ExitStack) -> list[BackgroundWork]:
         """Return the console's background work."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
-        turns, stopping = Turns(hooks), threading.Event()
+        progress, stopping = ThreadProgress(hooks), threading.Event()
 
         def proceed() -> None:
-            turns.turn()
+            progress.report()
             if stopping.is_set():
                 raise ConsoleStopped
 
@@ -198,24 +198,25 @@ class ConsoleServer(ListeningServer):
         flags = Intake(intake_parts, stopping, takes_all=not is_followed(config))
         flag_work = FlagIntakeWork(feed, flags, self._opened.writes, hooks, self._rebuild)
 
-        @turns.at_work()
+        @progress.at_work()
         def fill() -> bool:
             return fill_in(intake_parts, self._articles)
 
-        @turns.at_work()
+        @progress.at_work()
         def count() -> bool:
             keep_bounds(database, room, now_ms(), hooks.report)
             count_webhooks(database, now_ms(), hooks.report)
             return count_queue(database, now_ms(), hooks.report)
 
-        @turns.at_work()
+        @progress.at_work()
         def probe() -> bool:
             self._opened.check_settings(self._opened.reads())
             self._checks.check_store()
             return False
 
         webhooks = WebhookParts(database, self._courier, now_ms, hooks)
-        ranking = turns.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
+        indexing = IndexerDependencies(database, self._articles, self._opened.cutter, now_ms, proceed)
+        ranking = progress.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
         intake = BackgroundWork("intake", flag_work.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
         # Reading a topic does not return while it succeeds, so an assignment of partitions marks the end of an outage.
         hooks.on(PartitionsRebalanced, lambda _: intake.recovered())
@@ -229,11 +230,9 @@ class ConsoleServer(ListeningServer):
             BackgroundWork("ranks", ranking, WorkSchedule(_RANKS_S, "database"), hooks, stopping),
             BackgroundWork("counting", count, WorkSchedule(_COUNT_S, "database"), hooks, stopping),
             BackgroundWork("store", probe, WorkSchedule(_PROBE_S, "store"), hooks, stopping),
-            *self._following_banks(turns, stopping),
+            *self._following_banks(progress, stopping),
             *self._checking_topic(stopping),
-            index_background(
-                IndexParts(database, self._articles, self._opened.cutter, now_ms, proceed), turns, hooks, stopping
-            ),
+            index_background(indexing, progress, hooks, stopping),
         ]
 
     def _reading_side_topics(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
@@ -247,14 +246,14 @@ class ConsoleServer(ListeningServer):
         hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].recovered())
         yield from backgrounds.values()
 
-    def _following_banks(self, turns: Turns, stopping: threading.Event) -> Iterator[BackgroundWork]:
+    def _following_banks(self, progress: ThreadProgress, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield the work that keeps the shown banks up to date, if there are any."""
         banks = self._banks
         if banks is None:
             return
 
         def follow() -> bool:
-            with turns.at_work():
+            with progress.at_work():
                 banks.follow()
             return False
 
@@ -297,7 +296,7 @@ def prepared_console(
             config = completed_config(config)
         lexicon = components.lexicon_of(config)
         judging = components.judge_settings(config, lexicon)
-        database = _awaited_database(config.console, StartUpCalls(stopping, Turns(Hooks())))
+        database = _awaited_database(config.console, StartUpCalls(stopping, ThreadProgress(Hooks())))
         resources.callback(database.close)
         reads, writes, store_part = opened_stores(config, hooks, store, resources)
         check = SettingsCheck(config, lexicon)
@@ -330,7 +329,7 @@ def _awaited_database(section: ConsoleSection, starting: StartUpCalls) -> Databa
 def _warn_about_access(section: ConsoleSection, database: Database) -> None:
     """Warn if nobody can sign in, or passwords may be sent unencrypted."""
     if not section.proxy_header:
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             if not people.people(connection):
                 log.warning("Nobody can sign in yet: add a person with dupwatch people add NAME --role admin")
     if not (section.tls_certificate or section.proxy_addresses or is_loopback(parse_address(section.listen))):

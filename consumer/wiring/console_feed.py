@@ -32,11 +32,11 @@ from consumer.kafka.client_settings import (
     producer_settings,
 )
 from consumer.kafka.clients import broker_request, new_consumer
-from consumer.kafka.errors import ASK_S, UNKNOWN_TOPICS, describe
+from consumer.kafka.errors import REQUEST_TIMEOUT_S, UNKNOWN_TOPICS, describe
 from consumer.kafka.groups import CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.kafka.message import offsets_in
 from consumer.kafka.source.group_source import KafkaSource
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
@@ -70,7 +70,7 @@ def check_sink(config: Config) -> None:
         _settings(config, subscription)
         producer_settings(parse_prefix(url).brokers, _options(config, subscription.group), transactional=False)
         return
-    if not FILE.names(url):
+    if not FILE.matches(url):
         raise ConfigError(
             f"the console reads flags from the sink of a run, but sink.url is {url}, "
             f"{_REFUSED.get(url, 'which is not a file')}. "
@@ -193,7 +193,7 @@ def is_there(config: Config, subscription: TopicSubscription) -> bool:
         closing(new_consumer({**settings, "log_level": 2})) as consumer,
         broker_request(brokers, f"the request was refused by {brokers}"),
     ):
-        metadata = consumer.list_topics(subscription.topic, timeout=ASK_S).topics[subscription.topic]
+        metadata = consumer.list_topics(subscription.topic, timeout=REQUEST_TIMEOUT_S).topics[subscription.topic]
     if metadata.error is None:
         return True
     if metadata.error.code() in UNKNOWN_TOPICS:
@@ -294,13 +294,13 @@ class FlagIntakeWork:
         self._feed = feed
         self._intake = intake
         self._access = access
-        self._turns = Turns(hooks)
+        self._progress = ThreadProgress(hooks)
         self._rebuild = rebuild
 
     def work(self) -> bool:
         """Take in flags. Raises ``SourceError``, ``StoreError`` and ``DatabaseUnavailable``."""
         if self._rebuild == "store":
-            with self._turns.at_work():
+            with self._progress.at_work():
                 count = add_from_store(self._intake, self._access)
             log.info(
                 "Read %d verdicts from the store. It has no near misses; --rebuild sink reads those of topics",

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.console.intake.side_intake import BANK_MATCHES, NEAR_MISSES, REPEATS_OF_ENDED, SideIntake, SideKind
+from consumer.console.intake.side_intake import (
+    BANK_MATCHES,
+    NEAR_MISSES,
+    REPEATS_OF_RETRACTED,
+    SideEntryKind,
+    SideIntake,
+)
 from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.gaps import RecordsDeleted
-from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.handover import ClientProgressed
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.kafka.topics import SinkTopics
-from consumer.lifecycle.turns import ThreadRested, ThreadTurned
+from consumer.lifecycle.thread_progress import ThreadIdle, ThreadProgressed
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name
 from consumer.reviews.database import Database
@@ -35,7 +41,7 @@ class SideTopic:
     is the setting that makes consumers write it.
     """
 
-    kind: SideKind[Any]
+    kind: SideEntryKind[Any]
     topic: Callable[[SinkTopics], str]
     thread: str
     setting: str
@@ -49,7 +55,7 @@ SIDE_TOPICS: Final = (
     SideTopic(NEAR_MISSES, lambda topics: topics.near_misses_topic, "near-misses", "kafka.near_miss_share"),
     SideTopic(BANK_MATCHES, lambda topics: topics.bank_matches_topic, "bank-matches", "banks.url"),
     # Only verdicts show such repeats, and only this topic has the verdicts of unique articles.
-    SideTopic(REPEATS_OF_ENDED, lambda topics: topics.verdicts_topic, "ended-before", "sink.emit = all"),
+    SideTopic(REPEATS_OF_RETRACTED, lambda topics: topics.verdicts_topic, "ended-before", "sink.emit = all"),
 )
 
 
@@ -98,7 +104,7 @@ class SideTopicWork:
             self._intake.take_all(source)
         finally:
             source.close()
-            self._hooks.report(ThreadRested(_client(self._side)))
+            self._hooks.report(ThreadIdle(_client(self._side)))
         return False
 
     def _log_missing(self) -> None:
@@ -142,7 +148,7 @@ def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
     own.on(LagMeasured, lag)
     own.on(PartitionsRebalanced, rebalanced)
     own.on(PartitionsHeld, held)
-    own.on(ClientTurned, lambda _: hooks.report(ThreadTurned(_client(side))))
+    own.on(ClientProgressed, lambda _: hooks.report(ThreadProgressed(_client(side))))
     own.on(Outage, lambda outage: hooks.report(outage._replace(reporter=f"{outage.reporter}, {side.kind.name}")))
     for kind in (RecordsDeleted, ReplicasChecked):
         own.on(kind, hooks.report)

@@ -68,13 +68,13 @@ from storage.kinds import store_identity
 
 def sink_file(config: Config) -> Path | None:
     """Return the file of verdicts; None for any other kind of sink."""
-    return Path(config.sink.url) if FILE.names(config.sink.url) else None
+    return Path(config.sink.url) if FILE.matches(config.sink.url) else None
 
 
 def checkpoint_path_of(config: Config) -> Path | None:
     """Return the path of a run's checkpoint; None if it cannot be resumed, which needs files and a lasting store."""
     path = sink_file(config)
-    if not FILE.names(config.source.url) or path is None or not outlives_run(config):
+    if not FILE.matches(config.source.url) or path is None or not outlives_run(config):
         return None
     return checkpoint_path(path)
 

@@ -18,7 +18,7 @@ from consumer.lifecycle.heap import settle_heap, trimming
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import StoreRetry
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.feed_kind import Outputs, Streams
@@ -81,9 +81,9 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         # Faults of the configuration itself are reported before any wait for the store.
         components.judge_settings(config, lexicon)
         components.record_decoder(config)
-        turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
+        progress, drain = ThreadProgress(hooks), Drain(stopping, config.kafka.drain_s)
         pages = _serve_pages(config, hooks, resources)
-        starting = StartUpCalls(stopping, turns)
+        starting = StartUpCalls(stopping, progress)
         retry = StoreRetry(starting.proceed, hooks)
         config = retry.call(partial(starting.call, partial(stores.completed_config, config)))
         settings = components.judge_settings(config, lexicon)
@@ -91,18 +91,18 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         chosen = components.engine_choice(config, settings, lexicon)
         pages.metrics.show_build(build_of(settings, chosen.name))
 
-        source_opening = feeds.source_opening(config, hooks, stopping.asked)
+        source_opening = feeds.source_opening(config, hooks, stopping.requested)
         kind = feeds.source_side(config)
         starting.call(partial(kind.check_remote, config.source.url, source_opening))
         store, bound = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         known = resources.enter_context(followed_banks(config, bound, lexicon, hooks, starting))
         # Workers are started before clients of Kafka, whose threads and sockets must not be inherited.
-        fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(turns, drain), hooks, known)
+        fingerprinting = components.fingerprinting(config, bound, lexicon, ReportedDrain(progress, drain), hooks, known)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, traced_feed(config), hooks))
         opened = kind.open(config.source.url, source_opening)
-        interruption = GroupInterruption(turns, drain, opened.check)
+        interruption = GroupInterruption(progress, drain, opened.check)
         pages.latest.read_from(store)
         resources.callback(pages.latest.close)
         # Closed in reverse order: the source last, when nothing is left to be committed.
@@ -111,7 +111,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         resources.callback(outputs.dead_letters.close)
         resources.callback(outputs.verdicts.close)
         judges = stores.judges_max(config)
-        side_by_side = SideBySide(judges, turns) if judges > 1 else None
+        side_by_side = SideBySide(judges, progress) if judges > 1 else None
         if side_by_side is not None:
             resources.callback(side_by_side.close)
         detector = interruptible_detector(store, settings, interruption, config, judges=judges, known=known)
@@ -133,7 +133,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         )
         _make_ready(config, store, settings, starting, hooks)
         # From here on the run only waits for records.
-        turns.rest()
+        progress.report_idle()
         yield LastingRun(pipeline, store, detector.tally, pages.health, pages.address, chosen)
 
 

@@ -59,10 +59,13 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
 
 
 class ReleasePlan(NamedTuple):
-    """A flag to undo. ``back`` is the record for the clean feed, or why there is none; None without a clean feed."""
+    """A flag to undo. ``clean_record`` is the record for the clean feed, or why there is none.
+
+    Without a clean feed, it is None.
+    """
 
     reversal: FlagReversal
-    back: RawRecord | ReturnObstacle | None
+    clean_record: RawRecord | ReturnObstacle | None
 
     @property
     def reference(self) -> bytes:
@@ -85,7 +88,7 @@ class FlagReleaser:
         which it may be called again.
         """
         events = release_all(self.store, [plan.reversal for plan in plans], self.clock)
-        records = {plan.reference: plan.back for plan in plans if isinstance(plan.back, RawRecord)}
+        records = {plan.reference: plan.clean_record for plan in plans if isinstance(plan.clean_record, RawRecord)}
         if time.monotonic() - read_at_s > FRESH_S:
             # Finding the records took long.
             current = in_force(self.store, list(records))
@@ -104,9 +107,9 @@ class FlagReleaser:
 def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
     """Log why an article does not return to the clean feed, or that it may have returned too late."""
     article_id = plan.reversal.flagged.stored.record.id
-    if isinstance(plan.back, ReturnObstacle):
-        log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.back.why)
-    elif plan.back is not None and not is_last:
+    if isinstance(plan.clean_record, ReturnObstacle):
+        log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.clean_record.why)
+    elif plan.clean_record is not None and not is_last:
         log.warning(
             "A newer version of %r arrived during its release: compare its last message in the clean feed with its "
             "source, and send it again if they differ",

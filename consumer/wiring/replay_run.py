@@ -95,7 +95,7 @@ def prepared_replay(
 def _source(config: Config, offsets: OffsetRange, stopping: StopSignal) -> RangeSource:
     address = parse_kafka(config.source.url)
     settings = consumer_settings(address.brokers, components.kafka_options(config))
-    return RangeSource(settings, address.names, components.read_limits(config), offsets, stopping.asked)
+    return RangeSource(settings, address.names, components.read_limits(config), offsets, stopping.requested)
 
 
 def _outputs(config: Config, feed: str, drain: Drain, hooks: Hooks) -> Outputs:

@@ -18,7 +18,7 @@ from consumer.pipeline.feed_kind import Streams
 from consumer.service.access import TokenAuthentication
 from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
 from consumer.service.bank_writing import BankWrites
-from consumer.service.checking import Checks
+from consumer.service.checking import CheckHandler
 from consumer.service.context import ServiceContext
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.pages import describing_routes
@@ -82,7 +82,7 @@ class Service(ListeningServer):
         super().__init__("service", section, hooks, health, needs_token=authentication.needs_token)
         receiving = BodyReceiver(section.body_bytes_max, section.received_bytes_max, section.receive_s)
         self._context = ServiceContext(self._workers, receiving, health)
-        checks = Checks(section.articles_max, hooks.report)
+        checks = CheckHandler(section.articles_max, hooks.report)
         writes = Writes(self._context, inbox, section, logs.audit, hooks.report)
         self._banks = ServiceBanks(logs.banks, section)
         bank_writes = BankWrites(self._context, self._banks, logs.audit)

@@ -23,7 +23,7 @@ from consumer.lifecycle.heap import settle_heap
 from consumer.lifecycle.interruption import Drain, Interruption
 from consumer.lifecycle.retry import StoreRetry
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.hooks import Hooks
@@ -152,9 +152,9 @@ class ServiceLoader:
         self._streams = streams
         self._inbox = inbox
         self._hooks = hooks
-        self._turns = Turns(hooks)
-        self._starting = StartUpCalls(stopping, self._turns)
-        self._interruption = ReportedDrain(self._turns, Drain(stopping, config.service.drain_s))
+        self._progress = ThreadProgress(hooks)
+        self._starting = StartUpCalls(stopping, self._progress)
+        self._interruption = ReportedDrain(self._progress, Drain(stopping, config.service.drain_s))
         self._resources = resources
 
     def loaded(self) -> ServiceParts:
@@ -162,7 +162,7 @@ class ServiceLoader:
 
         Raises ``StoppedBeforeStart`` if the service is stopped in the meantime, and ``Fatal`` and the store's errors.
         """
-        with self._turns.at_work():
+        with self._progress.at_work():
             return self._loaded()
 
     def _loaded(self) -> ServiceParts:
@@ -227,13 +227,13 @@ class ServiceLoader:
         return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (query_detector.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:
-        """Return a release that then reports its thread as resting, because a wait for brokers reports turns."""
+        """Return a release that then reports its thread as idle, because a wait for brokers reports progress."""
 
         def release_and_rest(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
             try:
                 return release(article_id, version, attribution)
             finally:
-                self._turns.rest()
+                self._progress.report_idle()
 
         return release_and_rest
 

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from consumer.fingerprint import PUBLISHED_SECRET, Engine, Fingerprinter, Fingerprints, Scheme, Secret, chunks, joined
 from consumer.lifecycle.interruption import UNINTERRUPTED
-from consumer.lifecycle.turns import WorkerTurned
+from consumer.lifecycle.thread_progress import WorkerProgressed
 from consumer.model.errors import Fatal
 from consumer.model.hooks import Hooks
 from consumer.workers.word_files import WordFiles, load_lexicon
@@ -87,7 +87,7 @@ class InlineFingerprinting(Fingerprinting):
 class ThreadedFingerprinting(Fingerprinting):
     """Fingerprinting on threads that share an engine, which must release the interpreter lock.
 
-    These threads report ``WorkerTurned`` for each finished piece.
+    These threads report ``WorkerProgressed`` for each finished piece.
     """
 
     def __init__(self, engine: Engine, workers: int, hooks: Hooks | None = None) -> None:
@@ -117,7 +117,7 @@ class ProcessFingerprinting(Fingerprinting):
     """Fingerprinting in spawned processes, each with its own dictionary (about 150 MB).
 
     They are not forked, because a fork would inherit the store's locks and the threads of client libraries. A thread of
-    the pool reports ``WorkerTurned`` for each finished piece.
+    the pool reports ``WorkerProgressed`` for each finished piece.
     """
 
     def __init__(  # noqa: PLR0913  # its workers need all of these
@@ -190,7 +190,7 @@ def _gather(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Fu
     def finish(done: "Future[TimedFingerprints]") -> None:
         nonlocal left
         del done
-        hooks.report(WorkerTurned())
+        hooks.report(WorkerProgressed())
         with lock:
             left -= 1
             if left or combined.done():

@@ -121,7 +121,7 @@ class Articles:
         """Iterate over all rows, page by page, so that no scanner is open while the caller works."""
         start = b""
         while True:
-            selection = ScanSelection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
+            selection = ScanSelection(self._table, [cells.RECORD_FAMILY], start, pieces_per_request=_SCAN_PAGE)
             page = self._gateways.calls().scan(selection, partial(take, count_max=_SCAN_PAGE))
             for row, columns in page:
                 yield row, cells.decode_row(row, columns)

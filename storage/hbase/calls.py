@@ -135,14 +135,14 @@ class Calls:
         families: Sequence[bytes],
         shape: CellShape,
         bytes_max: int,
-        behind: CellAddress | None = None,
+        check_after: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows with one request; most of their cells should have this shape.
 
-        Also return whether the cell ``behind`` existed once the rows had been read. Raises ``AnswerTooBig`` if the
+        Also return whether the cell ``check_after`` existed once the rows had been read. Raises ``AnswerTooBig`` if the
         answer has more than ``bytes_max`` bytes.
         """
-        return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max, behind))
+        return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max, check_after))
 
     def share(self, count: int, at_once: int) -> int:
         """Return how many of ``count`` rows go into one request, so that all connections get some, but not too few."""

@@ -15,7 +15,7 @@ from thriftpy2.transport import TBufferedTransport
 
 from storage.hbase.failures import AnswerTooBig, ConnectionLost, RequestDenied, text_of
 from storage.hbase.options import GatewayAddress
-from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
+from storage.hbase.row_answers import CellShape, MalformedAnswer, RowAnswerReader, RowCells, UnexpectedAnswer
 from storage.hbase.thrift_client import (
     DECLARED_ERRORS,
     BatchMutation,
@@ -64,7 +64,7 @@ class ScanSelection(NamedTuple):
     """Rows to scan, from ``start`` up to and excluding ``stop`` (empty: to the end), ``batch`` cells at a time.
 
     A row with more cells than ``batch`` comes in several pieces. With a ``batch`` of 0, rows come whole. One request
-    fetches ``ahead`` pieces. ``only`` is a filter in HBase's filter language.
+    fetches ``pieces_per_request`` pieces. ``filter_string`` is in HBase's filter language.
     """
 
     table: bytes
@@ -72,8 +72,8 @@ class ScanSelection(NamedTuple):
     start: bytes = b""
     stop: bytes = b""
     batch: int = 0
-    ahead: int = 1
-    only: bytes = b""
+    pieces_per_request: int = 1
+    filter_string: bytes = b""
 
 
 class RegionPlace(NamedTuple):
@@ -136,30 +136,32 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
         families: Sequence[bytes],
         shape: CellShape,
         bytes_max: int | None,
-        behind: CellAddress | None = None,
+        check_after: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
         """Return families of these rows, by row, without an object for each cell. Most cells have this ``shape``.
 
-        Also return whether the cell ``behind`` existed after the rows were read. Both requests are sent together,
+        Also return whether the cell ``check_after`` existed after the rows were read. Both requests are sent together,
         and a gateway answers the requests of a connection in order. Otherwise like ``rows``.
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})
-        if behind is not None:
-            self._send(name, tableName=behind.table, rows=[behind.row], columns=[behind.column], attributes={})
+        if check_after is not None:
+            self._send(
+                name, tableName=check_after.table, rows=[check_after.row], columns=[check_after.column], attributes={}
+            )
         try:
             with self._limited_to(bytes_max):
                 cells = self._receive_cells(name, shape)
         except RequestDenied:
-            if behind is not None:
+            if check_after is not None:
                 # Its answer still comes, and must not be taken for the answer to a later request.
                 with suppress(RequestDenied):
                     self._receive(name)
             raise
-        behind_rows = [] if behind is None else self._receive(name)
+        checked_rows = [] if check_after is None else self._receive(name)
         self._check(rows, iter(cells))
-        self._check([] if behind is None else [behind.row], (result.row for result in behind_rows))
-        return cells, bool(behind_rows)
+        self._check([] if check_after is None else [check_after.row], (result.row for result in checked_rows))
+        return cells, bool(checked_rows)
 
     def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells. After an error some changes may have been made.
@@ -210,14 +212,16 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
         arguments: dict[str, int | bytes] = {"batchSize": selection.batch} if selection.batch else {}
         if selection.stop:
             arguments["stopRow"] = selection.stop
-        if selection.only:
-            arguments["filterString"] = selection.only
-        scan = TScan(startRow=selection.start, columns=selection.columns, caching=selection.ahead, **arguments)
+        if selection.filter_string:
+            arguments["filterString"] = selection.filter_string
+        scan = TScan(
+            startRow=selection.start, columns=selection.columns, caching=selection.pieces_per_request, **arguments
+        )
         self._send("scannerOpenWithScan", tableName=selection.table, scan=scan, attributes={})
         scanner = self._receive("scannerOpenWithScan")
         try:
             while True:
-                self._send("scannerGetList", id=scanner, nbRows=selection.ahead)
+                self._send("scannerGetList", id=scanner, nbRows=selection.pieces_per_request)
                 results = self._receive("scannerGetList")
                 if not results:
                     return
@@ -231,24 +235,24 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
 
     def table_names(self) -> list[bytes]:
         """Return the names of all tables of HBase, with their namespaces."""
-        return list(self._ask("getTableNames"))
+        return list(self._request("getTableNames"))
 
     def families(self, table: bytes) -> dict[bytes, Any]:
         """Return the families of a table by name, as far as the gateway describes them."""
-        return dict(self._ask("getColumnDescriptors", tableName=table))
+        return dict(self._request("getColumnDescriptors", tableName=table))
 
     def regions(self, table: bytes) -> list[RegionPlace]:
         """Return the regions of a table, in order, with their servers."""
         return [
             RegionPlace(table, region.startKey, _server(region))
-            for region in self._ask("getTableRegions", tableName=table)
+            for region in self._request("getTableRegions", tableName=table)
         ]
 
     def is_enabled(self, table: bytes) -> bool:
         """Return whether a table is enabled."""
-        return bool(self._ask("isTableEnabled", tableName=table))
+        return bool(self._request("isTableEnabled", tableName=table))
 
-    def _ask(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401  # as of PipeliningClient
+    def _request(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401  # as of PipeliningClient
         self._send(name, **arguments)
         return self._receive(name)
 
@@ -270,7 +274,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
             try:
                 self._protocol.check_answer(reader.message())
                 rows = reader.rows(shape)
-            except OtherAnswer as other:
+            except UnexpectedAnswer as other:
                 self._socket.unread = other.received
                 self.client.receive(name)
                 raise MalformedAnswer(f"{name} was answered without rows") from other

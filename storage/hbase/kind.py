@@ -19,42 +19,42 @@ def _identity(url: str) -> str:
     return str(place._replace(addresses=tuple(sorted(place.addresses))))
 
 
-def _same(url: str, other_url: str) -> bool:
+def _names_same_store(url: str, other_url: str) -> bool:
     """Return whether two URLs share a gateway and the namespace. Each may name only some gateways of one HBase."""
     place, other = parse_place(url), parse_place(other_url)
     return place.namespace == other.namespace and bool(set(place.addresses) & set(other.addresses))
 
 
-def _open(url: str, opening: StoreArguments) -> "HbaseStore":
+def _open(url: str, arguments: StoreArguments) -> "HbaseStore":
     from storage.hbase.store import HbaseStore  # noqa: PLC0415  # takes 0.1 s, which only HBase needs
 
-    defaults = opening.own_options(HbaseOptions)
+    defaults = arguments.own_options(HbaseOptions)
     options = replace(
         defaults,
-        keep_bodies=opening.keep_bodies,
-        row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX.get(opening.plan, defaults.row_postings_max),
-        deadline_s=opening.answer_s or defaults.deadline_s,
-        call_s=opening.answer_s or defaults.call_s,
+        keep_bodies=arguments.keep_bodies,
+        row_postings_max=arguments.row_postings_max or ROW_POSTINGS_MAX.get(arguments.plan, defaults.row_postings_max),
+        deadline_s=arguments.answer_s or defaults.deadline_s,
+        call_s=arguments.answer_s or defaults.call_s,
         # A reader writes nothing that could expire too early.
-        ttl_min_s=defaults.ttl_min_s if opening.readonly else opening.lifetime_s,
-        seen_ttl_s=min(1, opening.seen_s) if opening.readonly else opening.seen_s,
-        readonly=opening.readonly,
-        parts=opening.parts,
-        banks=opening.banks,
+        ttl_min_s=defaults.ttl_min_s if arguments.readonly else arguments.lifetime_s,
+        seen_ttl_s=min(1, arguments.seen_s) if arguments.readonly else arguments.seen_s,
+        readonly=arguments.readonly,
+        parts=arguments.parts,
+        banks=arguments.banks,
     )
-    return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
+    return HbaseStore.open(parse_place(url), options, arguments.report, arguments.tell_wait)
 
 
-def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
+def _checks(url: str, arguments: StoreArguments) -> tuple[StoreCheck, ...]:
     from storage.hbase.checks import gateway_findings, gateways_s_max  # noqa: PLC0415  # imports the client
 
     place = parse_place(url)
-    options = replace(opening.own_options(HbaseOptions), ttl_min_s=opening.lifetime_s, seen_ttl_s=opening.seen_s)
+    options = replace(arguments.own_options(HbaseOptions), ttl_min_s=arguments.lifetime_s, seen_ttl_s=arguments.seen_s)
     return (StoreCheck("gateways and tables", lambda: gateway_findings(place, options), gateways_s_max(place)),)
 
 
-def _needs(opening: StoreArguments) -> StoreNeeds:
-    options = opening.own_options(HbaseOptions)
+def _needs(arguments: StoreArguments) -> StoreNeeds:
+    options = arguments.own_options(HbaseOptions)
     tls = options.tls
     files = None if tls is None else StoreTls("store.hbase", tls.ca, tls.certificate, tls.key)
     return StoreNeeds(options.connections_max, files, tuple(_advice(options)))
@@ -79,10 +79,10 @@ HBASE: Final = StoreKind(
     open=_open,
     on_disk=no_files,
     identity=_identity,
-    same=_same,
+    same=_names_same_store,
     remote=True,
     checks=_checks,
     needs=_needs,
-    judges_max=lambda opening: opening.own_options(HbaseOptions).judges_max,
-    warm_up_s=lambda opening: opening.own_options(HbaseOptions).warm_up_s,
+    judges_max=lambda arguments: arguments.own_options(HbaseOptions).judges_max,
+    warm_up_s=lambda arguments: arguments.own_options(HbaseOptions).warm_up_s,
 )

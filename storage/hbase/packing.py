@@ -184,7 +184,7 @@ class Packer:
 
     def _page(self, row: bytes) -> _Page:
         families = [FRESH_FAMILY, SET_FAMILY]
-        selection = ScanSelection(self._table, families, row, batch=_PIECE_CELLS, ahead=_PIECES_AHEAD)
+        selection = ScanSelection(self._table, families, row, batch=_PIECE_CELLS, pieces_per_request=_PIECES_AHEAD)
         return self._gateways.calls().scan(selection, _whole_rows)
 
     def _pack_wide(self, key: bytes, layout: PostingLayout, rules: PackRules) -> PackTally:
@@ -201,14 +201,14 @@ class Packer:
     def _part(
         self, key: bytes, family: bytes, after: bytes, take: Callable[[Iterator[tuple[bytes, Columns]]], _Part]
     ) -> _Part:
-        only = _filter_after(after) if after else b""
+        filter_string = _filter_after(after) if after else b""
         batch = 1 if family == SET_FAMILY else _PIECE_CELLS
-        selection = ScanSelection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, only)
+        selection = ScanSelection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, filter_string)
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
         """Read some sets from this row on. Return them and the next row: the last one read, if it may have more."""
-        selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
+        selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, pieces_per_request=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 
 

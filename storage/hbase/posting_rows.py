@@ -180,9 +180,9 @@ class PostingRows:
         if keys[0] in self._wide:
             return self._read_one_by_one(reading, keys)
         shape = CellShape(FRESH, layout.posting_bytes)
-        behind = self._packing.begun if families == _FRESH_ONLY else None
+        check_after = self._packing.begun if families == _FRESH_ONLY else None
         try:
-            rows, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, behind)
+            rows, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, check_after)
         except RowTooBig:
             # HBase does not say which row it is: all are read in pieces, and wide ones are remembered.
             return self._read_one_by_one(reading, keys)
@@ -236,7 +236,7 @@ class PostingRows:
 
     def _names(self, key: bytes) -> ScanSelection:
         batch = min(_CELLS_AT_ONCE, self._postings_max + 1)
-        return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
+        return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, filter_string=_WITHOUT_VALUES)
 
     def _up_to_cap(self, row_pieces: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
         """Return the columns of fresh postings, and those of sets; none of sets if fresh postings exceed the cap."""
@@ -255,8 +255,10 @@ class PostingRows:
 
     def _fresh_with_code(self, calls: Calls, keyed: KeyedCode, postings_max: int, layout: PostingLayout) -> bytes:
         key, code = keyed
-        only = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
-        selection = ScanSelection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
+        filter_string = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
+        selection = ScanSelection(
+            self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, filter_string=filter_string
+        )
         columns = calls.scan(selection, lambda rows: [column for _, piece in islice(rows, 1) for column in piece])
         return _fresh(key, columns, layout) if columns else b""
 
@@ -279,7 +281,9 @@ class PostingRows:
         }
 
     def _names_of_sets(self, key: bytes) -> ScanSelection:
-        return ScanSelection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
+        return ScanSelection(
+            self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, filter_string=_WITHOUT_VALUES
+        )
 
 
 def _puts(record: Record) -> Iterator[CellChange]:

@@ -45,7 +45,7 @@ class MalformedAnswer(Exception):  # noqa: N818  # it is what was received
     """Bytes that are not an answer of the expected kind; the connection cannot be used afterwards."""
 
 
-class OtherAnswer(Exception):  # noqa: N818  # as above
+class UnexpectedAnswer(Exception):  # noqa: N818  # as above
     """An answer that is not a list of rows, such as an error. ``received`` has the bytes read so far."""
 
     def __init__(self, received: bytes) -> None:
@@ -133,18 +133,18 @@ class RowAnswerReader:
     def message(self) -> tuple[str, int]:
         """Read the head of the answer; return the name of the call and the number of the request.
 
-        Raises ``OtherAnswer`` for an error, or any other answer that is not a list of rows.
+        Raises ``UnexpectedAnswer`` for an error, or any other answer that is not a list of rows.
         """
         self._need(_MESSAGE.size)
         kind, name_bytes = _MESSAGE.unpack_from(self._data)
         if kind != _REPLY:
-            raise OtherAnswer(self._data)
+            raise UnexpectedAnswer(self._data)
         self._at = _MESSAGE.size
         name = self._take(name_bytes).decode("ascii", "replace")
         (number,) = _NUMBER.unpack(self._take(_NUMBER.size))
         self._need(_FIELD.size)
         if _FIELD.unpack_from(self._data, self._at) != (_LIST, 0):
-            raise OtherAnswer(self._data)
+            raise UnexpectedAnswer(self._data)
         return name, number
 
     @property

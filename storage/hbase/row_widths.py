@@ -111,7 +111,7 @@ def count_postings(table: bytes, gateways: Gateways) -> PostingCounts:
     counts = PostingCounts()
     start: bytes | None = b""
     while start is not None:
-        selection = ScanSelection(table, (FRESH_FAMILY, SET_FAMILY), start, batch=_BATCH, ahead=_AHEAD)
+        selection = ScanSelection(table, (FRESH_FAMILY, SET_FAMILY), start, batch=_BATCH, pieces_per_request=_AHEAD)
         part, start = gateways.calls().scan(selection, count)
         counts = counts.plus(part)
     return counts

@@ -112,7 +112,7 @@ class Schema:
         return tables if self.seen is None else (*tables, self.seen)
 
 
-class Share(NamedTuple):
+class PrefixLoad(NamedTuple):
     """The number of postings of an article under keys that begin with ``first_byte``."""
 
     first_byte: int
@@ -134,7 +134,7 @@ class DescribedFamily(NamedTuple):
 def schema_of(
     namespace: str,
     ttl_s: int,
-    shares: Sequence[Share] = (),
+    shares: Sequence[PrefixLoad] = (),
     regions: int = REGIONS,
     article_regions: int | None = None,
     seen_ttl_s: int = 0,
@@ -175,7 +175,7 @@ def schema_of(
     )
 
 
-def posting_splits(shares: Sequence[Share], regions: int) -> tuple[bytes, ...]:
+def posting_splits(shares: Sequence[PrefixLoad], regions: int) -> tuple[bytes, ...]:
     """Return the row keys that split postings into this many regions of practically equal load."""
     if [share.first_byte for share in shares] != sorted({share.first_byte for share in shares}):
         raise ValueError("the first bytes of posting keys must be in rising order")
@@ -186,7 +186,7 @@ def posting_splits(shares: Sequence[Share], regions: int) -> tuple[bytes, ...]:
     return tuple(sorted(splits - {_prefix(share.first_byte, 0) for share in shares[:1]}))
 
 
-def _key_at(shares: Sequence[Share], cut: int) -> bytes:
+def _key_at(shares: Sequence[PrefixLoad], cut: int) -> bytes:
     """Return the prefix of the key with this load before it. Each prefix value has the ``postings`` of its share."""
     for share in shares:
         width = share.postings * _PREFIX_VALUES
@@ -224,27 +224,27 @@ def check(
     Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
     """
     missing = [table.name for table in schema.tables if table.name not in described]
-    misfits = [missing_tables(missing, place)] if missing else []
-    off = set(disabled)
+    problems = [missing_tables(missing, place)] if missing else []
+    disabled_names = set(disabled)
     for table in schema.tables:
         if table.name in missing:
             continue
-        if table.name in off:
-            misfits.append(disabled_table(table.name))
+        if table.name in disabled_names:
+            problems.append(disabled_table(table.name))
         described_families = {family.name.rstrip(":"): family for family in described[table.name]}
         for family in table.families:
             if family.name in described_families:
-                misfits += _family_misfits(place, table, family, described_families[family.name])
+                problems += _family_problems(place, table, family, described_families[family.name])
             else:
-                misfits.append(f"The table {table.name} has no family {family.name}; {_fix(place)}.")
-    return misfits
+                problems.append(f"The table {table.name} has no family {family.name}; {_remedy(place)}.")
+    return problems
 
 
 def missing_tables(names: Sequence[str], place: StoreAddress) -> str:
     """Return a sentence about missing tables of the store, one or more, with the command that creates them."""
     *others, last = names
     named = f"{', '.join(others)} or {last}" if others else last
-    return f"There is no table {named}; {_fix(place)}."
+    return f"There is no table {named}; {_remedy(place)}."
 
 
 def disabled_table(name: str) -> str:
@@ -252,7 +252,7 @@ def disabled_table(name: str) -> str:
     return f"The table {name} is disabled; enable it in the HBase shell: enable '{name}'."
 
 
-def _family_misfits(place: StoreAddress, table: Table, family: Family, described: DescribedFamily) -> list[str]:
+def _family_problems(place: StoreAddress, table: Table, family: Family, described: DescribedFamily) -> list[str]:
     required = family.attributes()
     shown = {
         "VERSIONS": str(described.max_versions),
@@ -265,7 +265,7 @@ def _family_misfits(place: StoreAddress, table: Table, family: Family, described
     if described.ttl_s < family.ttl_s:
         wrong.append(("TTL", _lifetime(described.ttl_s), f"at least {_lifetime(family.ttl_s)}"))
     return [
-        f"The table {table.name}, family {family.name}: {name} is {value}, but must be {right}; {_fix(place)}."
+        f"The table {table.name}, family {family.name}: {name} is {value}, but must be {right}; {_remedy(place)}."
         for name, value, right in wrong
     ]
 
@@ -274,7 +274,7 @@ def _lifetime(ttl_s: int) -> str:
     return "FOREVER" if ttl_s == FOREVER_S else f"{ttl_s} seconds"
 
 
-def _fix(place: StoreAddress) -> str:
+def _remedy(place: StoreAddress) -> str:
     return f"run: {APPLY} --store {place}"
 
 

@@ -43,7 +43,7 @@ class SeenTexts:
         """Iterate over all entries, page by page."""
         start = b""
         while True:
-            selection = ScanSelection(self._table, [_FAMILY], start, ahead=_SCAN_PAGE)
+            selection = ScanSelection(self._table, [_FAMILY], start, pieces_per_request=_SCAN_PAGE)
             page = calls.scan(selection, partial(take, count_max=_SCAN_PAGE))
             for digest, columns in page:
                 if _COLUMN not in columns:

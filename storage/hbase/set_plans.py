@@ -76,7 +76,7 @@ class _FreshPosting(NamedTuple):
     written_ms: int
 
 
-class _Set(NamedTuple):
+class _PostingSet(NamedTuple):
     column: bytes
     name: SetName
     postings: bytes
@@ -130,8 +130,8 @@ def _fresh_by_bucket(
     return buckets
 
 
-def _sets_by_bucket(key: bytes, columns: Columns, layout: PostingLayout) -> Mapping[int, list[_Set]]:
-    buckets: defaultdict[int, list[_Set]] = defaultdict(list)
+def _sets_by_bucket(key: bytes, columns: Columns, layout: PostingLayout) -> Mapping[int, list[_PostingSet]]:
+    buckets: defaultdict[int, list[_PostingSet]] = defaultdict(list)
     for column, cell in columns.items():
         if column.startswith(PACKED):
             packed = _decode_set(key, column, cell.value, layout)
@@ -139,15 +139,15 @@ def _sets_by_bucket(key: bytes, columns: Columns, layout: PostingLayout) -> Mapp
     return buckets
 
 
-def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> _Set:
+def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> _PostingSet:
     try:
         name = posting_cells.set_name(column[len(PACKED) :])
     except DamagedSetError as error:
         raise damaged_set(key, column, error) from error
-    return _Set(column, name, set_postings(key, column, value, layout), len(key) + len(column) + len(value))
+    return _PostingSet(column, name, set_postings(key, column, value, layout), len(key) + len(column) + len(value))
 
 
-def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
+def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_PostingSet]) -> RowPlan:
     """Add the deletion of expired sets to a plan."""
     deletes = [CellChange(key, old.column, None) for old in expired]
     tally = PackTally(expired=len(expired), bytes_before=sum(old.size_bytes for old in expired))
@@ -158,7 +158,7 @@ def _plan_bucket(
     plan: RowPlan,
     key: bytes,
     fresh: Sequence[_FreshPosting],
-    packed: Sequence[_Set],
+    packed: Sequence[_PostingSet],
     layout: PostingLayout,
     rules: PackRules,
 ) -> RowPlan:
@@ -190,7 +190,7 @@ def _plan_bucket(
 
 
 def _named_sets(
-    key: bytes, values: Sequence[bytes], fresh: Sequence[_FreshPosting], packed: Sequence[_Set], rules: PackRules
+    key: bytes, values: Sequence[bytes], fresh: Sequence[_FreshPosting], packed: Sequence[_PostingSet], rules: PackRules
 ) -> Iterator[CellChange]:
     """Yield the cells of these sets, each under a name that no set has ever had.
 

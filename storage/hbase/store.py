@@ -275,9 +275,9 @@ def check_tables(calls: Calls) -> None:
         schema = schema_of(gateways.place.namespace, options.ttl_min_s, seen_ttl_s=options.seen_ttl_s)
     except ValueError as error:
         raise StoreRefused(f"{error}.") from error
-    misfits = calls.ask(lambda connection: _misfits(connection, schema, gateways.place))
-    if misfits:
-        raise StoreRefused(" ".join(misfits))
+    problems = calls.ask(lambda connection: _schema_problems(connection, schema, gateways.place))
+    if problems:
+        raise StoreRefused(" ".join(problems))
 
 
 def check_layout(calls: Calls, meta: Meta) -> None:
@@ -297,7 +297,7 @@ def check_layout(calls: Calls, meta: Meta) -> None:
         layout = meta.read(calls, LAYOUT_ROW)
 
 
-def _misfits(connection: GatewayConnection, schema: Schema, place: StoreAddress) -> list[str]:
+def _schema_problems(connection: GatewayConnection, schema: Schema, place: StoreAddress) -> list[str]:
     states = table_states(connection, schema)
     described = {name: _described(connection, name) for name in states.existing}
     return check(schema, place, described, states.disabled)

@@ -18,7 +18,7 @@ from storage.lmdb.data_file import DAMAGED, DATA_FILE
 _FREE_BYTES_MIN: Final = 1 << 16
 
 
-class _Meaning(NamedTuple):
+class _ErrorMapping(NamedTuple):
     """The store's error for a group of failures; ``sentence`` is a template with ``{path}`` and ``{why}``."""
 
     exceptions: tuple[type[lmdb.Error], ...]
@@ -28,51 +28,51 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS: Final = (
-    _Meaning(
+    _ErrorMapping(
         (lmdb.MapFullError, lmdb.DiskError),
         frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG}),
         StoreFull,
         "No space is left for the store {path}: {why}. Acknowledged writes are safe.",
     ),
-    _Meaning(
+    _ErrorMapping(
         (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.IncompatibleError, lmdb.NotFoundError),
         frozenset(),
         StoreRefused,
         "{path} holds a database that is not a dupwatch store, or whose first pages are damaged: {why}. Name another "
         "store, or restore the directory from a backup.",
     ),
-    _Meaning(
+    _ErrorMapping(
         # LMDB reports a full page only if the page's bounds were already wrong.
         (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PageFullError),
         frozenset(),
         StoreDamaged,
         DAMAGED,
     ),
-    _Meaning(
+    _ErrorMapping(
         (lmdb.ReadonlyError,),
         frozenset({errno.EACCES, errno.EPERM, errno.EROFS}),
         StoreRefused,
         "This user may not open or write the store {path}: {why}. Grant the permission, or name another store.",
     ),
-    _Meaning(
+    _ErrorMapping(
         (),
         frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR}),
         StoreRefused,
         "The store {path} cannot be opened or created: {why}. Check the path, or name another store.",
     ),
-    _Meaning(
+    _ErrorMapping(
         (lmdb.PanicError,),
         frozenset(),
         StoreUnavailable,
         "The store {path} failed during a write and must be reopened: {why}.",
     ),
-    _Meaning(
+    _ErrorMapping(
         (lmdb.ReadersFullError,),
         frozenset(),
         StoreUnavailable,
         "Too many processes and threads are reading the store {path}: {why}.",
     ),
-    _Meaning(
+    _ErrorMapping(
         (
             lmdb.BadDbiError,
             lmdb.BadRslotError,

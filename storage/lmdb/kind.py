@@ -90,29 +90,29 @@ def _same(url: str, other_url: str) -> bool:
     return _identity(url) == _identity(other_url)
 
 
-def _open(url: str, opening: StoreArguments) -> LmdbStore:
-    defaults = opening.own_options(LmdbOptions)
+def _open(url: str, arguments: StoreArguments) -> LmdbStore:
+    defaults = arguments.own_options(LmdbOptions)
     options = replace(
         defaults,
-        durability=opening.durability,
-        keep_bodies=opening.keep_bodies,
-        row_postings_max=opening.row_postings_max or defaults.row_postings_max,
-        readonly=opening.readonly,
-        file_mode=opening.file_mode,
-        parts=opening.parts,
-        banks=opening.banks,
+        durability=arguments.durability,
+        keep_bodies=arguments.keep_bodies,
+        row_postings_max=arguments.row_postings_max or defaults.row_postings_max,
+        readonly=arguments.readonly,
+        file_mode=arguments.file_mode,
+        parts=arguments.parts,
+        banks=arguments.banks,
     )
-    return LmdbStore.open(_directory(url), options, opening.report)
+    return LmdbStore.open(_directory(url), options, arguments.report)
 
 
-def _plan_for(url: str, opening: StoreArguments, planned: CapacityPlan) -> CapacityPlan:
-    with closing(_open(url, opening)) as store:
+def _plan_for(url: str, arguments: StoreArguments, planned: CapacityPlan) -> CapacityPlan:
+    with closing(_open(url, arguments)) as store:
         return store.plan_for(planned)
 
 
-def _checks(url: str, opening: StoreArguments) -> tuple[StoreCheck, ...]:
+def _checks(url: str, arguments: StoreArguments) -> tuple[StoreCheck, ...]:
     directory = _directory(url)
-    map_bytes_max = opening.own_options(LmdbOptions).map_bytes_max
+    map_bytes_max = arguments.own_options(LmdbOptions).map_bytes_max
 
     def run() -> Iterator[StoreFinding]:
         return directory_findings(directory_at(directory, directory / DATA_FILE), map_bytes_max)

@@ -96,9 +96,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     archive.made.judge(dict.fromkeys(names, NOTICE), BEGAN_MS)
     archive.made.judge({"missed": edited(NOTICE, 14), f"evil{HOSTILE}": f"{HOSTILE} {'w' * 900}"}, BEGAN_MS)
     with office(folder, judging=JUDGING, banks=banks, comparable=archive) as opened:
-        opened.served.database.written(lambda c: people.set_role(c, 1, "admin"))
+        opened.served.database.write(lambda c: people.set_role(c, 1, "admin"))
         for reason in ("Timetable", "w" * 80, HOSTILE[:80]):
-            opened.served.database.written(partial(add_reason, name=reason))
+            opened.served.database.write(partial(add_reason, name=reason))
         fail_webhook(opened)
         opened.ann.get("/banks")
         fill(opened)
@@ -121,7 +121,7 @@ def fail_webhook(desk: Office) -> None:
         webhooks.turn_off(connection, hook, "day", at_ms)
         connection.execute(update(WEBHOOKS).values(missed=4_711))
 
-    database.written(failed)
+    database.write(failed)
 
 
 def fill(desk: Office) -> None:
@@ -152,7 +152,7 @@ def fill(desk: Office) -> None:
     desk.room.near_miss(article("near-b", "Nearly", "x y"), original, 0.97)
     repair(desk)
     story_id = desk.room.row("copy-0").story_id
-    desk.room.database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
+    desk.room.database.write(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
 
 
 def repair(desk: Office) -> None:
@@ -165,7 +165,7 @@ def repair(desk: Office) -> None:
         story_id = split.split(connection, long_id, ann, BEGAN_MS)
         merge.merge(connection, arabic.story_id, story_id, ann, BEGAN_MS)
 
-    desk.room.database.written(repaired)
+    desk.room.database.write(repaired)
 
 
 def enter(browser: Chrome, desk: Office, path: str = "/") -> None:
@@ -281,7 +281,7 @@ def check_given_back(browser: Chrome, desk: Office) -> None:
 
     def names() -> tuple[str, ...]:
         others = partial(claims.open_elsewhere, flag_ids=[flag_id], person_id=0, now_ms=desk.served.clock())
-        return desk.served.database.written(others).get(flag_id, ())
+        return desk.served.database.write(others).get(flag_id, ())
 
     assert names() == ("Ann",)
     browser.find_element(By.CSS_SELECTOR, 'nav a[href="/stories"]').click()
@@ -315,7 +315,7 @@ def test_a_chosen_reason_gives_the_keys_back(browser: Chrome, desk: Office) -> N
 
 def reason_of(desk: Office, name: str) -> str:
     """The reason of the latest decision about a flag."""
-    with desk.served.database.reading() as connection:
+    with desk.served.database.read_transaction() as connection:
         entries = discussion.history(connection, desk.room.row(name).flag_id)
     return next(entry.reason for entry in reversed(entries) if entry.reason)
 

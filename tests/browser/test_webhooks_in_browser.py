@@ -28,7 +28,7 @@ def sending(folder: Path) -> Iterator[Office]:
     """A console that sends to webhooks on this machine; Ann is an admin. Receivers check when a message was signed."""
     with office(folder, webhooks={"networks": LOCAL, "http": True}) as desk, ExitStack() as running:
         database = desk.served.database
-        database.written(lambda c: people.set_role(c, 1, "admin"))
+        database.write(lambda c: people.set_role(c, 1, "admin"))
         desk.served.clock.at_ms = now_ms()
         parts = WebhookParts(database, courier(), now_ms, Hooks())
         running.enter_context(webhook_background(parts, threading.Event(), running))

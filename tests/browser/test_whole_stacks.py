@@ -43,7 +43,7 @@ def prepared(place: Place) -> str:
     """Add Ann and a reason; return her password."""
     password = add_person(place, PERSON)
     database = place.opened()
-    database.written(partial(add_reason, name=REASON))
+    database.write(partial(add_reason, name=REASON))
     database.close()
     return password
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from consumer.judge.detector import Detector
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 from consumer.pipeline.side_by_side import SideBySide
@@ -30,7 +30,7 @@ def test_groups_and_chains_over_three_partitions_keep_what_they_must(tmp_path: P
     opens = partial(open_lmdb, tmp_path / "store")
     store = opens()
     detector = Detector(store, SETTINGS, now_ms)
-    side_by_side = SideBySide(PARTITIONS, Turns(Hooks()))
+    side_by_side = SideBySide(PARTITIONS, ThreadProgress(Hooks()))
     answers: dict[bytes, bytes] = {}
     for at in range(0, GROUPS, GROUPS_A_BATCH):
         batch: list[Version] = []

@@ -48,7 +48,7 @@ def test_events_arrive_although_the_console_is_killed(tmp_path: Path) -> None:
             assert waiting(database, hook) == [1, 2]
             # What it had claimed would be free again in a minute.
             is_claimed = DELIVERIES.c.due_ms.is_not(None)
-            database.written(lambda c: c.execute(update(DELIVERIES).where(is_claimed).values(due_ms=0)))
+            database.write(lambda c: c.execute(update(DELIVERIES).where(is_claimed).values(due_ms=0)))
             begin()
             receiver.wait_for(3)
             address = f"http://127.0.0.1:{port}"

@@ -114,7 +114,7 @@ def store(folder: Path, judged_sample: Path) -> Path:
         person = add_person(connection, "An Na", "reviewer", NOW_MS)
         decide(connection, [1, 2], person.person_id, "right", "", NOW_MS, 0)
 
-    database.written(filled)
+    database.write(filled)
     database.close()
     return folder
 

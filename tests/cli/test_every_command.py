@@ -97,7 +97,7 @@ class Files:
             ended = run_process("people", "add", name, "--role", role, *database)
             assert ended.code == 0, ended.err
         reviews = opened_database(f"sqlite:///{folder / 'people.db'}")
-        reviews.written(lambda connection: add_events(connection, [flagged("a1", "a0")]))
+        reviews.write(lambda connection: add_events(connection, [flagged("a1", "a0")]))
         reviews.close()
         self._places = {
             "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",

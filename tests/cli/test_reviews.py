@@ -26,7 +26,7 @@ def test_decisions_are_written_and_can_be_evaluated(tmp_path: Path) -> None:
         decide(connection, [5], person.person_id, "wrong", "", NOW_MS, 0)  # type: ignore[arg-type]  # as above
         reports.add(connection, PAIR, person.person_id, "", NOW_MS, 0)  # type: ignore[arg-type]  # as above
 
-    database.written(filled)
+    database.write(filled)
     database.close()
     ended = run_process("reviews", "--set", f"console.database={url}")
     assert ended.code == 0, ended.err

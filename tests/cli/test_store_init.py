@@ -13,7 +13,7 @@ from consumer.fingerprint import BlockPlan, Lexicon
 from consumer.judge import plan_choice
 from consumer.judge.binding import Binding
 from consumer.wiring.components import judge_settings
-from storage.hbase.schema import Share
+from storage.hbase.schema import PrefixLoad
 from storage.lmdb import LmdbOptions, LmdbStore
 from tests.builders import make_record
 from tests.cli.command import FAST, SAMPLE, Command
@@ -308,6 +308,7 @@ def test_an_outgrown_store_is_named_with_the_commands_that_move_it(
 def test_postings_by_first_byte() -> None:
     """A block has as many postings as the plan has parts, a band one; first bytes are lane and number."""
     assert posting_shares(BlockPlan.named("16x28"), 2) == [
-        Share(0, 4), Share(1, 4), Share(2, 4), Share(3, 4), Share(0x10, 1), Share(0x11, 1),
+        PrefixLoad(0, 4), PrefixLoad(1, 4), PrefixLoad(2, 4), PrefixLoad(3, 4),
+        PrefixLoad(0x10, 1), PrefixLoad(0x11, 1),
     ]  # fmt: skip
-    assert posting_shares(BlockPlan.named("8x16", 128), 0) == [Share(block, 1) for block in range(8)]
+    assert posting_shares(BlockPlan.named("8x16", 128), 0) == [PrefixLoad(block, 1) for block in range(8)]

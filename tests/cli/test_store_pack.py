@@ -3,7 +3,7 @@
 import pytest
 
 from consumer.cli.operations.store_pack import share_before
-from storage.hbase.schema import Share
+from storage.hbase.schema import PrefixLoad
 from tests.cli.command import Command
 
 STORE = "hbase://127.0.0.1:1/feed"
@@ -28,6 +28,6 @@ def test_wrong_time(dupwatch: Command, time: str) -> None:
 
 def test_share_of_keys() -> None:
     """The share of postings before a key rises from 0 to 1, first byte by first byte, and within each by value."""
-    shares = [Share(0, 1), Share(1, 1), Share(16, 2)]
+    shares = [PrefixLoad(0, 1), PrefixLoad(1, 1), PrefixLoad(16, 2)]
     keys = [b"", b"\x00\x80\x00", b"\x01", b"\x01\x80", b"\x10\x00\x00\x07", b"\x10\x80\x00", b"\x11", None]
     assert [share_before(key, shares) for key in keys] == [0, 0.125, 0.25, 0.375, 0.5, 0.75, 1, 1]

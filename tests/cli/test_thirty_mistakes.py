@@ -169,7 +169,12 @@ def test_a_mistake_is_told(
     dupwatch: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, name: str
 ) -> None:
     """The exit code is the documented one; no files are left behind and no result is written."""
-    for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (range_source, "_ASK_S"), (topic_letters, "_ASK_S")):
+    for module, limit in (
+        (topics, "REQUEST_TIMEOUT_S"),
+        (groups, "REQUEST_TIMEOUT_S"),
+        (range_source, "_REQUEST_TIMEOUT_S"),
+        (topic_letters, "_REQUEST_TIMEOUT_S"),
+    ):
         monkeypatch.setattr(module, limit, 0.5)
     mistake = MISTAKES[name]
     if name == "a sink that is in use":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from consumer.fingerprint import Scheme
-from consumer.lifecycle.turns import WorkerTurned
+from consumer.lifecycle.thread_progress import WorkerProgressed
 from consumer.model.errors import Fatal
 from consumer.model.hooks import Hooks
 from consumer.workers.pool import ProcessFingerprinting, TimedFingerprints
@@ -122,9 +122,9 @@ def test_worker_outlives_a_signal(fingerprinting: ProcessFingerprinting) -> None
 
 def test_each_piece_of_a_worker_is_reported() -> None:
     """A batch of many texts is split into pieces, and listeners learn of each."""
-    pieces: list[WorkerTurned] = []
+    pieces: list[WorkerProgressed] = []
     hooks = Hooks()
-    hooks.on(WorkerTurned, pieces.append)
+    hooks.on(WorkerProgressed, pieces.append)
     fingerprinting = ProcessFingerprinting(Scheme(), WordFiles(), 1, sketched=True, hooks=hooks)
     result = long_work(fingerprinting).result(TIMEOUT_S)
     assert len(result.fingerprints.codes) == 60

@@ -128,7 +128,7 @@ def cookies(place: Place, console: Running, number: int) -> list[str]:
 
     console.wait_ready()
     database = place.opened()
-    found = database.written(begun)
+    found = database.write(begun)
     database.close()
     return found
 

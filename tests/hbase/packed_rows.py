@@ -53,7 +53,7 @@ def unpack(store: HbaseStore) -> int:
 
 def cells(store: HbaseStore) -> Cells:
     """What lies in the table of postings, row by row."""
-    selection = ScanSelection(table_of(store), [b"p", b"s"], ahead=1000)
+    selection = ScanSelection(table_of(store), [b"p", b"s"], pieces_per_request=1000)
     found = store._gateways.calls().scan(selection, dict)
     return {row: dict(columns) for row, columns in found.items()}
 

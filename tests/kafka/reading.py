@@ -21,8 +21,8 @@ from consumer.kafka.source.client_thread import LagMeasured
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
 from consumer.kafka.source.group_source import KafkaSource
-from consumer.kafka.source.handover import ClientTurned
-from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
+from consumer.kafka.source.handover import ClientProgressed
+from consumer.kafka.source.holds import NoteIgnored, PartitionsHeld
 from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
@@ -145,17 +145,17 @@ class Watched:
     def __post_init__(self) -> None:
         """Listen."""
         on = self.hooks.on
-        on(ClientTurned, self._turned)
+        on(ClientProgressed, self._turned)
         on(PartitionsRebalanced, self._rebalanced)
         on(LagMeasured, lambda lag: self.lags.update({lag.partition: lag.records}))
         on(PartitionsHeld, self._hold)
-        on(NoteUnreadable, self._unreadable)
+        on(NoteIgnored, self._unreadable)
         on(FetchingPaused, lambda fetching: self.pauses.append(fetching.paused))
         on(FetchingWaited, lambda fetching: self.waits_s.append(fetching.seconds))
         on(Outage, lambda outage: self.troubles.append(outage.why))
         on(RecordsDeleted, lambda deleted: self.gaps.append(deleted.records))
 
-    def _turned(self, _: ClientTurned) -> None:
+    def _turned(self, _: ClientProgressed) -> None:
         self.beats += 1
 
     def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
@@ -165,7 +165,7 @@ class Watched:
     def _hold(self, report: PartitionsHeld) -> None:
         self.held = {partition: why for partition, why in report.reasons.items() if why is not None}
 
-    def _unreadable(self, _: NoteUnreadable) -> None:
+    def _unreadable(self, _: NoteIgnored) -> None:
         self.unreadable_notes += 1
 
 

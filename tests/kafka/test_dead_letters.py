@@ -461,6 +461,6 @@ def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that do not answer are an error that says so."""
-    monkeypatch.setattr(topic_letters, "_ASK_S", 0.5)
+    monkeypatch.setattr(topic_letters, "_REQUEST_TIMEOUT_S", 0.5)
     with pytest.raises(SourceError, match=r"no broker answers at 127\.0\.0\.1:1 "):
         TopicLetterReader("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))

@@ -15,7 +15,7 @@ from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.message import Offsets
 from consumer.kafka.source import client_thread as kafka_client
 from consumer.kafka.source.group_source import KafkaSource
-from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.handover import ClientProgressed
 from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
@@ -403,9 +403,9 @@ def fail(_: object) -> None:
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("where", [ClientTurned, PartitionsRebalanced])
+@pytest.mark.parametrize("where", [ClientProgressed, PartitionsRebalanced])
 def test_a_defect_in_the_clients_thread_comes_out(
-    kafka_address: str, where: type[ClientTurned | PartitionsRebalanced]
+    kafka_address: str, where: type[ClientProgressed | PartitionsRebalanced]
 ) -> None:
     """An exception of the client's thread, in its loop or in a callback, is raised where batches are asked for."""
     topic = make_topic(kafka_address, 1)

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 
 from consumer.kafka.planned_topics import topic_plan
-from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing_topics, new_topic
+from consumer.kafka.topics import ExistingTopic, Shape, SinkTopics, differences, missing_topics, new_topic
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 from tests.kafka.reading import WAIT_S, delete_topic
@@ -26,7 +26,7 @@ EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  #
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, FLOODS, STORIES, NEAR_MISSES, BANK_MATCHES, ARTICLES = topic_plan(
     SinkTopics("p"), ["articles"]
 )
-GOOD = FoundTopic(
+GOOD = ExistingTopic(
     6,
     1,
     {
@@ -39,12 +39,12 @@ GOOD = FoundTopic(
 DAY_MS = 86_400_000
 
 
-def changed(**settings: str) -> FoundTopic:
+def changed(**settings: str) -> ExistingTopic:
     """A topic like the good one, with these settings, an underscore for each dot."""
     return GOOD._replace(settings={**GOOD.settings, **{name.replace("_", "."): at for name, at in settings.items()}})
 
 
-def problems_of(topic: object, found: FoundTopic, shape: Shape = Shape(None, None)) -> str:  # noqa: B008  # it is a constant
+def problems_of(topic: object, found: ExistingTopic, shape: Shape = Shape(None, None)) -> str:  # noqa: B008  # it is a constant
     """All differences, in one text."""
     return " | ".join(differences(topic, found, shape))  # type: ignore[arg-type]
 

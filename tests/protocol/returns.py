@@ -31,7 +31,7 @@ def message(
     record = msgspec.structs.replace(
         version.record, time_ms=TIME_MS + number, feed=FEED if key is None else "owner", key=key
     )
-    return Version(record, None, arrival_is_its_own=arrives is None and key is None)
+    return Version(record, None, has_fixed_arrival=arrives is None and key is None)
 
 
 def retraction(place: int, *, key: str | None = None) -> Tombstone:
@@ -132,7 +132,7 @@ def _place(arrived: Arrived) -> int:
     """Return when a message was first delivered: at its own time, or by its place in the feed."""
     if isinstance(arrived, Tombstone):
         return arrived.time_ms - TIME_MS
-    return arrived.record.time_ms - TIME_MS if arrived.arrival_is_its_own else arrived.record.sequence
+    return arrived.record.time_ms - TIME_MS if arrived.has_fixed_arrival else arrived.record.sequence
 
 
 def _source_of(arrived: Arrived) -> str:

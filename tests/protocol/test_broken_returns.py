@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumer.judge import stretches
-from consumer.judge.stretches import NewStretch, Placement, Replay, placement_of
+from consumer.judge.stretches import DeliveryPlacement, NewStretch, Replay, placement_of
 from storage.records import Record, StoredVersion, Tombstone, Version
 from tests.protocol import mutants
 from tests.protocol.cases import all_cases
@@ -23,7 +23,7 @@ def _forgets_origins(delivery: Record, stored: Record) -> bool:
 
 def _trusts_origins_alone(
     version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
-) -> Placement:
+) -> DeliveryPlacement:
     """Take what came last for this delivery if it came from the same place, whatever it said."""
     if isinstance(latest, StoredVersion) and latest.record.origin == version.record.origin:
         return Replay(latest)
@@ -32,7 +32,7 @@ def _trusts_origins_alone(
 
 def _begins_though_in_force(
     version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
-) -> Placement:
+) -> DeliveryPlacement:
     """Begin a stretch though the content is in force."""
     placement = placement_of(version, latest, stored, stretches_max)
     if isinstance(placement, NewStretch) or placement.stored.record.origin == version.record.origin:
@@ -59,13 +59,15 @@ def _numbers_nothing(first: Record, stretch: int) -> Record:
 
 def _answers_by_the_first(
     version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
-) -> Placement:
+) -> DeliveryPlacement:
     """Answer every replay with the first stretch."""
     placement = placement_of(version, latest, stored, stretches_max)
     return placement if isinstance(placement, NewStretch) else Replay(stored[0])
 
 
-def _never_returns(version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int) -> Placement:
+def _never_returns(
+    version: Version, latest: Last, stored: Sequence[StoredVersion], stretches_max: int
+) -> DeliveryPlacement:
     """Replay whatever was seen before, as stores without returns do."""
     del stretches_max
     return placement_of(version, latest, stored, 0)

@@ -105,7 +105,7 @@ def delivered_again(message: Message, random: Random) -> Arrived:
     if isinstance(arrived, Tombstone) or random.random() < 0.5:
         return arrived
     later = msgspec.structs.replace(arrived.record, time_ms=arrived.record.time_ms + random.randrange(1_000))
-    return Version(later, None, arrival_is_its_own=False)
+    return Version(later, None, has_fixed_arrival=False)
 
 
 def judge_with_crashes(messages: Sequence[Message], random: Random) -> MemoryStore:

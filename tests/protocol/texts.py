@@ -82,7 +82,7 @@ def make_text(number: int, text: Text, mode: str, *, keys_a_lane: int = 1) -> Ve
         kinds=np.array([text.kind], np.uint8),
         text_digests=np.frombuffer(text.digest, np.uint8)[None],
         keyword_counts=np.zeros(1, np.int64),
-        marked=settings.scheme.definition.compares_letters,
+        is_marked=settings.scheme.definition.compares_letters,
     )
     builder = VersionBuilder("protocol/1", settings.plan, settings.lane1)
     article = Article(id=f"article {number}", body="", source="wire")

@@ -15,7 +15,7 @@ import pytest
 from deploy.local import shell
 from deploy.local.hbase import Hbase, ThriftGateway
 from storage.hbase.options import GatewayAddress, StoreAddress
-from storage.hbase.schema import DescribedFamily, Schema, Share, check, schema_of
+from storage.hbase.schema import DescribedFamily, PrefixLoad, Schema, check, schema_of
 from storage.hbase.table_script import render_script
 
 pytestmark = pytest.mark.servers
@@ -30,7 +30,7 @@ end
 """
 _TTL_S: Final = 86_400
 _SHORT_TTL_S: Final = 2
-_SHARES: Final = [Share(0, 1), Share(1, 1), Share(16, 1)]
+_SHARES: Final = [PrefixLoad(0, 1), PrefixLoad(1, 1), PrefixLoad(16, 1)]
 _REGIONS: Final = 4
 _WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "main")
 _LARGE: Final = random.Random(5).randbytes(60_000)
@@ -42,7 +42,7 @@ def place_of(schema: Schema) -> StoreAddress:
     return StoreAddress((GatewayAddress("gateway", 9090),), schema.namespace)
 
 
-def misfits_of(connection: happybase.Connection, schema: Schema) -> list[str]:
+def problems_of(connection: happybase.Connection, schema: Schema) -> list[str]:
     """What a check finds in the tables as they are."""
     return check(schema, place_of(schema), shown(connection, schema))
 
@@ -57,7 +57,7 @@ class ObservedTables:
     short: Schema
     broken: Schema
     first_state: dict[str, Any]
-    misfits: list[str]
+    problems: list[str]
     second_output: str
     described: str
     printed: dict[Path, str]
@@ -79,7 +79,7 @@ def observed(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[ObservedTab
     before = shown(connection, schema) | {"regions": regions(connection, schema)}
     connection.delete_table(broken.articles.name, disable=True)
     connection.create_table(broken.articles.name, {"a": {}})
-    misfits = misfits_of(connection, broken)
+    problems = problems_of(connection, broken)
     for table, family in (
         (schema.postings, "p"),
         (schema.postings, "s"),
@@ -102,7 +102,7 @@ def observed(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[ObservedTab
     described, *prints, _ = re.split(r"^PRINTING ?", looked, flags=re.MULTILINE)
     printed = {Path(path): says for path, _, says in (part.partition("\n") for part in prints)}
     connection = happybase.Connection("127.0.0.1", gateway.port)
-    yield ObservedTables(hbase, connection, schema, short, broken, before, misfits, second_output, described, printed)
+    yield ObservedTables(hbase, connection, schema, short, broken, before, problems, second_output, described, printed)
     connection.close()
 
 
@@ -156,7 +156,7 @@ def test_what_is_made_fits(observed: ObservedTables) -> None:
     """What Thrift shows of new tables passes the check, and regions are cut where the schema cuts them."""
     described = {name: value for name, value in observed.first_state.items() if name != "regions"}
     assert check(observed.schema, place_of(observed.schema), described) == []
-    assert misfits_of(observed.connection, observed.short) == []
+    assert problems_of(observed.connection, observed.short) == []
     of_shell = regions(observed.connection, observed.short)
     for table in (*observed.schema.tables, *observed.short.tables):
         assert [start for start, _ in (observed.first_state["regions"] | of_shell)[table.name]] == [b"", *table.splits]
@@ -175,20 +175,20 @@ def test_applying_it_again_changes_nothing(observed: ObservedTables) -> None:
 
 def test_a_table_made_by_another_is_named_and_mended(observed: ObservedTables) -> None:
     """Every differing attribute of a table of happybase's is named with the value it must have; the script fixes it."""
-    of_a = [misfit for misfit in observed.misfits if f"{observed.broken.articles.name}, family a: " in misfit]
-    assert {found[0] for misfit in of_a if (found := re.search(r"[A-Z]+ is \S+, but must be \w+", misfit))} == {
+    of_a = [problem for problem in observed.problems if f"{observed.broken.articles.name}, family a: " in problem]
+    assert {found[0] for problem in of_a if (found := re.search(r"[A-Z]+ is \S+, but must be \w+", problem))} == {
         "VERSIONS is 3, but must be 1",
         "COMPRESSION is NONE, but must be SNAPPY",
         "BLOOMFILTER is NONE, but must be ROW",
         "BLOCKCACHE is false, but must be true",
     }
-    (of_b,) = set(observed.misfits) - set(of_a)
+    (of_b,) = set(observed.problems) - set(of_a)
     assert f"{observed.broken.articles.name} has no family b" in of_b
     assert all(
         f"dupwatch store init --apply --store hbase://gateway:9090/{observed.broken.namespace}" in m
-        for m in observed.misfits
+        for m in observed.problems
     )
-    assert misfits_of(observed.connection, observed.broken) == []
+    assert problems_of(observed.connection, observed.broken) == []
     assert "NEW_VERSION_BEHAVIOR' => 'true'" in description(observed, observed.broken.articles.name, "a")
 
 

@@ -19,7 +19,7 @@ PASSAGE_CHARS_SHOWN_MAX: Final = 300
 PASSAGES_SHOWN_MAX: Final = 5
 
 
-def shown(stretches: Sequence[Stretch]) -> Text:
+def merged_text(stretches: Sequence[Stretch]) -> Text:
     """Return texts A and B merged and abridged: text only in A is red, text only in B green, and moved text yellow."""
     text = Text()
     changes = 0
@@ -38,7 +38,7 @@ def shown(stretches: Sequence[Stretch]) -> Text:
     return text
 
 
-def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
+def comparison_notes(stretches: Sequence[Stretch]) -> Iterator[str]:
     """Yield notes on the comparison, such as changes that are not shown or text that was not compared."""
     kinds = Counter(stretch.kind for stretch in stretches)
     changes = kinds.total() - kinds["equal"]
@@ -87,7 +87,7 @@ def print_passages(shared: SharedPart) -> None:
         console().print("No passage is identical word for word.")
 
 
-def plain_passages(shared: SharedPart) -> dict[str, object]:
+def passages_json(shared: SharedPart) -> dict[str, object]:
     """Return the id and version of the other article, and the passages shared with it, for JSON.
 
     A passage has its start and length in characters. The passages are None if they are not known.

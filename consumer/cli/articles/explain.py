@@ -106,8 +106,8 @@ def _text(explanation: Explanation) -> Iterator[RenderableType]:
     if explanation.difference is None:
         yield "The texts cannot be compared: the store keeps no bodies."
     else:
-        yield difference_view.shown(explanation.difference)
-        yield from difference_view.notes(explanation.difference)
+        yield difference_view.merged_text(explanation.difference)
+        yield from difference_view.comparison_notes(explanation.difference)
 
 
 def _facts_lines(facts: Facts | None, a: ComparedArticle, b: ComparedArticle) -> Iterator[RenderableType]:

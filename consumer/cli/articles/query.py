@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from consumer.cli import render
-from consumer.cli.articles.difference_view import plain_passages
+from consumer.cli.articles.difference_view import passages_json
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
@@ -178,7 +178,7 @@ def _answer(article_id: str, record: Record, found: QueryResult, shared: Sequenc
     if found.ended_before is not None and not found.matches:
         answer["ended_before"] = msgspec.to_builtins(found.ended_before)
     if found.parts:
-        answer["parts"] = [msgspec.to_builtins(each.part) | plain_passages(each) for each in shared]
+        answer["parts"] = [msgspec.to_builtins(each.part) | passages_json(each) for each in shared]
     if found.banks:
         answer["banks"] = msgspec.to_builtins(found.banks)
     return answer

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.articles.difference_view import plain_passages, print_passages
+from consumer.cli.articles.difference_view import passages_json, print_passages
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, configured
 from consumer.cli.results import results, write_json
 from consumer.judge.events import version_name
@@ -38,7 +38,7 @@ def show(
     with results():
         if json:
             plain = [_plain(link, history) for link, history in zip(facts.links, facts.histories, strict=True)]
-            plain[0]["passages"] = [plain_passages(each) for each in facts.passages]
+            plain[0]["passages"] = [passages_json(each) for each in facts.passages]
             write_json(plain)
         else:
             print_article(facts.links, facts.histories)

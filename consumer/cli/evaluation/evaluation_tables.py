@@ -53,7 +53,7 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
     profile = Column("profile", no_wrap=True)
     table = new_table("judge.profile: what a store of each profile flags", profile, *render.figures(*_FIGURES))
     for each in profiles:
-        table.add_row(each.profile, *_figures(each.figures))
+        table.add_row(each.profile, *_figure_cells(each.figures))
     yield from ("", table)
     precise = [each for each in profiles if (each.figures.precision.value or 0.0) >= precision_min]
     if precise:
@@ -106,9 +106,9 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
     unit = "minimum" if curve.setting == "similarity_min" else "bits"
     table = new_table(titles[curve.setting], *render.figures(unit, *_FIGURES), Column("", no_wrap=True))
     for point in curve.points:
-        marks = _marks(point.threshold, recommended)
+        marks = _mark_cell(point.threshold, recommended)
         if curve.setting != "similarity_min" or marks or round(point.threshold * 100) % _PERCENT_A_ROW == 0:
-            table.add_row(threshold_text(curve.setting, point.threshold), *_figures(point), marks)
+            table.add_row(threshold_text(curve.setting, point.threshold), *_figure_cells(point), marks)
     return table
 
 
@@ -123,11 +123,11 @@ def _recommended_table(recommended: Sequence[Recommendation], precision_min: flo
     for advice in recommended:
         now = threshold_text(advice.setting, advice.now)
         for goal, choice in (("best F1", advice.best_f1), (f"precision {precision_min:g}", advice.reaching)):
-            table.add_row(advice.setting, now, goal, *_chosen(advice.setting, choice))
+            table.add_row(advice.setting, now, goal, *_choice_cells(advice.setting, choice))
     return table
 
 
-def _chosen(setting: Setting, choice: Choice | None) -> tuple[str, ...]:
+def _choice_cells(setting: Setting, choice: Choice | None) -> tuple[str, ...]:
     if choice is None:
         return ("none",)
     ends = [threshold_text(setting, choice.ties[end]) for end in (0, -1)]
@@ -142,7 +142,7 @@ def _chosen(setting: Setting, choice: Choice | None) -> tuple[str, ...]:
     )
 
 
-def _figures(figures: QualityFigures) -> tuple[str, ...]:
+def _figure_cells(figures: QualityFigures) -> tuple[str, ...]:
     return (
         f"{figures.right:,}",
         f"{figures.wrong:,}",
@@ -154,7 +154,7 @@ def _figures(figures: QualityFigures) -> tuple[str, ...]:
     )
 
 
-def _marks(threshold: float, recommended: Recommendation) -> str:
+def _mark_cell(threshold: float, recommended: Recommendation) -> str:
     marks = (
         ("now", recommended.now),
         ("F1", recommended.best_f1 and recommended.best_f1.point.threshold),

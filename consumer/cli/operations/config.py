@@ -14,8 +14,8 @@ from consumer.config.descriptions import description_of, settings_described
 from consumer.config.printing import flatten
 from consumer.config.sections.feed import SinkSection
 from consumer.config.sections.store import StoreSection
-from consumer.doctor.console import names_console
-from consumer.doctor.service import is_alone
+from consumer.doctor.console import configures_console
+from consumer.doctor.service import has_no_run
 from consumer.files.source import STREAM
 from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 from consumer.text.redaction import HIDDEN
@@ -74,10 +74,10 @@ def check(
         if not elsewhere:
             record_decoder(chosen)
     feeds.check_settings(chosen, create=not elsewhere)
-    if names_console(chosen):
+    if configures_console(chosen):
         _check_console(chosen)
     with results():
-        if is_lasting or is_alone(chosen):
+        if is_lasting or has_no_run(chosen):
             write(b"The configuration is valid.\n")
         else:
             # Such a run uses neither [http] nor [kafka].

@@ -155,9 +155,9 @@ def replay(
     counts = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
     rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
     answer(json=json, lines=[counts], text=[render.pairs("Replayed", rows.items())])
-    if stopping.asked_by is not None:
+    if stopping.requested_by is not None:
         render.console(stderr=True).print("Stopped.")
-        raise typer.Exit(SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def _named_sink(letters: str | None, sink: str | None) -> str | None:
@@ -175,8 +175,8 @@ def _send(
         task = bar.add_task("replaying", total=letters.progress()[1])
         for letter in selected:
             if rate is not None:
-                sending.pace(rate, began_s, lambda: stopping.asked_by is not None)
-            if stopping.asked_by is not None:
+                sending.pace(rate, began_s, lambda: stopping.requested_by is not None)
+            if stopping.requested_by is not None:
                 break
             try:
                 sending.send(letter)

@@ -6,7 +6,13 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.doctor.pages_client import ClientAccess, PagesClient, PageUnavailable, own_url, with_own_certificate
+from consumer.doctor.pages_client import (
+    ClientAccess,
+    PagesClient,
+    PageUnavailable,
+    configured_url,
+    with_own_certificate,
+)
 
 WAIT_S: Final = 5.0
 _ALIVE: Final = 200
@@ -28,7 +34,7 @@ def health(
     if not chosen.http.listen:
         console.print("http.listen is empty: the consumer serves no health pages.")
         return
-    url = own_url(chosen)
+    url = configured_url(chosen)
     pages = PagesClient(url, with_own_certificate(ClientAccess(), chosen), WAIT_S)
     page = "/readyz" if ready else "/healthz"
     try:
@@ -42,5 +48,5 @@ def health(
         raise typer.Exit(1) from error
     body = answer.body.decode(errors="replace").strip()
     console.print(f"{page}: {answer.status} {render.plain(body)}")
-    if answer.status != _ALIVE or not answer.ours:
+    if answer.status != _ALIVE or not answer.is_dupwatch:
         raise typer.Exit(1)

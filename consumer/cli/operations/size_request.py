@@ -84,7 +84,7 @@ def size_request(config: Config, store: str | None, numbers: SizeOptions, option
 
 def check_measuring(sample: str | None, seconds: float) -> None:
     """Raise ``ConfigError`` for a sample that is not a file, or for a measuring time that is out of range."""
-    if sample is not None and not (FILE.names(sample) and Path(sample).is_file()):
+    if sample is not None and not (FILE.matches(sample) and Path(sample).is_file()):
         raise ConfigError(f"--sample {sample}: this is not a file; name a file of articles")
     if not 0 < seconds <= _SECONDS_MAX:
         raise ConfigError(f"--calibrate-seconds {seconds:g}: write a time from 1 to {_SECONDS_MAX:,} seconds")

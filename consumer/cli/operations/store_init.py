@@ -29,8 +29,8 @@ from storage.hbase.schema import (
     REGION_BYTES,
     REGIONS,
     REGIONS_MAX,
+    PrefixLoad,
     Schema,
-    Share,
     regions_for,
     schema_of,
 )
@@ -119,11 +119,11 @@ def init(
         write(_text(lines))
 
 
-def posting_shares(plan: BlockPlan, bands: int, *, parts: bool = False) -> list[Share]:
+def posting_shares(plan: BlockPlan, bands: int, *, parts: bool = False) -> list[PrefixLoad]:
     """Return the distribution of an article's postings over the first bytes of their keys."""
-    lane_0 = [Share(block, max(plan.parts, 1)) for block in range(plan.blocks)]
-    lane_1 = [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
-    return lane_0 + lane_1 + ([Share(LANE_PARTS << _LANE_SHIFT, ANCHORS_POSTED)] if parts else [])
+    lane_0 = [PrefixLoad(block, max(plan.parts, 1)) for block in range(plan.blocks)]
+    lane_1 = [PrefixLoad(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
+    return lane_0 + lane_1 + ([PrefixLoad(LANE_PARTS << _LANE_SHIFT, ANCHORS_POSTED)] if parts else [])
 
 
 def _plan(config: Config, articles: int) -> StorePlan:

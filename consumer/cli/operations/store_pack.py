@@ -20,7 +20,7 @@ from consumer.wiring.stores import opened_store
 from storage.clock import MS_PER_S
 from storage.hbase.kind import HBASE
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, UnpackProgress
-from storage.hbase.schema import Share
+from storage.hbase.schema import PrefixLoad
 from storage.hbase.set_plans import PackTally
 from storage.hbase.store import HbaseStore
 from storage.kinds import kind_of
@@ -84,7 +84,7 @@ def unpack(
     answer(json=json, lines=[counts], text=[render.pairs("Unpacked", counts.items())])
 
 
-def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
+def share_before(key: bytes | None, shares: Sequence[PrefixLoad]) -> float:
     """Return the share of all postings before a key, as a measure of progress; 1 at the end (None)."""
     total = sum(share.postings for share in shares)
     if key is None or not total:
@@ -107,7 +107,7 @@ def _packer(config: Config) -> Iterator[Packer]:
         yield opened.packer()
 
 
-def _shares(config: Config) -> list[Share]:
+def _shares(config: Config) -> list[PrefixLoad]:
     """Return the distribution of postings with the configured plan. If the store has another, only the bar is wrong."""
     scheme = scheme_of(config)
     try:

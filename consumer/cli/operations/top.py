@@ -16,7 +16,7 @@ from consumer.cli.operations.top_view import frame
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.config.config import Config
-from consumer.doctor.pages_client import ClientAccess, PagesClient, own_url, with_own_certificate
+from consumer.doctor.pages_client import ClientAccess, PagesClient, configured_url, with_own_certificate
 from consumer.doctor.watching import ConsumerStatus, WatchedConsumer, look_at_all
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
@@ -55,7 +55,7 @@ def top(
     access = _access(chosen, user, password_file, ca)
     if not urls and ca is None:
         access = with_own_certificate(access, chosen)
-    consumer_urls = urls or [own_url(chosen)]
+    consumer_urls = urls or [configured_url(chosen)]
     if len(consumer_urls) > URLS_MAX:
         raise ConfigError(f"cannot watch {len(consumer_urls)} consumers at once; the maximum is {URLS_MAX}")
     watched = [WatchedConsumer(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in consumer_urls]

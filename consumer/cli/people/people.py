@@ -65,7 +65,7 @@ def add(
 @app.command("list")
 def list_(json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
-    with opened_database(configured(config, settings), _COMMAND) as database, database.reading() as connection:
+    with opened_database(configured(config, settings), _COMMAND) as database, database.read_transaction() as connection:
         found = _people().people(connection)
     shown = ("name", "role", "disabled", "has_password")
     lines = ({name: getattr(person, name) for name in shown} for person in found)
@@ -138,7 +138,7 @@ def _reviews(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, 
         def written(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
                 change(connection)
-                audit.note(
+                audit.add_entry(
                     connection,
                     at_ms=now_ms(),
                     person=f"{_user()} (command line)",
@@ -149,7 +149,7 @@ def _reviews(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, 
                 )
 
             try:
-                database.written(work)
+                database.write(work)
             except people.PersonError as error:
                 raise ConfigError(str(error)) from error
 
@@ -163,7 +163,7 @@ def _change(config: Config, action: str, name: str, change: Callable[[Any, Any, 
         def changed(connection: Any) -> None:  # noqa: ANN401  # as above
             person = people.person_named(connection, name)
             if person is None:
-                raise people.NobodyThere(f"nobody is named {name!r}; dupwatch people list shows all")
+                raise people.UnknownPerson(f"nobody is named {name!r}; dupwatch people list shows all")
             change(people, connection, person.person_id)
 
         written(action, name, changed, why)

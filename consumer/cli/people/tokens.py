@@ -60,8 +60,8 @@ def add(
         token = add_token(path, new, current_time(), _show_secret)
         record_change(audit_log, "tokens.add", token.name, "added")
     render.console(stderr=True).print(
-        f"Added {token.name} ({', '.join(token.roles)}), valid until {_shown(token.expires_at)}. Keep the secret: it "
-        "cannot be shown again. Programs send it as Authorization: Bearer SECRET.",
+        f"Added {token.name} ({', '.join(token.roles)}), valid until {_format_time(token.expires_at)}. Keep the "
+        "secret: it cannot be shown again. Programs send it as Authorization: Bearer SECRET.",
     )
 
 
@@ -86,7 +86,7 @@ def revoke(
         token, is_new = revoke_token(path, name, current_time())
         if is_new:
             record_change(audit_log, "tokens.revoke", token.name, "revoked")
-    unchanged = f"was already revoked, at {_shown(token.revoked_at)}; nothing was changed"
+    unchanged = f"was already revoked, at {_format_time(token.revoked_at)}; nothing was changed"
     with results():
         render.console().print(f"{token.name} {'is revoked' if is_new else unchanged}.")
 
@@ -128,13 +128,13 @@ def _table(tokens: Tokens, now: datetime) -> Table:
             ", ".join(token.roles),
             render.plain(token.owner),
             token.state(now),
-            _shown(token.created_at),
-            _shown(token.expires_at),
+            _format_time(token.created_at),
+            _format_time(token.expires_at),
         )
         for token in tokens
     )
     return render.table(columns, rows)
 
 
-def _shown(moment: datetime | None) -> str:
+def _format_time(moment: datetime | None) -> str:
     return "" if moment is None else moment.isoformat().replace("+00:00", "Z")

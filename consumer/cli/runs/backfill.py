@@ -87,9 +87,9 @@ def backfill(
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:
         raise refusal
-    if stopping.asked_by is not None:
+    if stopping.requested_by is not None:
         console.print("Stopped; rerun to resume.")
-        raise typer.Exit(SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def _state(config: Config, file: str | None) -> BackfillState:

@@ -69,9 +69,9 @@ class _EndOfFeed(StopSignal):
 
     def reached(self) -> None:
         """Stop the run."""
-        if self.asked_by is None:
-            self.asked_at_s = time.monotonic()
-            self.asked_by = signal.SIGTERM
+        if self.requested_by is None:
+            self.requested_at_s = time.monotonic()
+            self.requested_by = signal.SIGTERM
 
 
 class _Reminder:
@@ -97,7 +97,7 @@ class _Reminder:
 
     def feed_ended(self) -> None:
         """Print once that the demo remains open. Called again after each later batch, which other clients sent."""
-        if self._stopping.asked():
+        if self._stopping.requested():
             return
         if not self._end_announced:
             self._end_announced = True
@@ -172,7 +172,7 @@ def demo(
         reminder = _Reminder(console, stopping)
         at_end = reminder.feed_ended if stays_open else stopping.reached
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
-            watcher = _Watcher(console, reminder, sending.answered)
+            watcher = _Watcher(console, reminder, sending.count_answered)
             streams = Streams(standard_output(), standard_error())
             with prepared_lasting_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store

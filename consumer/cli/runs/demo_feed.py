@@ -30,22 +30,22 @@ def sample_feed() -> Path:
 class DemoFeed:
     """A feed that sends the records of ``source`` to a topic at ``rate`` records a second, and reports the end.
 
-    ``place`` is the address of the brokers and the topic. All records go to one partition, so that they are judged in
-    the order of the feed. ``on_finished`` is called, from any thread, once every record is sent and has a verdict or
-    dead letter, or if sending fails.
+    ``destination`` is the address of the brokers and the topic. All records go to one partition, so that they are
+    judged in the order of the feed. ``on_finished`` is called, from any thread, once every record is sent and has a
+    verdict or dead letter, or if sending fails.
     """
 
     def __init__(
         self,
         source: Source,
         decode: Callable[[RawRecord], Article],
-        place: tuple[str, str],
+        destination: tuple[str, str],
         rate: float,
         on_finished: Callable[[], None],
     ) -> None:
         self._source = source
         self._decode = decode
-        self._address, self._topic = place
+        self._address, self._topic = destination
         self._rate = rate
         self._on_finished = on_finished
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class DemoFeed:
         """Return the time since the first record was due, in seconds."""
         return time.monotonic() - self._began_s
 
-    def answered(self, records: int) -> None:
+    def count_answered(self, records: int) -> None:
         """Count records of the topic that have received a verdict or a dead letter."""
         with self._lock:
             self._answered += records

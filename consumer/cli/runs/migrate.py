@@ -146,7 +146,7 @@ def migrate(
         console.print(f"Switched. Start the consumers of {render.plain(chosen.kafka.group)} with the new store.")
         return
     console.print("Stopped before the switch; rerun to resume.")
-    raise typer.Exit(SIGNALLED + (stopping.asked_by or 0))
+    raise typer.Exit(SIGNALLED + (stopping.requested_by or 0))
 
 
 def _plain(run: Migration, watcher: Reporter, *, switched: bool) -> dict[str, Any]:

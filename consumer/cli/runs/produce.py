@@ -77,8 +77,8 @@ def produce(
         source.close()
     console.print(f"Sent to {place.names[0]}: {counted(sender.sent, 'record')} in {time.monotonic() - began_s:.1f} s")
     show_blank_lines(console, source)
-    if stopping.asked_by is not None:
-        raise typer.Exit(SIGNALLED + stopping.asked_by)
+    if stopping.requested_by is not None:
+        raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def _topic(config: Config) -> TopicsAddress:
@@ -102,8 +102,8 @@ def _waiting(stopping: StopSignal, progress: Progress, source: FileSource) -> Ca
         """Wait in short slices, and return whether the command was told to stop."""
         update()
         until_s = time.monotonic() + seconds
-        while not stopping.asked() and (left_s := until_s - time.monotonic()) > 0:
+        while not stopping.requested() and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _SLICE_S))
-        return stopping.asked()
+        return stopping.requested()
 
     return wait

@@ -86,11 +86,11 @@ def replay(
         console.print(render.summary(ready.tally, feed.dead_letters, time.monotonic() - began_s, ready.engine))
         if feed.undated:
             console.print(f"Messages judged as of now, without a time or with a future one: {feed.undated:,}")
-        if stopping.asked_by is None:
+        if stopping.requested_by is None:
             _report(ready, consumers_config, against, examples, json=json, dead_letters=feed.dead_letters)
-    if stopping.asked_by is not None:
+    if stopping.requested_by is not None:
         console.print("Stopped. A rerun starts from the beginning; judged articles keep their verdicts.")
-        raise typer.Exit(SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def _check_stores_and_sink(chosen: Config, consumers_config: Config, against: str | None) -> None:

@@ -118,9 +118,9 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
         console.print(_OTHER_ENCODING)
     if refusal is not None:
         raise refusal
-    if stopping.asked_by is not None:
+    if stopping.requested_by is not None:
         console.print(f"Stopped{'; rerun to resume' if ready.resumable else ''}.")
-        raise typer.Exit(SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
@@ -149,7 +149,7 @@ def _filter_config(config: Config, emit: str | None) -> Config:
 
 
 def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:
-    if FILE.names(config.sink.url):
+    if FILE.matches(config.sink.url):
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:

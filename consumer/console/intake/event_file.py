@@ -115,14 +115,14 @@ class EventFile(EventSource):
 
     def begin_again(self) -> None:
         """Forget the stored positions, so that the file is read from the beginning. Raises ``DatabaseUnavailable``."""
-        self._database.written(lambda connection: forget_marks(connection, [self._key]))
+        self._database.write(lambda connection: forget_marks(connection, [self._key]))
 
     def _place(self, descriptor: int) -> tuple[FileMark, bytes]:
         """Return the latest known position that the file still has, and the bytes before it.
 
         Forgets later positions. Raises ``DatabaseUnavailable``.
         """
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             self._marks = known = marks_of(connection, self._key)
         for number, mark in enumerate(known):
             start = max(0, mark.offset - TAIL_BYTES)
@@ -144,7 +144,7 @@ class EventFile(EventSource):
             self.path,
             left[0].line + 1 if left else 1,
         )
-        if self._database.written(lambda connection: move_marks(connection, self._key, before, left)):
+        if self._database.write(lambda connection: move_marks(connection, self._key, before, left)):
             self._marks = left
 
     def _read(self, descriptor: int, place: FileMark, tail: bytes) -> Iterator[RawBatch]:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, get_args
 
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
 from consumer.reviews.database import Database, DatabaseUnavailable
@@ -95,7 +95,7 @@ class EventSender:
         self._parts = parts
         self._holder = uuid.uuid4().hex
         self._lease_until_s = 0.0
-        self._turns = Turns(parts.hooks)
+        self._progress = ThreadProgress(parts.hooks)
         self._seen_ids = dict.fromkeys(parts.port.streams, 0)
         """For each stream, the id up to which the sink has all events."""
 
@@ -106,7 +106,7 @@ class EventSender:
             self._parts.room.note_sending(is_stuck=True)
             return False
         has_more, failure = False, None
-        with self._turns.at_work():
+        with self._progress.at_work():
             for stream in self._seen_ids:
                 try:
                     has_more |= self._send(stream)
@@ -122,7 +122,7 @@ class EventSender:
         """Give the lease back, so that another console can send immediately."""
         if self._lease_until_s:
             with suppress(DatabaseUnavailable):
-                self._parts.database.written(lambda connection: sink_events.let_go(connection, self._holder))
+                self._parts.database.write(lambda connection: sink_events.let_go(connection, self._holder))
 
     def _send(self, stream: frozenset[EventKind]) -> bool:
         """Send one batch of a stream; return whether there may be more."""
@@ -134,7 +134,7 @@ class EventSender:
             return False
         self._parts.port.send(events)
         event_ids = [event.event_id for event in events]
-        self._parts.database.written(lambda connection: sink_events.sent(connection, event_ids))
+        self._parts.database.write(lambda connection: sink_events.sent(connection, event_ids))
         self._seen_ids[stream] = event_ids[-1]
         for kind in get_args(SinkEventKind):
             if number := sum(event.kind == kind for event in events):
@@ -142,7 +142,7 @@ class EventSender:
         return len(events) == BATCH_EVENTS
 
     def _next(self, stream: frozenset[EventKind]) -> list[StoredEvent]:
-        with self._parts.database.reading() as connection:
+        with self._parts.database.read_transaction() as connection:
             # Read this first, so that events committed in between are not passed over.
             latest_id = sink_events.latest_id(connection)
             events = sink_events.pending_events(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
@@ -154,7 +154,7 @@ class EventSender:
         """Claim or renew the lease, and return whether this process has it."""
         begun_s, parts = time.monotonic(), self._parts
         lease_ms = round(LEASE_S * MS_PER_S)
-        has_lease = parts.database.written(
+        has_lease = parts.database.write(
             lambda connection: sink_events.hold(connection, self._holder, parts.now_ms(), lease_ms)
         )
         self._lease_until_s = begun_s + LEASE_S if has_lease else 0.0
@@ -167,17 +167,17 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     A webhook with too many waiting events gets no more until some are sent. The same applies to a sink that accepts
     nothing. If the sink is only slow, the intake waits and nothing is dropped.
     """
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)
         full = limits.full_webhooks(connection, room.events_max) if for_webhooks.events > room.events_max else []
     missed = 0
     for webhook_id in full:
-        missed += database.written(partial(limits.drop_latest, webhook_id=webhook_id, events_max=room.events_max))
+        missed += database.write(partial(limits.drop_latest, webhook_id=webhook_id, events_max=room.events_max))
     if missed:
         log.warning("%d events were dropped for webhooks that already have %d waiting.", missed, room.events_max)
         report(EventsMissed("webhooks", missed))
     if for_sink.events > room.events_max and room.is_stuck:
-        dropped = database.written(lambda connection: sink_events.drop_latest(connection, room.events_max))
+        dropped = database.write(lambda connection: sink_events.drop_latest(connection, room.events_max))
         log.warning("%d events were dropped for the sink, which already has %d waiting.", dropped, room.events_max)
         report(EventsMissed("sink", dropped))
         for_sink = for_sink._replace(events=for_sink.events - dropped)

@@ -14,7 +14,7 @@ import numpy as np
 
 from consumer.console.context import ArticleReader
 from consumer.console.intake.background import BackgroundWork, WorkSchedule
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.reviews import queue
 from consumer.reviews.database import Connection, Database
@@ -35,7 +35,7 @@ CHECKED_MAX: Final = 500
 """The most articles to read at a time if their texts are not needed."""
 
 
-class IndexParts(NamedTuple):
+class IndexerDependencies(NamedTuple):
     """The dependencies of an indexer. ``cutter`` is None if texts are not indexed.
 
     ``proceed`` is called between steps. It may raise an error to stop the work.
@@ -51,8 +51,8 @@ class IndexParts(NamedTuple):
 class Indexer:
     """An indexer of the words of waiting flags, which also maintains the index. For one thread."""
 
-    def __init__(self, index_parts: IndexParts) -> None:
-        self._parts = index_parts
+    def __init__(self, dependencies: IndexerDependencies) -> None:
+        self._dependencies = dependencies
         # After an upgrade or a restore from a backup, some flags may be neither waiting nor indexed.
         self._are_all_known = False
 
@@ -69,45 +69,47 @@ class Indexer:
         return self._merge() or has_more or self._check()
 
     def _find_missing(self) -> None:
-        with self._parts.database.reading() as connection:
+        with self._dependencies.database.read_transaction() as connection:
             known = waiting.indexed_ids(connection)
         after_id: int | None = 0
         while after_id is not None:
-            self._parts.proceed()
-            after_id = self._parts.database.written(partial(waiting.wait_where_missing, after_id=after_id, known=known))
+            self._dependencies.proceed()
+            after_id = self._dependencies.database.write(
+                partial(waiting.wait_where_missing, after_id=after_id, known=known)
+            )
 
     def _index(self) -> bool:
-        now_ms = self._parts.now_ms()
-        with self._parts.database.reading() as connection:
+        now_ms = self._dependencies.now_ms()
+        with self._dependencies.database.read_transaction() as connection:
             if not waiting.is_any_due(connection, now_ms):
                 return False
-        claimed = self._parts.database.written(lambda connection: waiting.claim(connection, now_ms))
+        claimed = self._dependencies.database.write(lambda connection: waiting.claim(connection, now_ms))
         if not claimed.flag_ids:
             return False
         try:
             texts, missing = self._words_of(claimed)
         except BaseException:
-            self._parts.database.written(lambda connection: waiting.give_back(connection, claimed))
+            self._dependencies.database.write(lambda connection: waiting.give_back(connection, claimed))
             raise
 
         def store(connection: Connection) -> int:
             parts.add_part(connection, texts, now_ms)
             return waiting.end(connection, claimed, missing, now_ms)
 
-        given_up = self._parts.database.written(store)
+        given_up = self._dependencies.database.write(store)
         if given_up:
             log.info("%d flags can only be found by id and source: the store does not have their texts", given_up)
         return len(claimed.flag_ids) == waiting.CLAIMED_MAX
 
     def _words_of(self, claimed: IndexClaim) -> tuple[dict[int, set[int]], list[int]]:
         """Return the words of each claimed flag by its id, and the ids of flags whose texts are not in the store."""
-        cutter = self._parts.cutter
+        cutter = self._dependencies.cutter
         assert cutter is not None  # noqa: S101  # otherwise nothing is indexed
         texts: dict[int, set[int]] = {}
         missing: list[int] = []
         for flags in portions(claimed.flags, TEXTS_MAX):
-            self._parts.proceed()
-            views = self._parts.articles.read([(flag.article_id, flag.version) for flag in flags])
+            self._dependencies.proceed()
+            views = self._dependencies.articles.read([(flag.article_id, flag.version) for flag in flags])
             for flag, view in zip(flags, views, strict=True):
                 if view is None or view.body is None:
                     missing.append(flag.flag_id)
@@ -117,28 +119,28 @@ class Indexer:
 
     def _merge(self) -> bool:
         """Merge some parts. Return False if there are none to merge, or if another console has claimed them."""
-        database, now_ms = self._parts.database, self._parts.now_ms()
-        with database.reading() as connection:
+        database, now_ms = self._dependencies.database, self._dependencies.now_ms()
+        with database.read_transaction() as connection:
             has_replaced = parts.has_replaced(connection, now_ms)
         if has_replaced:
-            database.written(lambda connection: parts.delete_replaced(connection, now_ms))
-        with database.reading() as connection:
+            database.write(lambda connection: parts.delete_replaced(connection, now_ms))
+        with database.read_transaction() as connection:
             part_ids = parts.to_merge(parts.parts(connection), now_ms)
         if not part_ids:
             return False
-        until_ms = self._parts.database.written(lambda connection: parts.claim_parts(connection, part_ids, now_ms))
+        until_ms = self._dependencies.database.write(lambda connection: parts.claim_parts(connection, part_ids, now_ms))
         if until_ms is None:
             return False
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             merge = parts.begin_merge(connection, part_ids)
 
         def read(part_id: int, low: int, high: int) -> list[bytes]:
-            self._parts.proceed()
-            with database.reading() as connection:
+            self._dependencies.proceed()
+            with database.read_transaction() as connection:
                 return list(parts.pages_between(connection, part_id, low, high))
 
         pages = list(parts.merged_pages(merge, read))
-        return self._parts.database.written(
+        return self._dependencies.database.write(
             lambda connection: parts.replace_parts(connection, merge, pages, until_ms, now_ms)
         )
 
@@ -147,52 +149,56 @@ class Indexer:
 
         Removes flags whose articles are gone.
         """
-        now_ms = self._parts.now_ms()
-        with self._parts.database.reading() as connection:
+        now_ms = self._dependencies.now_ms()
+        with self._dependencies.database.read_transaction() as connection:
             found = parts.parts(connection)
         due = [part for part in found if part.checked_ms <= now_ms - parts.CHECK_MS and part.claimed_ms <= now_ms]
         if not due:
             return False
         part = min(due, key=lambda each: each.checked_ms)
-        until_ms = self._parts.database.written(
+        until_ms = self._dependencies.database.write(
             lambda connection: parts.claim_parts(connection, [part.part_id], now_ms)
         )
         if until_ms is None:
             return False
-        gone = self._gone(part)
-        self._parts.database.written(lambda connection: parts.leave(connection, part.part_id, gone, until_ms, now_ms))
+        gone = self._flags_without_articles(part)
+        self._dependencies.database.write(
+            lambda connection: parts.leave(connection, part.part_id, gone, until_ms, now_ms)
+        )
         return True
 
-    def _gone(self, part: IndexPart) -> Numbers:
+    def _flags_without_articles(self, part: IndexPart) -> Numbers:
         """Return the flags of a part whose articles the store no longer has."""
-        with self._parts.database.reading() as connection:
+        with self._dependencies.database.read_transaction() as connection:
             flag_ids = parts.ids_of(connection, part.part_id)
         gone: list[int] = []
         for portion in portions(flag_ids[flag_ids > 0].tolist(), CHECKED_MAX):
-            self._parts.proceed()
-            with self._parts.database.reading() as connection:
+            self._dependencies.proceed()
+            with self._dependencies.database.read_transaction() as connection:
                 flags = queue.flags(connection, portion)
-            views = self._parts.articles.read([(flag.article_id, flag.version) for flag in flags], bodies=False)
+            views = self._dependencies.articles.read([(flag.article_id, flag.version) for flag in flags], bodies=False)
             gone += [flag.flag_id for flag, view in zip(flags, views, strict=True) if view is None]
         return np.array(gone, np.int64)
 
 
-def index_background(index_parts: IndexParts, turns: Turns, hooks: Hooks, stopping: threading.Event) -> BackgroundWork:
+def index_background(
+    dependencies: IndexerDependencies, progress: ThreadProgress, hooks: Hooks, stopping: threading.Event
+) -> BackgroundWork:
     """Return the background work that maintains the word index, or deletes the index if there is no cutter."""
-    indexer = Indexer(index_parts)
+    indexer = Indexer(dependencies)
 
-    def keep() -> bool:
-        with turns.at_work():
-            return clear_index(index_parts.database) if index_parts.cutter is None else indexer.work()
+    def maintain() -> bool:
+        with progress.at_work():
+            return clear_index(dependencies.database) if dependencies.cutter is None else indexer.work()
 
-    repeating = WorkSchedule(_CLEAR_S, "database") if index_parts.cutter is None else WorkSchedule(_INDEX_S, "store")
-    return BackgroundWork("search", keep, repeating, hooks, stopping)
+    repeating = WorkSchedule(_CLEAR_S, "database") if dependencies.cutter is None else WorkSchedule(_INDEX_S, "store")
+    return BackgroundWork("search", maintain, repeating, hooks, stopping)
 
 
 def clear_index(database: Database) -> bool:
     """Delete the word index. Return False, since nothing remains to be done. Raises ``DatabaseUnavailable``."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         is_clear = waiting.is_clear(connection)
     if not is_clear:
-        database.written(waiting.clear)
+        database.write(waiting.clear)
     return False

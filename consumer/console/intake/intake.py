@@ -20,7 +20,7 @@ from typing_extensions import override
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake.event_reading import NEWER_EVENT, NewerEvent, PlaceOf, read_verdicts
 from consumer.lifecycle.retry import RetrySubject, RetryUntilReachable
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import End, RawBatch, RawRecord
@@ -100,17 +100,17 @@ class BatchIntake(ABC, Generic[Event]):
         self._name = name
         self._hooks = hooks
         self._stopping = stopping
-        self._turns = Turns(hooks)
+        self._progress = ThreadProgress(hooks)
 
     def take_all(self, source: EventSource) -> None:
         """Take in batches until the source ends. Raises ``SourceError`` and ``ConsoleStopped``."""
         for batch in source.batches():
-            with self._turns.at_work():
+            with self._progress.at_work():
                 self._take(source, batch)
 
     def proceed(self) -> None:
         """Report progress. Raises ``ConsoleStopped``."""
-        self._turns.turn()
+        self._progress.report()
         if self._stopping.is_set():
             raise ConsoleStopped
 
@@ -261,7 +261,7 @@ class Intake(BatchIntake[Verdict]):
             write_bank_match_events(connection, sides.matches, now_ms)
             return _IntakeOutcome(added, sides, decided, len(begun), told)
 
-        added, sides, decided, begun, told = self.retry(proceed).call(lambda: self._parts.database.written(stored))
+        added, sides, decided, begun, told = self.retry(proceed).call(lambda: self._parts.database.write(stored))
         self.report_taken(
             {
                 "flag": added.flags,
@@ -283,7 +283,7 @@ class Intake(BatchIntake[Verdict]):
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
     """Report the flags in each state and the due releases; return False. Raises ``DatabaseUnavailable``."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
         search_waiting, standing = waiting_count(connection), counts_in_force(connection, now_ms)
     oldest_ms = now_ms if counts.oldest_open_ms is None else counts.oldest_open_ms

@@ -33,12 +33,12 @@ class RankUpdates:
     def work(self) -> bool:
         """Update some stories, and return whether there may be more. Raises ``DatabaseUnavailable``."""
         if not self._is_configured:
-            changed = self._database.written(lambda c: configure_ranks(c, self._authority, self._now_ms()))
+            changed = self._database.write(lambda c: configure_ranks(c, self._authority, self._now_ms()))
             if changed:
                 log.info("The ranks of %d sources have changed in the configuration; stories are updated.", changed)
             self._is_configured = True
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             is_done = least_applied(connection) is None
         if is_done or not self._has_room():
             return False
-        return self._database.written(lambda c: apply_ranks(c, self._now_ms()))
+        return self._database.write(lambda c: apply_ranks(c, self._now_ms()))

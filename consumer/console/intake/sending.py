@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit, sending
@@ -86,7 +86,7 @@ class ReleaseSender:
     def __init__(self, parts: ReleaseSenderParts) -> None:
         self._parts = parts
         self._worker = uuid.uuid4().hex
-        self._turns = Turns(parts.hooks)
+        self._progress = ThreadProgress(parts.hooks)
         self._claimed: deque[DueRelease] = deque()
         self._claimed_until_s = 0.0
         self._send_singly = 0
@@ -97,7 +97,7 @@ class ReleaseSender:
 
     def work(self) -> bool:
         """Send due releases, and return whether there may be more. Raises the port's and the database's errors."""
-        with self._turns.at_work():
+        with self._progress.at_work():
             # Another console may carry them out, or this one once it can write.
             return self._parts.unwritable() is None and self._send_releases()
 
@@ -108,7 +108,7 @@ class ReleaseSender:
         if not self._claimed:
             self._is_full = self._prepare() and self._claim()
         while self._claimed:
-            self._turns.turn()
+            self._progress.report()
             self._send_next()
             if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
                 return True
@@ -143,7 +143,7 @@ class ReleaseSender:
 
     def _prepare(self) -> bool:
         """Prepare due releases, unless the next ones were prepared recently. Return whether any are due."""
-        with self._parts.database.reading() as connection:
+        with self._parts.database.read_transaction() as connection:
             coming = sending.claimable_releases(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s
         if coming and (is_old or not self._prepared.issuperset(coming[:CLAIMED_MAX])):
@@ -155,7 +155,7 @@ class ReleaseSender:
         """Claim due releases, and return whether there may be more."""
         parts, lease_ms = self._parts, round(LEASE_S * MS_PER_S)
         self._claimed_until_s = time.monotonic() + LEASE_S
-        found = parts.database.written(
+        found = parts.database.write(
             lambda connection: sending.claim_due(connection, self._worker, parts.now_ms(), lease_ms, CLAIMED_MAX)
         )
         self._claimed.extend(found)
@@ -164,7 +164,7 @@ class ReleaseSender:
     def _end(self, ended: Sequence[tuple[DueRelease, ConfigError | None]]) -> None:
         """Store the outcome of releases: sent, or refused for good, since a retry would fail again."""
         now_ms = self._parts.now_ms()
-        self._parts.database.written(lambda connection: _note_ended(connection, ended, now_ms))
+        self._parts.database.write(lambda connection: _note_ended(connection, ended, now_ms))
         for due, refusal in ended:
             self._failures.pop(due.review_id, None)
             self._parts.hooks.report(ReleaseEnded("sent" if refusal is None else "refused"))
@@ -178,7 +178,7 @@ def _note_ended(connection: Connection, ended: Sequence[tuple[DueRelease, Config
             sending.mark_sent(connection, due.review_id, now_ms)
         else:
             sending.mark_refused(connection, due.review_id, str(refusal), now_ms)
-        audit.note(
+        audit.add_entry(
             connection,
             at_ms=now_ms,
             person=due.person,

@@ -19,7 +19,7 @@ from storage.clock import Clock, now_ms
 
 
 @dataclass(frozen=True, slots=True)
-class SideKind(Generic[Event]):
+class SideEntryKind(Generic[Event]):
     """A kind of queue entry that has its own topic.
 
     ``name`` names the entries in messages. ``read`` returns the events in records. ``add`` stores events, given the
@@ -32,11 +32,11 @@ class SideKind(Generic[Event]):
     add: Callable[[Connection, Sequence[Event], int], int]
 
 
-NEAR_MISSES: Final = SideKind(
+NEAR_MISSES: Final = SideEntryKind(
     "near_miss", "near misses", read_near_misses, lambda connection, events, _: add_near_misses(connection, events)
 )
-BANK_MATCHES: Final = SideKind("bank_match", "bank matches", read_bank_matches, take_in_bank_matches)
-REPEATS_OF_ENDED: Final = SideKind(
+BANK_MATCHES: Final = SideEntryKind("bank_match", "bank matches", read_bank_matches, take_in_bank_matches)
+REPEATS_OF_RETRACTED: Final = SideEntryKind(
     "ended_before",
     "repeats of retracted articles",
     read_repeats_of_ended,
@@ -49,7 +49,7 @@ class SideIntake(BatchIntake[Event]):
 
     def __init__(
         self,
-        side: SideKind[Event],
+        side: SideEntryKind[Event],
         database: Database,
         hooks: Hooks,
         stopping: threading.Event,
@@ -73,5 +73,5 @@ class SideIntake(BatchIntake[Event]):
             return self._side.add(connection, events, self._clock())
 
         # Most batches of verdicts have no such entries and need no transaction.
-        new = self.retry(proceed).call(lambda: self._database.written(stored)) if events else 0
+        new = self.retry(proceed).call(lambda: self._database.write(stored)) if events else 0
         self.report_taken({self._side.kind: new, "known": len(events) - new})

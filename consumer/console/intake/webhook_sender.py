@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from consumer.console.intake.background import BackgroundWork, WorkSchedule
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.reviews import audit
 from consumer.reviews.database import Connection, Database, DatabaseUnavailable, identity
@@ -82,7 +82,7 @@ class WebhookSender:
 
     def __init__(self, parts: WebhookParts) -> None:
         self._parts = parts
-        self._turns = Turns(parts.hooks)
+        self._progress = ThreadProgress(parts.hooks)
         self._name = ""
         self._ended: deque[DeliveryAttempt] = deque()
         # By webhook: attempts that are under way or not stored yet, and consecutive failures.
@@ -92,7 +92,7 @@ class WebhookSender:
 
     def work(self) -> bool:
         """Store the results of attempts, and begin others; return False. Raises ``DatabaseUnavailable``."""
-        with self._turns.at_work():
+        with self._progress.at_work():
             self._note()
             self._tidy()
             self._begin()
@@ -113,7 +113,7 @@ class WebhookSender:
             return
         now_ms, chance = self._parts.now_ms(), self._parts.chance
         note = partial(_note_attempts, ended=ended, before=self._failures, now_ms=now_ms, chance=chance)
-        noted = self._parts.database.written(note)
+        noted = self._parts.database.write(note)
         for attempt in ended:
             self._ended.popleft()
             self._in_flight[attempt.destination.webhook_id] -= 1
@@ -132,12 +132,12 @@ class WebhookSender:
         now_ms = self._parts.now_ms()
         # The clock may be set back too.
         if abs(now_ms - self._tidied_ms) >= _TIDY_S * MS_PER_S:
-            self._parts.database.written(partial(_end_expired, now_ms=now_ms))
+            self._parts.database.write(partial(_end_expired, now_ms=now_ms))
             self._tidied_ms = now_ms
 
     def _begin(self) -> None:
         parts, now_ms = self._parts, self._parts.now_ms()
-        with parts.database.reading() as connection:
+        with parts.database.read_transaction() as connection:
             self._name = self._name or identity(connection)
             due = [
                 destination
@@ -146,7 +146,7 @@ class WebhookSender:
                 and deliveries.is_any_due(connection, destination.webhook_id, now_ms)
             ]
         for destination in due:
-            self._turns.turn()
+            self._progress.report()
             claim = partial(
                 deliveries.claim_due_deliveries,
                 webhook_id=destination.webhook_id,
@@ -154,7 +154,7 @@ class WebhookSender:
                 lease_ms=round(LEASE_S * MS_PER_S),
                 limit=self._room(destination.webhook_id),
             )
-            for claimed in parts.database.written(claim):
+            for claimed in parts.database.write(claim):
                 self._in_flight[destination.webhook_id] += 1
                 threading.Thread(target=self._send, args=(destination, claimed), name="webhook", daemon=True).start()
 
@@ -186,7 +186,7 @@ def webhook_background(parts: WebhookParts, stopping: threading.Event, running: 
 
 def count_webhooks(database: Database, now_ms: int, report: Callable[[object], None]) -> None:
     """Report how long webhooks wait, and how many are off. Raises ``DatabaseUnavailable``."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         backlog = deliveries.backlog(connection)
     oldest_ms = now_ms if backlog.oldest_ms is None else backlog.oldest_ms
     oldest_s = max(0, now_ms - oldest_ms) / MS_PER_S
@@ -254,5 +254,5 @@ def _turn_off(connection: Connection, destination: Destination, why: OffReason, 
     if not webhooks.turn_off(connection, destination.webhook_id, why, now_ms):
         return False
     subject, reason = destination.name, _OFF[why]
-    audit.note(connection, at_ms=now_ms, person="", address="", action="webhook.off", subject=subject, why=reason)
+    audit.add_entry(connection, at_ms=now_ms, person="", address="", action="webhook.off", subject=subject, why=reason)
     return True

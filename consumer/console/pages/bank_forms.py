@@ -73,7 +73,7 @@ def item_path(bank: str, item: str) -> str:
 
 def requested_bank(visit: SignedInVisit, banks: Banks) -> Bank:
     """Return the bank in the path. Raises ``PageError`` if it does not exist."""
-    bank = banks.banks.get(visit.places["bank"])
+    bank = banks.banks.get(visit.path_parameters["bank"])
     if bank is None:
         raise not_found()
     return bank
@@ -81,7 +81,7 @@ def requested_bank(visit: SignedInVisit, banks: Banks) -> Bank:
 
 def requested_item(visit: SignedInVisit, banks: Banks) -> BankItem:
     """Return the item in the path. Raises ``PageError`` if it does not exist."""
-    item = banks.items.get((visit.places["bank"], visit.places["item"]))
+    item = banks.items.get((visit.path_parameters["bank"], visit.path_parameters["item"]))
     if item is None:
         raise not_found()
     return item
@@ -135,8 +135,8 @@ def apply_bank_change(visit: SignedInVisit, change: BankChange[tuple[_Answer, Ba
 
 def _note_in_audit_log(visit: SignedInVisit, audit_entry: BankAuditEntry) -> None:
     try:
-        visit.context.database.written(
-            lambda c: visit.note(
+        visit.context.database.write(
+            lambda c: visit.add_audit_entry(
                 c, audit_entry.action, subject=audit_entry.subject, why=audit_entry.why, flag_id=audit_entry.flag_id
             )
         )

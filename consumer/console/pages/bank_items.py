@@ -105,7 +105,7 @@ def add_item(visit: SignedInVisit) -> Response:
             "note": note_in(form),
             "until": until_in(form),
         }
-        addition = add_to_bank(visit, visit.places["bank"], values)
+        addition = add_to_bank(visit, visit.path_parameters["bank"], values)
     except PageError as error:
         return _bank_page(visit, refusal=error, given=values_in(visit.form, _ADDED_FIELDS))
     return visit.redirect(item_path(*addition.item.key), done="added" if addition.is_new else "known")
@@ -169,7 +169,7 @@ def change_item(visit: SignedInVisit) -> Response:
         apply_bank_change(visit, change)
     except PageError as error:
         return _item_page(visit, refusal=error, given=values_in(form, _CHANGED_FIELDS))
-    return visit.redirect(item_path(visit.places["bank"], visit.places["item"]), done="changed")
+    return visit.redirect(item_path(visit.path_parameters["bank"], visit.path_parameters["item"]), done="changed")
 
 
 def enable_item(visit: SignedInVisit) -> Response:
@@ -204,7 +204,7 @@ def remove_item(visit: SignedInVisit) -> Response:
         return [removal], (None, BankAuditEntry("item.remove", subject(item), item.title))
 
     apply_bank_change(visit, change)
-    return visit.redirect(f"/banks/{visit.places['bank']}", done="removed")
+    return visit.redirect(f"/banks/{visit.path_parameters['bank']}", done="removed")
 
 
 def subject(item: BankItem) -> str:
@@ -221,7 +221,7 @@ def _switch(visit: SignedInVisit, *, enabled: bool) -> Response:
         return _changed_entry(requested_item(visit, banks), author | {"enabled": enabled}, action)
 
     apply_bank_change(visit, change)
-    path = item_path(visit.places["bank"], visit.places["item"])
+    path = item_path(visit.path_parameters["bank"], visit.path_parameters["item"])
     return visit.redirect(path, done="enabled" if enabled else "disabled")
 
 
@@ -236,7 +236,7 @@ def _set_confirmed(visit: SignedInVisit, *, confirmed: bool) -> Response:
         )
 
     apply_bank_change(visit, change)
-    path = item_path(visit.places["bank"], visit.places["item"])
+    path = item_path(visit.path_parameters["bank"], visit.path_parameters["item"])
     return visit.redirect(path, done="confirmed" if confirmed else "unconfirmed")
 
 

@@ -78,7 +78,7 @@ def change_bank(visit: SignedInVisit) -> Response:
         return _changed_entry(before, after, BankAuditEntry("bank.change", before.bank, after.note))
 
     apply_bank_change(visit, change)
-    return visit.redirect(f"/banks/{visit.places['bank']}", done="changed")
+    return visit.redirect(f"/banks/{visit.path_parameters['bank']}", done="changed")
 
 
 def enable(visit: SignedInVisit) -> Response:
@@ -170,7 +170,7 @@ def _switch(visit: SignedInVisit, *, enabled: bool) -> Response:
         return _changed_entry(before, after, BankAuditEntry("bank.enable" if enabled else "bank.disable", before.bank))
 
     apply_bank_change(visit, change)
-    return visit.redirect(f"/banks/{visit.places['bank']}", done="enabled" if enabled else "disabled")
+    return visit.redirect(f"/banks/{visit.path_parameters['bank']}", done="enabled" if enabled else "disabled")
 
 
 def _changed_entry(

@@ -71,14 +71,14 @@ def show_next(visit: SignedInVisit) -> Response:
 
 def leave(visit: SignedInVisit) -> Response:
     """Leave a flag, and go back to the queue."""
-    flag_id, person_id = visit.places["flag_id"], visit.person.person_id
-    visit.context.database.written(lambda c: claims.leave(c, flag_id, person_id))
+    flag_id, person_id = visit.path_parameters["flag_id"], visit.person.person_id
+    visit.context.database.write(lambda c: claims.leave(c, flag_id, person_id))
     return visit.redirect("/", **selection_in(visit.query, visit.context.cutter).fields)
 
 
 def close(visit: SignedInVisit) -> Response:
     """Leave a flag whose page was closed, unless it was opened again since."""
-    flag_id, opened_ms = visit.places["flag_id"], visit.form.integer("opened_ms")
+    flag_id, opened_ms = visit.path_parameters["flag_id"], visit.form.integer("opened_ms")
     claims.close(visit.context.database, flag_id, visit.person.person_id, opened_ms)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
@@ -108,17 +108,19 @@ def add_note(visit: SignedInVisit) -> Response:
 
     def add(connection: Connection) -> None:
         discussion.add_note(connection, flag.flag_id, visit.person.person_id, text, now_ms)
-        visit.note(connection, "flag.note", at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=text)
+        visit.add_audit_entry(
+            connection, "flag.note", at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=text
+        )
 
-    visit.context.database.written(add)
+    visit.context.database.write(add)
     return visit.redirect(flag_href(flag.flag_id, selection))
 
 
 def undo(visit: SignedInVisit) -> Response:
     """Undo a decision of this person, and show its flag again."""
-    review_id, now_ms = visit.places["review_id"], visit.context.now_ms()
+    review_id, now_ms = visit.path_parameters["review_id"], visit.context.now_ms()
     selection = selection_of(visit.form, visit.context.cutter)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         review = own_review(connection, visit.person.person_id, review_id)
     if review is None:
         raise not_found()
@@ -134,10 +136,12 @@ def _undo(visit: SignedInVisit, chosen: Callable[[Connection], Sequence[OwnRevie
         reviews = {review.review_id: review for review in chosen(connection)}
         undone_ids = decisions.undo(connection, list(reviews), visit.person.person_id, now_ms)
         for review in map(reviews.__getitem__, undone_ids):
-            visit.note(connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id)
+            visit.add_audit_entry(
+                connection, "flag.undo", at_ms=now_ms, subject=review.article_id, flag_id=review.flag_id
+            )
         return len(undone_ids)
 
-    if not visit.context.database.written(undo_chosen):
+    if not visit.context.database.write(undo_chosen):
         message = N_("This can no longer be undone: the decision is final, or was already undone. Nothing was changed.")
         raise PageError(HTTPStatus.CONFLICT, message)
 
@@ -173,11 +177,13 @@ def _decide(visit: SignedInVisit, flag_ids: Sequence[int], submitted: SubmittedD
         refused = {flag_id for flag_id, _ in decided.refused}
         for flag in queue.flags(connection, [flag_id for flag_id in flag_ids if flag_id not in refused]):
             action, why = f"flag.{decision}", reasons.with_note(reason, note)
-            visit.note(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=why)
+            visit.add_audit_entry(
+                connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=why
+            )
         return decided
 
     with refusing_reasons():
-        decided = visit.context.database.written(decide_with_audit)
+        decided = visit.context.database.write(decide_with_audit)
     visit.context.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
 
@@ -210,7 +216,7 @@ def check_flag_count(flag_ids: Sequence[int], most: int) -> None:
 def confirm(visit: SignedInVisit) -> Response:
     """Show what would be decided, and ask for confirmation."""
     decision = _decision_about_many(visit.query)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
         flags = _open_flags(visit, connection, story.story_id)
         versions = root_versions(connection, [story.root_id])
@@ -233,10 +239,10 @@ def decide_all(visit: SignedInVisit) -> Response:
     _decision_about_many(visit.form)
     submitted = _submitted_decision(visit.form)
     up_to, shown_max = visit.form.integer("up_to"), visit.form.integer("count")
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
         # If the story was merged into another one, that one has flags that the person did not see.
-        is_shown = story.story_id == visit.places["story_id"]
+        is_shown = story.story_id == visit.path_parameters["story_id"]
         flags = _open_flags(visit, connection, story.story_id) if is_shown else []
         flags = [flag for flag in flags if flag.flag_id <= up_to]
     if len(flags) > shown_max:
@@ -262,7 +268,7 @@ def decide_together(
 
 def undo_all(visit: SignedInVisit) -> Response:
     """Undo a decision about all open flags of a story."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         # The story may have been merged since.
         story_id = requested_story(visit, connection).story_id
     at_ms = undo_at(visit, story_id)

@@ -55,8 +55,8 @@ def flag_answer(
     """Return the page of the flag in the path; ``conflict`` says why an action on it was refused."""
     context, now_ms = visit.context, visit.context.now_ms()
     flag = requested_flag(visit)
-    others = claims.look(context.database, flag.flag_id, visit.person.person_id, now_ms)
-    with context.database.reading() as connection:
+    others = claims.record_opening(context.database, flag.flag_id, visit.person.person_id, now_ms)
+    with context.database.read_transaction() as connection:
         before, has_next = _neighbours(connection, selection, flag)
         story = stories.story(connection, flag.story_id)
         around = stories.around(connection, flag, AROUND_MAX)
@@ -121,14 +121,14 @@ def flag_answer(
 
 def show_text(visit: SignedInVisit) -> Response:
     """Return the whole text of one of the two articles."""
-    if visit.places["side"] not in SIDES:
+    if visit.path_parameters["side"] not in SIDES:
         raise not_found()
     flag = requested_flag(visit)
-    is_of_item = visit.places["side"] == "original" and not RULES[flag.kind].has_original
+    is_of_item = visit.path_parameters["side"] == "original" and not RULES[flag.kind].has_original
     if is_of_item:
         return _item_text(visit, flag)
     found = articles_of(visit.context, [flag], bodies=True)
-    view = found.article(flag) if visit.places["side"] == "article" else found.original(flag)
+    view = found.article(flag) if visit.path_parameters["side"] == "article" else found.original(flag)
     if found.is_away:
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, N_("The store does not answer. Try again."))
     if view is None or view.body is None:
@@ -137,7 +137,7 @@ def show_text(visit: SignedInVisit) -> Response:
 
 
 def _item_text(visit: SignedInVisit, flag: FlagRow) -> Response:
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         items = mentioned_items(visit.context, connection, [flag.flag_id]).get(flag.flag_id, ())
     chosen = chosen_item(items, visit.query.text(ITEM))
     if chosen is None or chosen.item is None:
@@ -158,8 +158,8 @@ def flag_href(flag_id: int, selection: QueueSelection, more: str = "") -> str:
 
 def requested_flag(visit: SignedInVisit) -> FlagRow:
     """Return the flag in the path. Raises ``PageError`` if it does not exist."""
-    with visit.context.database.reading() as connection:
-        flag = queue.flag(connection, visit.places["flag_id"])
+    with visit.context.database.read_transaction() as connection:
+        flag = queue.flag(connection, visit.path_parameters["flag_id"])
     if flag is None:
         raise not_found()
     return flag

@@ -33,7 +33,7 @@ def add_reported(visit: SignedInVisit) -> Response:
 
     A pasted text comes with the form, since it is not stored.
     """
-    side, report = _chosen_side(visit), read_report(visit, visit.places["report_id"])
+    side, report = _chosen_side(visit), read_report(visit, visit.path_parameters["report_id"])
     path = f"/reports/{report.report_id}"
     if side == "article" and not report.article_id:
         values = {"text": checked_text(visit.form.text("text", ITEM_FORM_BYTES_MAX))}
@@ -48,7 +48,7 @@ def add_reported(visit: SignedInVisit) -> Response:
 def add_original(visit: SignedInVisit) -> Response:
     """Add the text of a story's original to an allow bank, and show the story again."""
     banks_of(visit)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
         versions = root_versions(connection, [story.root_id])
     found = articles_named(visit.context, versions.items(), bodies=True)

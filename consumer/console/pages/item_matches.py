@@ -13,7 +13,7 @@ from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, r
 from consumer.console.pages.deciding import SubmittedDecision, check_flag_count, decide_together, undo_at
 from consumer.console.pages.decision_notice import MANY, bulk_decision_notice
 from consumer.console.pages.stored_articles import articles_of, story_rows
-from consumer.console.stored_matches import COMPARED_MAX, KeptMatches
+from consumer.console.stored_matches import COMPARED_MAX, ItemMatches
 from consumer.console.visit import SignedInVisit
 from consumer.judge.events import storable_reference
 from consumer.reviews import queue, stories
@@ -62,9 +62,9 @@ class _OpenFlags(NamedTuple):
 def show_matches(visit: SignedInVisit) -> Response:
     """Show the kept articles of the window that repeat an item."""
     chosen = _requested_item(visit)
-    found = _kept_matches(visit, chosen)
+    found = _item_matches(visit, chosen)
     matches = () if found is None else found.matches.found
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         notice = bulk_decision_notice(visit, connection, None, f"{_path(chosen)}/undo")
         of_roots = _stories_by_root(connection, matches)
     return visit.page(
@@ -107,7 +107,7 @@ def release(visit: SignedInVisit) -> Response:
     check_seen(form, chosen.item)
     chosen_ids = form.integers("flag")
     check_flag_count(chosen_ids, _flags_max(visit))
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         flag_ids = [flag.flag_id for flag in queue.flags(connection, chosen_ids) if RULES[flag.kind].releases]
     fields = decide_together(visit, flag_ids, SubmittedDecision("wrong", allowed_reason(*chosen.item.key)))
     return visit.redirect(f"{_path(chosen)}/matches", **fields)
@@ -116,7 +116,9 @@ def release(visit: SignedInVisit) -> Response:
 def undo(visit: SignedInVisit) -> Response:
     """Undo a release because of an item."""
     at_ms = undo_at(visit, None)
-    return visit.redirect(f"{item_path(visit.places['bank'], visit.places['item'])}/matches", **{MANY: at_ms})
+    return visit.redirect(
+        f"{item_path(visit.path_parameters['bank'], visit.path_parameters['item'])}/matches", **{MANY: at_ms}
+    )
 
 
 def _requested_item(visit: SignedInVisit) -> _RequestedItem:
@@ -133,9 +135,9 @@ def _path(chosen: _RequestedItem) -> str:
     return item_path(*chosen.item.key)
 
 
-def _kept_matches(visit: SignedInVisit, chosen: _RequestedItem) -> KeptMatches | None:
+def _item_matches(visit: SignedInVisit, chosen: _RequestedItem) -> ItemMatches | None:
     """Return the kept articles that repeat an item, or None if nothing is compared with it now."""
-    return visit.context.matches.kept(chosen.banks) if chosen.counts else None
+    return visit.context.matches.find_kept(chosen.banks) if chosen.counts else None
 
 
 def _stories_by_root(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
@@ -164,14 +166,14 @@ def _flags_max(visit: SignedInVisit) -> int:
 
 def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
     """Return the open flags whose articles repeat an item, in the stories of kept articles that also do."""
-    found, most = _kept_matches(visit, chosen), _flags_max(visit)
+    found, most = _item_matches(visit, chosen), _flags_max(visit)
     if found is None:
         return _OpenFlags((), 0, limited=False)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         ids = [story.story_id for story in _stories_by_root(connection, found.matches.found).values()]
         flags = stories.open_flags(connection, ids, most + 1)
     versions = {flag.flag_id: storable_reference(flag.article_id, flag.version) for flag in flags[:most]}
     references = [reference for reference in versions.values() if reference is not None]
-    repeating = visit.context.matches.repeating(chosen.banks, references)
+    repeating = visit.context.matches.references_repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
     return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)

@@ -10,7 +10,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.visit import SignedInVisit
 from consumer.reviews import passwords, people
 from consumer.reviews.database import Connection
-from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, NobodyThere, Person, Role
+from consumer.reviews.people import NAME_CHARS_MAX, LastAdmin, NameTaken, Person, Role, UnknownPerson
 from consumer.text.names import is_name
 
 _Result = TypeVar("_Result")
@@ -20,7 +20,7 @@ ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin"
 
 def show_people(visit: SignedInVisit) -> Response:
     """Show all people."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         known = people.people(connection)
     return _page(visit, known, notice=_NOTICES.get(visit.query.text("done"), ""))
 
@@ -34,7 +34,7 @@ def add(visit: SignedInVisit) -> Response:
 
     def added(connection: Connection) -> Person:
         person = people.add_person(connection, name, role, visit.context.now_ms(), password=password)
-        visit.note(connection, "person.add", subject=name, why=role)
+        visit.add_audit_entry(connection, "person.add", subject=name, why=role)
         return person
 
     return _with_password(visit, added, password)
@@ -103,8 +103,8 @@ def _page(
 def _write(visit: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
     """Run a change of people in a transaction. Raises ``PageError`` if it is refused."""
     try:
-        return visit.context.database.written(work)
-    except NobodyThere as error:
+        return visit.context.database.write(work)
+    except UnknownPerson as error:
         raise not_found() from error
     except NameTaken as error:
         message = N_("This name is taken, perhaps with other capitals. Nobody was added. Choose another name.")
@@ -123,11 +123,11 @@ def _change(
     """
 
     def changed(connection: Connection) -> Person:
-        person = people.person_numbered(connection, visit.places["person_id"])
+        person = people.person_numbered(connection, visit.path_parameters["person_id"])
         if person is None:
             raise not_found()
         change(connection, person.person_id)
-        visit.note(connection, action, subject=person.name, why=why)
+        visit.add_audit_entry(connection, action, subject=person.name, why=why)
         return person
 
     return changed

@@ -55,7 +55,7 @@ def refusing_reasons() -> Iterator[None]:
 
 def show_reasons(visit: SignedInVisit) -> Response:
     """Show all reasons."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         known = reasons.reasons(connection)
     notice = _NOTICES.get(visit.query.text("done"), "")
     return visit.page(
@@ -74,7 +74,7 @@ def add(visit: SignedInVisit) -> Response:
 
     def added(connection: Connection) -> None:
         reasons.add_reason(connection, name)
-        visit.note(connection, "reason.add", subject=name)
+        visit.add_audit_entry(connection, "reason.add", subject=name)
 
     return _write(visit, "add", added)
 
@@ -82,7 +82,7 @@ def add(visit: SignedInVisit) -> Response:
 def change(visit: SignedInVisit) -> Response:
     """Rename, retire, restore or move a reason, depending on the button."""
     action, now_ms = visit.form.text("action"), visit.context.now_ms()
-    reason_id: int = visit.places["reason_id"]
+    reason_id: int = visit.path_parameters["reason_id"]
     name = _name_in(visit.form) if action == "rename" else ""
     if action not in _CHANGES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A reason can be renamed, retired, restored, or moved up or down."))
@@ -97,7 +97,7 @@ def change(visit: SignedInVisit) -> Response:
             reasons.restore_reason(connection, reason_id)
         else:
             reasons.move_reason(connection, reason_id, _STEPS[action])
-        visit.note(connection, _CHANGES[action], subject=reason.name, why=name)
+        visit.add_audit_entry(connection, _CHANGES[action], subject=reason.name, why=name)
 
     return _write(visit, action, changed)
 
@@ -105,7 +105,7 @@ def change(visit: SignedInVisit) -> Response:
 def _write(visit: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
     """Change the list, and show it. Raises ``PageError`` if the change is refused."""
     try:
-        visit.context.database.written(work)
+        visit.context.database.write(work)
     except reasons.ReasonMissing as error:
         raise not_found() from error
     except reasons.ReasonTaken as error:

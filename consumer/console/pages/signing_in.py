@@ -33,14 +33,14 @@ def sign_in(visit: Visit) -> Response:
     context = visit.context
     back = visit.form.exact("back", BACK_CHARS_MAX)
     attempt = begin_attempt(visit, name)
-    with context.database.reading() as connection:
+    with context.database.read_transaction() as connection:
         person = people.person_with_password(connection, name, password)
     if person is None:
-        context.database.written(lambda c: note_failure(c, visit, name))
+        context.database.write(lambda c: note_failure(c, visit, name))
         context.hooks.report(SignInFailed())
         notice = visit.language.gettext(N_("The name or the password is wrong."))
         return _form(visit, back=back, name=name, notice=notice)
-    secret = context.database.written(lambda c: _begin_session(c, visit, person, password, attempt))
+    secret = context.database.write(lambda c: _begin_session(c, visit, person, password, attempt))
     response = visit.redirect(back if _BACK.fullmatch(back) else "/")
     visit.session.begin(response, secret, context.section.session_s)
     return response
@@ -53,9 +53,9 @@ def sign_out(visit: SignedInVisit) -> Response:
     def ended(connection: Connection) -> None:
         if secret is not None:
             sessions.end_session(connection, secret)
-        visit.note(connection, "session.end", at_ms=now_ms)
+        visit.add_audit_entry(connection, "session.end", at_ms=now_ms)
 
-    visit.context.database.written(ended)
+    visit.context.database.write(ended)
     response = visit.redirect("/sign-in")
     visit.session.end(response)
     return response
@@ -72,7 +72,7 @@ def _begin_session(
     people.renew_hash(connection, person.person_id, password)
     end_attempt(connection, attempt)
     forgive(connection, person.name)
-    audit.note(connection, at_ms=now_ms, person=person.name, address=visit.address, action=SIGNED_IN)
+    audit.add_entry(connection, at_ms=now_ms, person=person.name, address=visit.address, action=SIGNED_IN)
     return sessions.begin_session(connection, person.person_id, now_ms, round(visit.context.section.session_s * 1_000))
 
 

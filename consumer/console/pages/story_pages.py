@@ -69,7 +69,7 @@ class _Span(NamedTuple):
 def show_stories(visit: SignedInVisit) -> Response:
     """Show the largest stories, those that spread fastest, and floods."""
     span = _requested_span(visit)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
         largest = stories.largest(connection, 0, STORIES_MAX)
         begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
@@ -101,7 +101,7 @@ def show_stories(visit: SignedInVisit) -> Response:
 def show_story(visit: SignedInVisit) -> Response:
     """Show an original and its copies over time."""
     context, place = visit.context, visit.query.text("after") or None
-    with context.database.reading() as connection:
+    with context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
         page = _copies(visit, connection, story.story_id, place)
         length_ms = bar_length_ms(story.first_ms, story.last_ms)
@@ -137,7 +137,7 @@ def show_story(visit: SignedInVisit) -> Response:
 def show_sources(visit: SignedInVisit) -> Response:
     """Show which source copies which."""
     span = _requested_span(visit)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
         ranks = rank_list(visit, connection)
         standing = in_force(connection, visit.context.now_ms())
@@ -167,7 +167,7 @@ def show_sources(visit: SignedInVisit) -> Response:
 
 def requested_story(visit: SignedInVisit, connection: Connection) -> Story:
     """Return the story in the path. Raises ``PageError`` if it does not exist."""
-    story = stories.story(connection, visit.places["story_id"])
+    story = stories.story(connection, visit.path_parameters["story_id"])
     if story is None:
         raise not_found()
     return story
@@ -176,7 +176,7 @@ def requested_story(visit: SignedInVisit, connection: Connection) -> Story:
 def _requested_span(visit: SignedInVisit) -> _Span:
     """Return the span in the query. Raises ``PageError``."""
     span_code = one_of(visit.query, _SPAN_FIELD, tuple(_SPANS_S)) or _DEFAULT_SPAN
-    names = {code: visit.language.span(seconds) for code, seconds in _SPANS_S.items()}
+    names = {code: visit.language.duration(seconds) for code, seconds in _SPANS_S.items()}
     tabs = tuple(
         Tab(
             names[code],
@@ -203,8 +203,8 @@ def _chart_caption(visit: SignedInVisit, chart: Chart) -> str:
         "Copies over time. The peak begins at %(time)s: %(num)s within %(span)s.",
         "Copies over time. The peak begins at %(time)s: %(num)s within %(span)s.",
         top.copies,
-        time=visit.language.moment(top.from_ms),
-        span=visit.language.span(chart.bar_s),
+        time=visit.language.date_time(top.from_ms),
+        span=visit.language.duration(chart.bar_s),
     )
 
 

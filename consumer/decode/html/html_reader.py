@@ -21,7 +21,7 @@ from lxml import etree
 from consumer.decode.html.hidden_text import seen_text
 from consumer.decode.html.html_text import BLOCKS, HIDDEN, INLINE, text_of
 from consumer.decode.html.markup import parse_html
-from consumer.decode.html.markup_repair import repaired, without_cdata
+from consumer.decode.html.markup_repair import repair_markup, without_cdata
 from consumer.model.article import READER_REVISION
 
 _START_TAG: Final = re.compile("<[a-z]", re.ASCII | re.IGNORECASE)
@@ -80,10 +80,10 @@ def tree_of(
 
     if revision == 1:
         return parsed(markup)
-    text = repaired(without_cdata(markup))
+    text = repair_markup(without_cdata(markup))
     tree = parsed(text)
     if tree is not None and (shown := _markup_in(text, tree)):
-        text = repaired(without_cdata(shown))
+        text = repair_markup(without_cdata(shown))
         tree = parsed(text)
     if tree is not None:
         _drop_readings(tree)

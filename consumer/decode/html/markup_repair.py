@@ -48,7 +48,7 @@ def without_cdata(markup: str) -> str:
     return body[len(_CDATA_START) : -len(_CDATA_END)].replace(_CDATA_END + _CDATA_START, "")
 
 
-def repaired(markup: str) -> str:
+def repair_markup(markup: str) -> str:
     """Return markup that libxml2 parses as a browser would parse the original.
 
     ``</br>`` becomes a line break. So does ``</p>`` without an open paragraph, where browsers create an empty one. The
@@ -65,11 +65,11 @@ def repaired(markup: str) -> str:
     for tag in _TAG.finditer(small):
         name: bytes | None = tag[1]
         if name in _BLOCK_TAGS:
-            repair.within = ""
+            repair.open_block = ""
             continue
         if name is None or tag.start() < done:
             continue
-        text = repair.of(name.decode())
+        text = repair.repair_for(name.decode())
         if text is None:
             continue
         end = data.find(b">", tag.end()) + 1
@@ -85,15 +85,15 @@ class _Repair:
     """The open elements on which repairs depend."""
 
     def __init__(self) -> None:
-        self.within = ""
+        self.open_block = ""
         """The open paragraph or heading. Empty once another block has begun or ended."""
-        self._around = ""
+        self._outer_heading = ""
         """The heading directly around the paragraph, if any."""
         self._headings: list[str] = []
         self._ruby_part = ""
         self._in_container = False
 
-    def of(self, tag: str) -> str | None:
+    def repair_for(self, tag: str) -> str | None:
         """Return the text to put before a start tag or in place of an end tag, or None if the tag needs no repair."""
         name = tag.removeprefix("/")
         if name in _RUBY_PARTS or name == "ruby":
@@ -102,22 +102,22 @@ class _Repair:
             return "<br>" if tag == "/br" else None
         if name == "p":
             return self._of_paragraph(tag)
-        within, self.within = self.within, "" if tag.startswith("/") else tag
+        within, self.open_block = self.open_block, "" if tag.startswith("/") else tag
         if tag in HEADINGS:
             # A heading ends where another one begins directly in it, or in a paragraph directly in it.
-            ended = self._headings.pop() if within in HEADINGS or (within == "p" and self._around) else None
+            ended = self._headings.pop() if within in HEADINGS or (within == "p" and self._outer_heading) else None
             self._headings.append(tag)
             return f"</{ended}>" if ended else None
         return self._end_heading(name, within) if self._headings else None
 
     def _of_paragraph(self, tag: str) -> str | None:
         if tag == "/p":
-            if self.within != "p":
+            if self.open_block != "p":
                 return "</p><br>"
-            self.within = ""
-        elif self.within != "p":
-            self._around = self.within
-            self.within = "p"
+            self.open_block = ""
+        elif self.open_block != "p":
+            self._outer_heading = self.open_block
+            self.open_block = "p"
         return None
 
     def _end_heading(self, name: str, within: str) -> str | None:

@@ -158,7 +158,7 @@ class _SchemaCompiler:
                     raise _not_a_schema(field)
 
         def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
-            cursor.budget.enter(depth + 1)
+            cursor.budget.check_depth(depth + 1)
             cursor.budget.take(len(reads))
             return {field_name: read_field(cursor, depth + 1) for field_name, read_field in reads}
 
@@ -186,7 +186,7 @@ def _block(cursor: _Cursor) -> int:
 
 def _array(read_item: _Reader) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> list[Any]:
-        cursor.budget.enter(depth + 1)
+        cursor.budget.check_depth(depth + 1)
         while count := _block(cursor):
             # Ten bytes can announce any number of items that take no bytes themselves.
             cursor.budget.take(count)
@@ -199,7 +199,7 @@ def _array(read_item: _Reader) -> _Reader:
 
 def _map(read_value: _Reader) -> _Reader:
     def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
-        cursor.budget.enter(depth + 1)
+        cursor.budget.check_depth(depth + 1)
         values: dict[str, Any] = {}
         while count := _block(cursor):
             cursor.budget.take(count)

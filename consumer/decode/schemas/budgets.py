@@ -20,7 +20,7 @@ _MESSAGE_BYTES_MIN: Final = 2
 _FIELDS_A_VALUE: Final = 16
 """Each full group of this many fields of its type adds one to a message's count of values, which begins at one."""
 _FIXED_BYTES: Final = {1: 8, 5: 4}
-_MORE: Final = 0x80
+_CONTINUATION_BIT: Final = 0x80
 _VARINT_BITS_MAX: Final = 63
 
 
@@ -37,7 +37,7 @@ class ValueBudget:
         self._left = self._values_max
         self._depth_max = depth_max
 
-    def enter(self, depth: int) -> None:
+    def check_depth(self, depth: int) -> None:
         """Raise ``BadRecord`` if an object or a list at this depth is nested too deep."""
         if depth > self._depth_max:
             raise BadRecord(
@@ -76,14 +76,14 @@ _SCALAR: Final = MessageShape(0)
 class Layout(NamedTuple):
     """A message type, and the number of fields of the widest type: this one or any type within it."""
 
-    kind: MessageShape
+    shape: MessageShape
     fields_max: int
 
 
-def layout_of(descriptor: Any, kinds: dict[str, MessageShape]) -> Layout:  # noqa: ANN401  # a descriptor
+def layout_of(descriptor: Any, shapes: dict[str, MessageShape]) -> Layout:  # noqa: ANN401  # a descriptor
     """Return the layout of a type, for ``check_budget``.
 
-    ``kinds`` is a cache of the schema's types by name. This function adds the missing ones.
+    ``shapes`` is a cache of the schema's types by name. This function adds the missing ones.
     """
     types: dict[str, Any] = {}
     waiting = [descriptor]
@@ -92,13 +92,13 @@ def layout_of(descriptor: Any, kinds: dict[str, MessageShape]) -> Layout:  # noq
         if message_type.full_name not in types:
             types[message_type.full_name] = message_type
             waiting += [field.message_type for field in message_type.fields if field.message_type is not None]
-    new = types.keys() - kinds.keys()
-    kinds.update((name, MessageShape(len(types[name].fields))) for name in new)
+    new = types.keys() - shapes.keys()
+    shapes.update((name, MessageShape(len(types[name].fields))) for name in new)
     for name in new:
         for field in types[name].fields:
             if field.message_type is not None:
-                kinds[name].inner[field.number] = kinds[field.message_type.full_name]
-    return Layout(kinds[descriptor.full_name], max(len(message_type.fields) for message_type in types.values()))
+                shapes[name].inner[field.number] = shapes[field.message_type.full_name]
+    return Layout(shapes[descriptor.full_name], max(len(message_type.fields) for message_type in types.values()))
 
 
 def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
@@ -108,20 +108,20 @@ def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
     """
     widest = _MESSAGE_BYTES + _FIELD_BYTES * layout.fields_max
     if len(payload) // _MESSAGE_BYTES_MIN * widest > _FREE_BYTES:
-        budget.check(count_values(payload, layout.kind, budget.left))
+        budget.check(count_values(payload, layout.shape, budget.left))
 
 
-def count_values(payload: bytes, kind: MessageShape, values_max: int) -> int:
+def count_values(payload: bytes, shape: MessageShape, values_max: int) -> int:
     """Return the number of values in a payload. Stops counting beyond ``values_max``, or where it is malformed."""
     values, at, end = 0, 0, len(payload)
     outer: list[tuple[int, MessageShape]] = []
     try:
         while values <= values_max and (at < end or outer):
             if at >= end:
-                end, kind = outer.pop()
+                end, shape = outer.pop()
                 continue
             key, at = _varint(payload, at)
-            inner = kind.inner.get(key >> 3)
+            inner = shape.inner.get(key >> 3)
             values += 1 if inner is None else inner.values
             match key & 7:
                 case 0:
@@ -131,13 +131,13 @@ def count_values(payload: bytes, kind: MessageShape, values_max: int) -> int:
                     if inner is None:
                         at += size
                     else:
-                        outer.append((end, kind))
-                        end, kind = min(at + size, end), inner
+                        outer.append((end, shape))
+                        end, shape = min(at + size, end), inner
                 case 3:
-                    outer.append((end, kind))
-                    kind = inner or _SCALAR
+                    outer.append((end, shape))
+                    shape = inner or _SCALAR
                 case 4:
-                    end, kind = outer.pop()
+                    end, shape = outer.pop()
                 case wire:
                     at += _FIXED_BYTES[wire]
     except (IndexError, KeyError):
@@ -148,7 +148,7 @@ def count_values(payload: bytes, kind: MessageShape, values_max: int) -> int:
 
 def _varint(payload: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while (byte := payload[at]) & _MORE and shift < _VARINT_BITS_MAX:
-        value |= (byte & ~_MORE) << shift
+    while (byte := payload[at]) & _CONTINUATION_BIT and shift < _VARINT_BITS_MAX:
+        value |= (byte & ~_CONTINUATION_BIT) << shift
         at, shift = at + 1, shift + 7
     return value | byte << shift, at + 1

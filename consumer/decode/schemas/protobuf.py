@@ -124,7 +124,7 @@ class _Types:
             self._types[indexes] = self._built(self._at(indexes))
         message_type = self._types[indexes]
         if message_type is None:
-            raise UnusableSchema("the chain of its messages that contain each other is too long")
+            raise UnusableSchema("its messages are nested too deeply")
         check_budget(data, message_type.layout, budget)
         try:
             return self._plain(message_type.message_class.FromString(data), budget, 0)
@@ -200,7 +200,7 @@ class _Types:
             return self._any_value(message, budget, depth)
         if name == f"{_GOOGLE}ListValue":
             return []
-        budget.enter(depth + 1)
+        budget.check_depth(depth + 1)
         fields = self._fields_of(descriptor)
         budget.take(len(fields))
         return {
@@ -217,7 +217,7 @@ class _Types:
         return self._plain(value, budget, depth) if kind in {"struct_value", "list_value"} else value
 
     def _object(self, entries: Any, budget: ValueBudget, depth: int, plain: _Plain) -> dict[str, Any]:  # noqa: ANN401  # a map
-        budget.enter(depth + 1)
+        budget.check_depth(depth + 1)
         budget.take(len(entries))
         return {str(key): plain(entries[key], budget, depth + 1) for key in entries}
 
@@ -262,5 +262,5 @@ def _as_it_is(value: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN4
 
 def _list(values: Any, budget: ValueBudget, depth: int) -> list[Any]:  # noqa: ANN401  # a container
     del values
-    budget.enter(depth + 1)
+    budget.check_depth(depth + 1)
     return []

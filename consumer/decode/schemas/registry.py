@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import override
 
-from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, bound
+from consumer.decode.schemas.registry_answers import AnswerLimits, SchemaTooLong, limit_answers
 from consumer.lifecycle.retry import RetryPolicy, RetrySubject, RetryUntilReachable
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.article import Reason
 from consumer.model.errors import Abandoned, BadRecord, ConfigError, Fatal, SourceError
 from consumer.model.hooks import Hooks
@@ -29,7 +29,7 @@ URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
 """One address or several, separated by commas. They contain no credentials, because messages show them."""
 FILES_MAX: Final = 100
 """Limit on the schemas that a schema may refer to, directly or indirectly."""
-_OURS: Final = frozenset({"url", "timeout", "max.retries"})
+_OWN_SETTINGS: Final = frozenset({"url", "timeout", "max.retries"})
 _UNKNOWN: Final = (40401, 40402, 40403)
 """The API's codes for an unknown subject, version or schema.
 
@@ -112,14 +112,14 @@ class ConfluentRegistry(Registry):
     def __init__(self, options: RegistryOptions, schema_format: SchemaFormat) -> None:
         given = with_secrets(options.client, options.secret_files, "registry.secret_files")
         for name in given:
-            if name in _OURS:
+            if name in _OWN_SETTINGS:
                 raise ConfigError(f"registry.client: {name} is set by dupwatch itself, from registry.url and request_s")
         self._url = options.url
         self._limits = AnswerLimits(options.schema_bytes_max, options.request_s)
         # The caller retries, because only it knows for how long.
         self._settings = {**given, "url": options.url, "timeout": options.request_s, "max.retries": 0}
         # By default Protobuf schemas are returned as text, which would need a compiler; Avro has one form only.
-        self._form = "serialized" if schema_format == "protobuf" else None
+        self._schema_form = "serialized" if schema_format == "protobuf" else None
         try:
             self._module: Any = import_module("confluent_kafka.schema_registry")
         except ImportError as error:
@@ -134,7 +134,7 @@ class ConfluentRegistry(Registry):
     def schema(self, schema_id: int) -> StoredSchema | None:
         try:
             with self._client() as client:
-                found = client.get_schema(schema_id, fmt=self._form)
+                found = client.get_schema(schema_id, fmt=self._schema_form)
                 references: dict[str, str] = {}
                 self._collect(client, found, references, set())
                 return StoredSchema(found.schema_type, _text(found), references)
@@ -148,14 +148,16 @@ class ConfluentRegistry(Registry):
             raise self._meaning(error) from error
         except Exception as error:
             # The client raises its own errors, those of its HTTP library, and those of parsing.
-            raise RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_words(error)}") from error
+            raise RegistryUnavailable(
+                f"{self._url} does not answer as a schema registry: {_error_text(error)}"
+            ) from error
 
     def _meaning(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
         if error.http_status_code in _REFUSED:
-            return ConfigError(f"the schema registry {self._url} denies access: {_words(error)}; see [registry]")
-        if error.http_status_code == _NOT_IMPLEMENTED and self._form is not None:
+            return ConfigError(f"the schema registry {self._url} denies access: {_error_text(error)}; see [registry]")
+        if error.http_status_code == _NOT_IMPLEMENTED and self._schema_form is not None:
             return ConfigError(f"the schema registry {self._url} does not return Protobuf schemas in binary form")
-        return RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_words(error)}")
+        return RegistryUnavailable(f"{self._url} does not answer as a schema registry: {_error_text(error)}")
 
     def _collect(self, client: Any, schema: Any, into: dict[str, str], begun: set[str]) -> None:  # noqa: ANN401
         for reference in schema.references or ():
@@ -164,7 +166,7 @@ class ConfluentRegistry(Registry):
             if len(begun) == FILES_MAX:
                 raise UnusableSchema(f"it refers to more than {FILES_MAX} others")
             begun.add(reference.name)
-            found = client.get_version(reference.subject, reference.version, deleted=True, fmt=self._form).schema
+            found = client.get_version(reference.subject, reference.version, deleted=True, fmt=self._schema_form).schema
             self._collect(client, found, into, begun)
             into[reference.name] = _text(found)
 
@@ -173,10 +175,10 @@ class ConfluentRegistry(Registry):
         try:
             client = self._module.SchemaRegistryClient(self._settings)
         except (ValueError, TypeError, OSError) as error:
-            raise ConfigError(f"registry: the client rejects its settings: {_words(error)}") from error
+            raise ConfigError(f"registry: the client rejects its settings: {_error_text(error)}") from error
         with client:
             # The client has no setting for the size of an answer, and its session is not public.
-            bound(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)
+            limit_answers(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)
             yield client
 
 
@@ -190,7 +192,7 @@ def _text(schema: Any) -> str:  # noqa: ANN401  # the client's own type
     return text
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the type of an error, and its message if it has one."""
     return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
 
@@ -211,11 +213,11 @@ class BriefRetry(RetryPolicy):
 
 def waiting_for_registry(hooks: Hooks, stopping: StopSignal) -> RetryUntilReachable:
     """Return the retry policy of runs: wait until the registry is back, or abandon the batch if the run must stop."""
-    turns = Turns(hooks)
+    progress = ThreadProgress(hooks)
 
     def proceed() -> None:
-        turns.turn()
-        if stopping.asked():
+        progress.report()
+        if stopping.requested():
             raise Abandoned("the schema registry is out of reach, and the run is stopping")
 
     registry = RetrySubject("source", "registry", RegistryUnavailable, "The schema registry")

@@ -34,7 +34,7 @@ class AnswerLimits(NamedTuple):
     answer_s: float
 
 
-def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx's or httpx2's
+def limit_answers(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx's or httpx2's
     """Limit the answers in a session. Raises ``ConfigError`` if the installed client does not allow that."""
     try:
         hooks: Mapping[str, list[Any]] = session.event_hooks

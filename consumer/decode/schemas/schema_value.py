@@ -34,8 +34,8 @@ _ID: Final = slice(1, 5)
 _HEAD_BYTES: Final = 5
 
 Result = TypeVar("Result")
-Read = Callable[[bytes, ValueBudget], object]
-Compile = Callable[[StoredSchema], Read]
+PayloadReader = Callable[[bytes, ValueBudget], object]
+Compile = Callable[[StoredSchema], PayloadReader]
 
 _READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobuf": protobuf_reader}
 
@@ -63,7 +63,7 @@ class SchemaParser:
         self._retry = retry
         self._limits = limits
         self._clock = clock
-        self._reads: dict[int, Read | BadRecord] = {}
+        self._reads: dict[int, PayloadReader | BadRecord] = {}
         self._unknown_s: dict[int, float] = {}
 
     def parse(self, data: bytes) -> object:
@@ -90,20 +90,20 @@ class SchemaParser:
             raise BadRecord(Reason.UNKNOWN_SCHEMA, f"{schema_id} is not a valid schema id")
         return schema_id
 
-    def _read(self, schema_id: int) -> Read | BadRecord:
+    def _read(self, schema_id: int) -> PayloadReader | BadRecord:
         known = self._reads.get(schema_id)
         if known is not None:
             return known
         if self._clock() < self._unknown_s.get(schema_id, float("-inf")):
             return _unknown(schema_id)
-        read = self._retry.call(lambda: self._ask(schema_id))
+        read = self._retry.call(lambda: self._load_reader(schema_id))
         if read is None:
             _keep(self._unknown_s, schema_id, self._clock() + UNKNOWN_S)
             return _unknown(schema_id)
         _keep(self._reads, schema_id, read)
         return read
 
-    def _ask(self, schema_id: int) -> Read | BadRecord | None:
+    def _load_reader(self, schema_id: int) -> PayloadReader | BadRecord | None:
         """Return the reader for a schema, or the reason it cannot be used; None if the registry does not know it."""
         try:
             schema = self._registry.schema(schema_id)
@@ -111,7 +111,7 @@ class SchemaParser:
         except UnusableSchema as why:
             return _unusable(schema_id, why)
 
-    def _compiled(self, schema: StoredSchema) -> Read:
+    def _compiled(self, schema: StoredSchema) -> PayloadReader:
         if schema.kind != self._format.upper():
             raise UnusableSchema(f'it is a schema of {schema.kind}, but kafka.value_format is "{self._format}"')
         return _READERS[self._format](schema)
@@ -127,11 +127,11 @@ def _unusable(schema_id: int, why: UnusableSchema) -> BadRecord:
     return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
 
 
-Kept = TypeVar("Kept")
+Cached = TypeVar("Cached")
 
 
-def _keep(kept: dict[int, Kept], schema_id: int, what: Kept) -> None:
+def _keep(kept: dict[int, Cached], schema_id: int, value: Cached) -> None:
     kept.pop(schema_id, None)
-    kept[schema_id] = what
+    kept[schema_id] = value
     if len(kept) > SCHEMAS_MAX:
         del kept[next(iter(kept))]

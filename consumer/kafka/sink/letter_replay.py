@@ -19,7 +19,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.letter import Letter
 from storage.clock import now_ms
 
-_ASK_S: Final = 10.0
+_REQUEST_TIMEOUT_S: Final = 10.0
 _TIMEOUT_MS: Final = 60_000
 _FLUSH_S: Final = _TIMEOUT_MS / 1000 + 5
 _POLL_S: Final = 0.1
@@ -89,7 +89,7 @@ class LetterReplay:
         self._error: KafkaError | None = None
         self._times = RecordTimes(now_ms, ahead_ms_max, Hooks())
         self._refused: list[_SentLetter] = []
-        self._topics = topic_sizes(admin_settings(brokers, options), _ASK_S)
+        self._topics = topic_sizes(admin_settings(brokers, options), _REQUEST_TIMEOUT_S)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}; create it, or name another with --to")
         if to == letters_topic:

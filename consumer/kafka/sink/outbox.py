@@ -81,10 +81,10 @@ class AtLeastOnceOutbox(Outbox):
         producer = self._require_producer()
         while producer.flush():
             failures = producer.settle()
-            if producer.ended or not self._times.learn(failures):
+            if producer.has_failed or not self._times.learn(failures):
                 raise refusal_error(most_relevant(failures))
             self._resend(producer)
-        if producer.ended:
+        if producer.has_failed:
             why = "a message was lost" if producer.fatal is None else producer.fatal.str()
             raise SinkError(
                 f"the producer failed: {why}; unacknowledged articles will be judged and sent again after a restart"

@@ -42,7 +42,7 @@ class BrokerWait:
         self._since_s: float | None = None
         self._reported = False
 
-    def no_progress(self, why: str, last_error: str) -> None:
+    def note_no_progress(self, why: str, last_error: str) -> None:
         """Note that no message was acknowledged since the last call. Raises the exceptions of ``proceed``."""
         self._proceed()
         now_s = time.monotonic()
@@ -52,7 +52,7 @@ class BrokerWait:
             self._reported = True
             self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
 
-    def progress(self) -> None:
+    def note_progress(self) -> None:
         """Note progress, and report the end of an outage."""
         self._since_s = None
         if self._reported:
@@ -83,14 +83,14 @@ class _DeliveryReports:
 class MessageProducer:
     """A producer that remembers the messages that were refused. Not thread-safe.
 
-    ``settings`` come from ``producer_settings``. ``ended`` says whether the producer has failed permanently, and
+    ``settings`` come from ``producer_settings``. ``has_failed`` says whether the producer has failed permanently, and
     ``fatal`` why, if known.
     """
 
     def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
         self._waiting = waiting
         self._reports = _DeliveryReports()
-        self.ended = False
+        self.has_failed = False
         self.fatal: KafkaError | None = None
         self._client: Producer | None = new_producer({**settings, "error_cb": self._reports.on_error})
 
@@ -112,25 +112,25 @@ class MessageProducer:
             produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
         except KafkaException as error:
             size = len(message.value or b"")
-            return FailedMessage(message.topic, message.key, size, error_of(error), message.timestamp_ms)
+            return FailedMessage(message.topic, message.key, size, kafka_error(error), message.timestamp_ms)
         # Delivery reports, one for each message, would otherwise pile up until the flush.
         self.serve(0)
         return None
 
     def flush(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are answered, one is refused, or the producer has ended. Return those refused.
+        """Wait until all messages are answered, one is refused, or the producer has failed. Return those refused.
 
         For transactions, in which no message is sent after a refused one.
         """
         return self._wait(lambda: not self._reports.failed)
 
     def settle(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are acknowledged or refused, or the producer has ended. Return those refused."""
+        """Wait until all messages are acknowledged or refused, or the producer has failed. Return those refused."""
         return self._wait(lambda: True)
 
     def _wait(self, keep_waiting: Callable[[], bool]) -> Sequence[FailedMessage]:
         left = self.unanswered()
-        while left and keep_waiting() and not self.ended:
+        while left and keep_waiting() and not self.has_failed:
             before = left
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
@@ -167,18 +167,18 @@ class MessageProducer:
         try:
             call(wait_s)
         except KafkaException as error:
-            self.ended = True
-            self.fatal = error_of(error)
+            self.has_failed = True
+            self.fatal = kafka_error(error)
         except SystemError:
             # The same error, but a delivery report served later in the same call replaced the exception.
-            self.ended = True
+            self.has_failed = True
 
     def _make_room(self, message: OutgoingMessage) -> None:
         """Wait for answers, to make room in the queue. Raises ``SinkError`` if the message is larger than the queue."""
         before = self.unanswered()
         if not before:
             raise SinkError(
-                f"a message for {message.topic}{_named(message.key)} is larger than the producer's queue; "
+                f"a message for {message.topic}{_key_suffix(message.key)} is larger than the producer's queue; "
                 "raise queue.buffering.max.kbytes in kafka.producer"
             )
         self.serve(SLICE_S)
@@ -186,14 +186,14 @@ class MessageProducer:
 
     def _note(self, *, progress: bool) -> None:
         if progress:
-            self._waiting.progress()
+            self._waiting.note_progress()
         else:
-            self._waiting.no_progress("Kafka acknowledges no messages", self._reports.last_error)
+            self._waiting.note_no_progress("Kafka acknowledges no messages", self._reports.last_error)
 
 
 def refusal_error(failed: FailedMessage) -> SinkError:
     """Return an error that names a refused message, the reason, and the remedy if there is one."""
-    what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
+    what = f"a message for {failed.topic}{_key_suffix(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
 
@@ -209,7 +209,7 @@ def is_permanent(error: KafkaError) -> bool:
     return error.code() in _ADVICE
 
 
-def error_of(error: KafkaException) -> KafkaError:
+def kafka_error(error: KafkaException) -> KafkaError:
     """Return the error in the client's exception."""
     client_error: KafkaError = error.args[0]
     return client_error
@@ -237,5 +237,5 @@ _ADVICE: Final[Mapping[int, str]] = {
 }
 
 
-def _named(key: bytes | None) -> str:
+def _key_suffix(key: bytes | None) -> str:
     return "" if key is None else f" (id {key.decode(errors='replace')[:_KEY_SHOWN_CHARS]!r})"

@@ -24,7 +24,7 @@ from consumer.model.letter import Letter, LetterReader, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
 from consumer.model.record import Headers
 
-_ASK_S: Final = 10.0
+_REQUEST_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.5
 _SILENCE_S: Final = 30.0
 
@@ -126,8 +126,8 @@ class TopicLetterReader(LetterReader):
         """Return the range of each partition that is not empty."""
         ranges = []
         with broker_request(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
-            for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
-                low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
+            for partition in partitions_of(self._consumer, self._topic, brokers, _REQUEST_TIMEOUT_S):
+                low, high = watermarks(self._consumer, self._topic, partition, _REQUEST_TIMEOUT_S)
                 ranges.append(_Range(partition, low, high))
         return [span for span in ranges if span.low < span.high]
 

@@ -31,8 +31,8 @@ from consumer.kafka.sink.producing import (
     BrokerWait,
     FailedMessage,
     MessageProducer,
-    error_of,
     is_permanent,
+    kafka_error,
     most_relevant,
     refusal_error,
 )
@@ -108,7 +108,7 @@ class TransactionalOutbox(Outbox):
         failures = producer.flush()
         if failures:
             raise self._refusal(failures)
-        if producer.ended:
+        if producer.has_failed:
             raise self._error_before_commit(None)
 
     def commit(
@@ -133,11 +133,11 @@ class TransactionalOutbox(Outbox):
                 send = partial(client.send_offsets_to_transaction, places, group_metadata)
                 self._repeat(send, until_s=time.monotonic() + OFFSETS_WAIT_S)
         except KafkaException as error:
-            raise self._error_before_commit(error_of(error)) from error
+            raise self._error_before_commit(kafka_error(error)) from error
         try:
             self._repeat(client.commit_transaction, until_s=self._deadline_s())
         except KafkaException as error:
-            raise self._error_of_commit(error_of(error)) from error
+            raise self._error_of_commit(kafka_error(error)) from error
         except Abandoned as error:
             self._drop()
             raise OutcomeUnknown(f"{error}, while it was being committed") from error
@@ -152,7 +152,7 @@ class TransactionalOutbox(Outbox):
         try:
             self._abort(producer)
         except KafkaException as error:
-            cause = self._cause(error_of(error))
+            cause = self._cause(kafka_error(error))
             if cause.code() in _FENCED and not self._overdue():
                 raise _fatal_error(cause) from error
             # The next producer ends this transaction, whatever its state. librdkafka may call an error fatal that is
@@ -193,7 +193,7 @@ class TransactionalOutbox(Outbox):
                 self._settled = True
             producer.client.begin_transaction()
         except KafkaException as error:
-            failure = self._error_before_commit(error_of(error))
+            failure = self._error_before_commit(kafka_error(error))
             self._drop()
             raise failure from error
         self._begun_s = time.monotonic()
@@ -227,22 +227,22 @@ class TransactionalOutbox(Outbox):
             try:
                 attempt.result()
             except KafkaException as error:
-                if not error_of(error).retriable():
+                if not kafka_error(error).retriable():
                     raise
-                self._wait_on(until_s, error_of(error).str())
+                self._wait_on(until_s, kafka_error(error).str())
                 # Some of these errors are returned at once.
                 time.sleep(_RETRY_PAUSE_S)
             except SystemError as error:
                 # As in ``MessageProducer``: the producer has failed, and the client lost its own exception.
-                self._require_producer().ended = True
+                self._require_producer().has_failed = True
                 raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True)) from error  # noqa: SLF001  # as above
             else:
-                self._waiting.progress()
+                self._waiting.note_progress()
                 return
 
     def _wait_on(self, until_s: float, last_error: str) -> None:
         try:
-            self._waiting.no_progress("Kafka does not end a transaction", last_error)
+            self._waiting.note_no_progress("Kafka does not end a transaction", last_error)
         except BaseException:
             self._drop()
             raise
@@ -285,13 +285,13 @@ class TransactionalOutbox(Outbox):
         producer = self._producer
         if producer is not None:
             producer.serve(0)
-        if reported is not None and (producer is None or not producer.ended or reported.code() in _FENCED):
+        if reported is not None and (producer is None or not producer.has_failed or reported.code() in _FENCED):
             return reported
         producer = self._require_producer()
         try:
             producer.client.abort_transaction(CAUSE_WAIT_S)
         except KafkaException as error:
-            return error_of(error)
+            return kafka_error(error)
         return KafkaError(KafkaError._FATAL, fatal=True)  # noqa: SLF001  # as above
 
     def _overdue(self) -> bool:

@@ -41,7 +41,7 @@ class TopicArrivals:
         if 0 <= record.time_ms <= now_ms + self.ahead_ms_max:
             return ArrivalTime(record.time_ms, record.start, feed=feed)
         self.hooks.report(RecordTimeReplaced())
-        return ArrivalTime(now_ms, record.start, _writable_ms(record.time_ms), feed=feed, is_its_own=False)
+        return ArrivalTime(now_ms, record.start, _writable_ms(record.time_ms), feed=feed, is_fixed=False)
 
     def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
@@ -72,7 +72,7 @@ class LiveArrivals:
         highest_ms = note.highest_ms
         if highest_ms is not None and arrived_at.time_ms < highest_ms - self.behind_ms_max:
             self.hooks.report(RecordTimeBehind())
-            return arrived_at._replace(time_ms=highest_ms, stamped_ms=_writable_ms(record.time_ms), is_its_own=False)
+            return arrived_at._replace(time_ms=highest_ms, stamped_ms=_writable_ms(record.time_ms), is_fixed=False)
         reached_ms = min(arrived_at.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))

@@ -21,7 +21,7 @@ from consumer.kafka.source.client_failure import ClientFailure
 from consumer.kafka.source.fetching import MessageFetcher
 from consumer.kafka.source.gaps import GAPS, Gaps
 from consumer.kafka.source.group_places import Commits, GroupPlaces
-from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.handover import ClientProgressed, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.membership import Membership
 from consumer.kafka.source.rebalances import RebalanceHandler
@@ -33,7 +33,7 @@ from consumer.model.record import Partition
 
 REPLICAS_S: Final = 30.0
 """The pause between two checks of the replicas."""
-_ASK_S: Final = 1.0
+_REQUEST_TIMEOUT_S: Final = 1.0
 
 log = logging.getLogger("dupwatch")
 
@@ -71,7 +71,7 @@ class Replicas:
             return
 
     def _report(self, topic: str, consumer: Consumer) -> None:
-        metadata = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
+        metadata = consumer.list_topics(topic, timeout=_REQUEST_TIMEOUT_S).topics.get(topic)
         if metadata is not None and metadata.error is None:
             partitions = metadata.partitions.values()
             behind = sum(len(partition.isrs) < len(partition.replicas) for partition in partitions)
@@ -171,7 +171,7 @@ class ClientThread:
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + CLOSE_S
         while not closing.ended(_ENDED_S):
-            self._hooks.report(ClientTurned())
+            self._hooks.report(ClientProgressed())
             if time.monotonic() >= until_s:
                 raise SourceError(
                     f"the Kafka client has to be replaced, but did not close in time: {why}; restart dupwatch"
@@ -185,7 +185,7 @@ class ClientThread:
         return self._subscribe()
 
     def _turn(self, consumer: Consumer) -> None:
-        self._hooks.report(ClientTurned())
+        self._hooks.report(ClientProgressed())
         self._membership.note(consumer)
         self._places.restore(consumer)
         self._holds.update(consumer)

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.errors import AGAIN_S, ASK_S
+from consumer.kafka.errors import REQUEST_TIMEOUT_S, RETRY_PAUSE_S
 from consumer.kafka.source.handover import Handover
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
@@ -105,7 +105,7 @@ class Gaps:
                 return
         if time.monotonic() < self._next_attempt_s:
             return
-        self._next_attempt_s = time.monotonic() + AGAIN_S
+        self._next_attempt_s = time.monotonic() + RETRY_PAUSE_S
         for partition in sorted(self._stopped):
             try:
                 self._bridge(consumer, partition)
@@ -124,7 +124,11 @@ class Gaps:
         if position is None:
             return
         topic, number = partition
-        gap = Gap(partition, position, *consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ASK_S))
+        gap = Gap(
+            partition,
+            position,
+            *consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=REQUEST_TIMEOUT_S),
+        )
         if gap.exists and self._on_gap == "stop":
             raise SourceError(f"{gap.description()}; {gap.advice()}")
         consumer.incremental_unassign([TopicPartition(topic, number)])

@@ -13,12 +13,20 @@ from typing import Final, Literal, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.kafka.errors import AGAIN_S, ASK_S, BrokerHealth, committed_offsets, describe, is_fatal, is_refusal
+from consumer.kafka.errors import (
+    REQUEST_TIMEOUT_S,
+    RETRY_PAUSE_S,
+    BrokerHealth,
+    committed_offsets,
+    describe,
+    is_fatal,
+    is_refusal,
+)
 from consumer.kafka.membership import member_of
 from consumer.kafka.message import to_client
 from consumer.kafka.offset_metadata import encode_note
 from consumer.kafka.source.client_failure import ClientFailure
-from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.handover import ClientProgressed, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
 from consumer.model.hooks import Hooks
@@ -102,7 +110,7 @@ class Commits:
 
     def _failed(self, error: KafkaError) -> None:
         # No member can commit during a rebalance, but it is short. Records uncommitted at the next one are read again.
-        pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
+        pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else RETRY_PAUSE_S
         self._next_commit_s = time.monotonic() + pause_s
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
@@ -159,7 +167,7 @@ class GroupPlaces:
         """Read the committed offsets and return each as converted by ``convert``. Waits for brokers if necessary."""
         places: dict[Partition, Place] = {}
         while len(places) < len(partitions) and not self.handover.closing:
-            self.hooks.report(ClientTurned())
+            self.hooks.report(ClientProgressed())
             try:
                 left = [partition for partition in partitions if (partition.topic, partition.partition) not in places]
                 for committed in committed_offsets(consumer, left):
@@ -169,7 +177,7 @@ class GroupPlaces:
                     raise self.failure.source_error(error.args[0]) from error
                 why = f"the group's offsets cannot be read: {describe(error.args[0])}"
                 self.broker_health.suspect(why, certain=True)
-                self._wait(AGAIN_S)
+                self._wait(RETRY_PAUSE_S)
         self.broker_health.note_answer()
         return places
 
@@ -181,7 +189,7 @@ class GroupPlaces:
             return start
         if self.start == "earliest":
             return Start(BEGINNING, committed=True)
-        _, end = consumer.get_watermark_offsets(TopicPartition(place.topic, place.partition), timeout=ASK_S)
+        _, end = consumer.get_watermark_offsets(TopicPartition(place.topic, place.partition), timeout=REQUEST_TIMEOUT_S)
         return Start(end, committed=False)
 
     def _commit_starts(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:

@@ -17,7 +17,7 @@ from consumer.kafka.membership import GroupMetadata
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import HoldRequest, Note
 from consumer.kafka.source.client_thread import CLOSE_S, ClientThread
-from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.handover import ClientProgressed, Handover
 from consumer.kafka.source.partitions import Partitions
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
@@ -61,7 +61,7 @@ class KafkaSource(Source):
     def batches(self) -> Iterator[RawBatch]:
         """Yield batches of newly read records until the source is closed, waiting for records if there are none."""
         # Reported here, so that a thread that hangs before its first turn is noticed, too.
-        self._hooks.report(ClientTurned())
+        self._hooks.report(ClientProgressed())
         self._thread.start()
         while (batch := self._next()) is not None:
             yield batch
@@ -93,7 +93,7 @@ class KafkaSource(Source):
         """
         self._change(lambda partitions: partitions.acknowledge(end, notes))
 
-    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+    def note_committed(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
         """Note that a transaction has committed the current batch with these notes.
 
         This counts even if the batch was given up in the meantime: partitions still owned do not read it again.
@@ -104,7 +104,7 @@ class KafkaSource(Source):
         """Give up the current batch: it and all later records are read again. Without a current batch, do nothing."""
         self._change(Partitions.abandon)
 
-    def reread(self) -> None:
+    def reset_positions(self) -> None:
         """Ask the brokers where each partition continues, and read the current batch again unless it was committed.
 
         Called after a transaction with an unknown outcome.

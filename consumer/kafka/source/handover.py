@@ -8,7 +8,7 @@ from consumer.kafka.membership import GroupMetadata
 from consumer.kafka.source.partitions import Partitions
 
 
-class ClientTurned(NamedTuple):
+class ClientProgressed(NamedTuple):
     """The client's thread has made progress, or is about to begin."""
 
 

@@ -41,7 +41,7 @@ class PartitionsHeld(NamedTuple):
     reasons: Mapping[Partition, str | None]
 
 
-class NoteUnreadable(NamedTuple):
+class NoteIgnored(NamedTuple):
     """The metadata of a committed offset could not be read, and is ignored."""
 
 
@@ -60,7 +60,7 @@ class Holds:
         except UnreadableNote as error:
             where = partition_name((place.topic, place.partition))
             log.warning("The metadata of the offset of %s cannot be read, and is ignored: %s", where, error)
-            self._hooks.report(NoteUnreadable())
+            self._hooks.report(NoteIgnored())
             return NOTHING
 
     def update(self, consumer: Consumer) -> None:

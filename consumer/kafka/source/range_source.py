@@ -30,7 +30,7 @@ from consumer.model.record import RawBatch
 
 SILENCE_MAX_S: Final = 60.0
 """The run ends after this time without a message while some are missing."""
-_ASK_S: Final = 30.0
+_REQUEST_TIMEOUT_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
 _KEPT_BYTES: Final = 64 << 20
@@ -224,8 +224,10 @@ def _range_parts(
     consumer: Consumer, topics: Sequence[str], brokers: str, offsets: OffsetRange
 ) -> dict[tuple[str, int], _Part]:
     """Return the partitions of a range, each with its beginning and end."""
-    keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
-    marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
+    keys = [
+        (topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _REQUEST_TIMEOUT_S)
+    ]
+    marks = {key: watermarks(consumer, *key, _REQUEST_TIMEOUT_S) for key in keys}
     starts = offsets_at(consumer, marks, offsets.since)
     ends = {key: high for key, (_, high) in marks.items()}
     if offsets.until is not None:

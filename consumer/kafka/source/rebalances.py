@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from consumer.kafka.message import from_client, log_names
 from consumer.kafka.source.fetching import MessageFetcher
 from consumer.kafka.source.group_places import Commits, GroupPlaces
-from consumer.kafka.source.handover import ClientTurned, Handover
+from consumer.kafka.source.handover import ClientProgressed, Handover
 from consumer.kafka.source.holds import Holds
 from consumer.kafka.source.membership import Membership
 from consumer.model.hooks import Hooks
@@ -76,7 +76,7 @@ class RebalanceHandler:
                         self.revoke_s,
                     )
                     break
-                self.hooks.report(ClientTurned())
+                self.hooks.report(ClientProgressed())
                 handover.changed.wait(min(left_s, POLL_S))
             places = {} if handover.error is not None else self.commits.due()
             handover.partitions.leave(leaving, "some of its partitions went to another consumer before it was finished")

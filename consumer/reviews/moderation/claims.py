@@ -13,7 +13,7 @@ from consumer.reviews.portable import Lock, acquire_lock, insert_or
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 
-LOOKING_MS: Final = 300_000
+OPEN_MS: Final = 300_000
 """How long a flag counts as open unless the person leaves it: long enough to read two long articles."""
 CANDIDATES_MAX: Final = 10
 """The number of candidates for the next flag. So up to this many people can ask at the same moment."""
@@ -63,17 +63,17 @@ def next_flag(
     return the first flag that follows.
     """
     for _ in range(ATTEMPTS_MAX):
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             taken = _opened_by_others(connection, person_id, now_ms)
             candidates = queue.open_after(connection, filters, order, current, CANDIDATES_MAX, taken)
         if not candidates:
             break
         claim = partial(_claim, candidates=candidates, person_id=person_id, now_ms=now_ms)
-        claimed = database.written(claim)
+        claimed = database.write(claim)
         if claimed is not None:
             return NextFlag(claimed, is_free=True)
-    database.written(lambda c: _leave_all(c, person_id))
-    with database.reading() as connection:
+    database.write(lambda c: _leave_all(c, person_id))
+    with database.read_transaction() as connection:
         first = queue.open_after(connection, filters, order, current, 1)
     return NextFlag(first[0], is_free=False) if first else None
 
@@ -86,11 +86,11 @@ def leave(connection: Connection, flag_id: int, person_id: int) -> None:
 def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> None:
     """Record that a person has closed a page of a flag opened at ``opened_ms``. A later opening remains."""
     own = (LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id, LOOKING.c.at_ms <= opened_ms)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         is_open = connection.execute(select(LOOKING.c.flag_id).where(*own)).first() is not None
     # Usually a decision or a link has already closed it.
     if is_open:
-        database.written(lambda c: c.execute(delete(LOOKING).where(*own)))
+        database.write(lambda c: c.execute(delete(LOOKING).where(*own)))
 
 
 def _leave_all(connection: Connection, person_id: int) -> None:
@@ -98,18 +98,18 @@ def _leave_all(connection: Connection, person_id: int) -> None:
     connection.execute(_OF_PERSON, {"person": person_id})
 
 
-def look(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
+def record_opening(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
     """Record that a person has opened a flag, and return the names of others who have it open."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         rows = connection.execute(_OF_FLAG, {"flag_id": flag_id}).all()
     if not any(row.person_id == person_id and row.at_ms > now_ms - _SEEN_AGAIN_MS for row in rows):
-        database.written(lambda c: open_flag(c, flag_id, person_id, now_ms))
-    return tuple(row.name for row in rows if row.person_id != person_id and row.at_ms > now_ms - LOOKING_MS)
+        database.write(lambda c: open_flag(c, flag_id, person_id, now_ms))
+    return tuple(row.name for row in rows if row.person_id != person_id and row.at_ms > now_ms - OPEN_MS)
 
 
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     """Record that a person has opened a flag."""
-    connection.execute(_EXPIRED, {"until_ms": now_ms - LOOKING_MS})
+    connection.execute(_EXPIRED, {"until_ms": now_ms - OPEN_MS})
     # The same person may open it in two windows at the same moment.
     opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
     keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
@@ -134,7 +134,7 @@ def open_elsewhere(
 
 def _others_now(person_id: int, now_ms: int) -> dict[str, int]:
     """Return the parameters of ``_BY_OTHERS``."""
-    return {"person": person_id, "since_ms": now_ms - LOOKING_MS}
+    return {"person": person_id, "since_ms": now_ms - OPEN_MS}
 
 
 def _opened_by_others(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:

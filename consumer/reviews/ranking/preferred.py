@@ -77,22 +77,22 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
     ranks = ranks_in_effect(connection) if any(changes) else {}
     if not ranks:
         return set()
-    whole = {*changes.stories, *_stories_led_by(connection, changes.left)}
+    examined_in_full = {*changes.stories, *_stories_led_by(connection, changes.left)}
     joined = _joined_candidates(connection, changes.joined, ranks)
     chosen: dict[int, int | None] = {}
-    for story_id, story in _preferences(connection, joined.keys() - whole, ranks).items():
+    for story_id, story in _preferences(connection, joined.keys() - examined_in_full, ranks).items():
         new = joined[story_id]
         # The new flags may reveal that the original has a negative rank. Then another copy may lead.
         others_may_lead = story.current is None and story.root_rank < UNRANKED and story.copies > len(new)
         if others_may_lead or not story.is_valid:
-            whole.add(story_id)
+            examined_in_full.add(story_id)
             continue
         leading = min(new if story.current is None else [story.current, *new], default=None)
         leads = leading is not None and -leading.falling_rank > story.root_rank
         preferred_id = leading.flag_id if leading is not None and leads else None
         if preferred_id != story.preferred_id:
             chosen[story_id] = preferred_id
-    return _store(connection, chosen) | update_stories(connection, whole)
+    return _save_preferred(connection, chosen) | update_stories(connection, examined_in_full)
 
 
 def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
@@ -112,7 +112,7 @@ def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]
                     preferred_id = connection.execute(_tie_query(), values).scalar_one()
             if preferred_id != row.preferred_id:
                 chosen[row.story_id] = preferred_id
-    return _store(connection, chosen)
+    return _save_preferred(connection, chosen)
 
 
 def preferred_members(connection: Connection, story_ids: Iterable[int]) -> dict[int, RankedMember]:
@@ -197,7 +197,7 @@ def _candidate_columns(columns: Any) -> Sequence[ColumnElement[Any]]:  # noqa: A
     return columns.arrived_ms, columns.article_id, columns.version, columns.flag_id
 
 
-def _store(connection: Connection, chosen: Mapping[int, int | None]) -> set[int]:
+def _save_preferred(connection: Connection, chosen: Mapping[int, int | None]) -> set[int]:
     if chosen:
         statement = update(STORIES).where(STORIES.c.story_id == bindparam("this"))
         rows = [{"this": story_id, "member": flag_id} for story_id, flag_id in chosen.items()]
@@ -230,14 +230,14 @@ def _tie_query() -> Select[int]:
 
     Ties are broken by the article's id and version. Flag ids would depend on the order of events.
     """
-    alike = (
+    tied = (
         FLAGS.c.story_id == bindparam("story"),
         FLAGS.c.kind.in_(COPIES),
         FLAGS.c.state.in_(IN_FORCE),
         FLAGS.c.arrived_ms == bindparam("time"),
         bindparam("level") == _RANK,
     )
-    query = select(FLAGS.c.flag_id).outerjoin_from(FLAGS, SOURCE_RANKS, _of_source()).where(*alike)
+    query = select(FLAGS.c.flag_id).outerjoin_from(FLAGS, SOURCE_RANKS, _of_source()).where(*tied)
     return query.order_by(FLAGS.c.article_id, FLAGS.c.version).limit(1)
 
 

@@ -53,7 +53,7 @@ def configure_ranks(connection: Connection, configured: Mapping[str, int], now_m
     }
     numbers = source_ids(connection, changed)
     for name, rank in changed.items():
-        _put(connection, numbers[name], rank, None, now_ms, _NONE)
+        _upsert_rank(connection, numbers[name], rank, None, now_ms, _NONE)
     return len(changed)
 
 
@@ -88,12 +88,12 @@ def _change(connection: Connection, source_id: int, rank: int, person_id: int | 
     if rank == 0 and person_id is None and applied_to is None:
         connection.execute(delete(SOURCE_RANKS).where(SOURCE_RANKS.c.source_id == source_id))
     else:
-        _put(connection, source_id, rank, person_id, now_ms, applied_to)
+        _upsert_rank(connection, source_id, rank, person_id, now_ms, applied_to)
     if story_ids:
         refresh_preferred_in(connection, story_ids, now_ms)
 
 
-def _put(
+def _upsert_rank(
     connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int, applied_to: int | None
 ) -> None:
     values = {"rank": rank, "person_id": person_id, "at_ms": now_ms, "applied_to": applied_to}

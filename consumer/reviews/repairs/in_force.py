@@ -38,9 +38,9 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
     return found & set(versions)
 
 
-def places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
+def story_places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
     """Return, for each story by lineage, where its flags are shown. The caller must hold ``Lock.FLAGS``."""
-    heads = _head_roots(connection, homes)
+    heads = _last_roots(connection, homes)
     stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
     return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
 
@@ -50,7 +50,7 @@ def shown_in(connection: Connection, story_id: int) -> int:
     # Most stories are not merged.
     if connection.execute(_merge_of(), {"this": story_id}).scalar() is None:
         return story_id
-    root = _head_roots(connection, [story_id]).get(story_id)
+    root = _last_roots(connection, [story_id]).get(story_id)
     head = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == root)).scalar()
     return story_id if head is None else head
 
@@ -92,7 +92,7 @@ def _merge_of() -> Select[str]:
     return merged.where(STORIES.c.story_id == bindparam("this"))
 
 
-def _head_roots(connection: Connection, story_ids: Collection[int]) -> dict[int, str]:
+def _last_roots(connection: Connection, story_ids: Collection[int]) -> dict[int, str]:
     """Return, for each merged story, the root of the last story in its chain of merges. Other stories are left out."""
     found: dict[int, str] = {}
     for portion in portions(story_ids):

@@ -12,7 +12,7 @@ from consumer.reviews.repairs.in_force import merged_below
 from consumer.reviews.tables import FLAGS, PEOPLE, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
 _ROOT = STORIES.alias("root")
-_INTO = STORIES.alias("into_root")
+_INTO_ROOT = STORIES.alias("into_root")
 _SOURCE = SOURCES.alias("source_of_copy")
 _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
@@ -126,7 +126,7 @@ def _merges() -> Select[Any]:
         )
         .join_from(STORY_MERGES, _ROOT, _ROOT.c.root_id == STORY_MERGES.c.root_id)
         .join(PEOPLE, PEOPLE.c.person_id == STORY_MERGES.c.person_id)
-        .outerjoin(_INTO, _INTO.c.root_id == STORY_MERGES.c.into_root_id)
+        .outerjoin(_INTO_ROOT, _INTO_ROOT.c.root_id == STORY_MERGES.c.into_root_id)
         .outerjoin(_SOURCE, _SOURCE.c.source_id == _ROOT.c.root_source_id)
-        .outerjoin(_ORIGINAL_SOURCE, _ORIGINAL_SOURCE.c.source_id == _INTO.c.root_source_id)
+        .outerjoin(_ORIGINAL_SOURCE, _ORIGINAL_SOURCE.c.source_id == _INTO_ROOT.c.root_source_id)
     )

@@ -94,7 +94,7 @@ def _decide(
     of_this = STANDING_DECISIONS.c.standing_id == standing.standing_id
     connection.execute(update(STANDING_DECISIONS).where(of_this).values(flags=STANDING_DECISIONS.c.flags + more))
     why = with_note(f"standing decision {standing.standing_id}", with_note(standing.reason, standing.note))
-    audit.note_all(
+    audit.add_entries(
         connection,
         [
             audit.NewAuditEntry(

@@ -37,19 +37,19 @@ class StandingError(DupwatchError):
     """A standing decision cannot be made or ended. The message says why."""
 
 
-class AlreadyStanding(StandingError):  # noqa: N818  # named for the decision
+class DuplicateStandingDecision(StandingError):  # noqa: N818  # named for the decision
     """A standing decision about the same story or sources is already in force."""
 
 
-class StandingFull(StandingError):  # noqa: N818  # named for the list
+class TooManyStandingDecisions(StandingError):  # noqa: N818  # named for the list
     """The maximum number of standing decisions is in force."""
 
 
-class StandingMissing(StandingError):  # noqa: N818  # named for the decision
+class UnknownStandingDecision(StandingError):  # noqa: N818  # named for the decision
     """No standing decision has this number."""
 
 
-class StandingEnded(StandingError):  # noqa: N818  # named for the decision
+class StandingDecisionEnded(StandingError):  # noqa: N818  # named for the decision
     """The standing decision has already ended."""
 
 
@@ -120,7 +120,7 @@ class StandingRevocation(NamedTuple):
     """A standing decision that was ended, the flags whose decisions were undone, and the number of decisions kept."""
 
     standing: StandingDecision
-    taken_back: list[ReopenedFlag]
+    reopened: list[ReopenedFlag]
     kept: int
 
 
@@ -133,7 +133,10 @@ class PairHistory(NamedTuple):
 
 
 def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDecision:
-    """Make a standing decision. Raises ``AlreadyStanding``, ``StandingFull`` and ``OwnerDisabled``."""
+    """Make a standing decision.
+
+    Raises ``DuplicateStandingDecision``, ``TooManyStandingDecisions`` and ``OwnerDisabled``.
+    """
     if not 0 < new.ends_ms - now_ms <= LASTS_MS_MAX[new.decision]:
         raise ValueError("the end of a standing decision must be within the limit for its kind")
     # Because of the lock, the new standing decision decides every flag that is not stored yet.
@@ -145,9 +148,9 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
     of_sources = new.sources or (None, None)
     about = (new.story_id, *of_sources)
     if any((each.story_id, each.source_id, each.original_source_id) == about for each in known):
-        raise AlreadyStanding("a standing decision about this is already in force; end it first")
+        raise DuplicateStandingDecision("a standing decision about this is already in force; end it first")
     if len(known) >= IN_FORCE_MAX:
-        raise StandingFull(f"{IN_FORCE_MAX} standing decisions are in force; end one first")
+        raise TooManyStandingDecisions(f"{IN_FORCE_MAX} standing decisions are in force; end one first")
     values = {
         "decision": new.decision,
         "story_id": new.story_id,
@@ -166,12 +169,12 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
 def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevocation:
     """End a standing decision, and undo its decisions that are not final yet.
 
-    Raises ``StandingMissing`` and ``StandingEnded``.
+    Raises ``UnknownStandingDecision`` and ``StandingDecisionEnded``.
     """
     acquire_lock(connection, Lock.FLAGS)
     standing = _load_standing(connection, standing_id)
     if not standing.is_in_force(now_ms):
-        raise StandingEnded("this standing decision has already ended")
+        raise StandingDecisionEnded("this standing decision has already ended")
     of_this = STANDING_DECISIONS.c.standing_id == standing_id
     connection.execute(update(STANDING_DECISIONS).where(of_this).values(undone_ms=now_ms))
     # The condition on time uses an index; there is none on ``standing_id``.
@@ -182,21 +185,21 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevoca
         .where(*made, REVIEWS.c.final_ms > now_ms)
     )
     flags = {review_id: ReopenedFlag(*flag) for review_id, *flag in connection.execute(pending)}
-    taken_back = decisions.undo(connection, list(flags), standing.person_id, now_ms)
+    undone_ids = decisions.undo(connection, list(flags), standing.person_id, now_ms)
     kept = connection.execute(select(func.count()).select_from(REVIEWS).where(*made)).scalar_one()
-    return StandingRevocation(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in taken_back], kept)
+    return StandingRevocation(replace(standing, undone_ms=now_ms), [flags[review_id] for review_id in undone_ids], kept)
 
 
 def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
     """End all standing decisions of a person. Flags decided by them stay decided."""
     acquire_lock(connection, Lock.FLAGS)
-    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_is_running(now_ms))
+    own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_is_in_force(now_ms))
     connection.execute(own.values(undone_ms=now_ms))
 
 
 def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
     """Return the standing decisions in force, the oldest first."""
-    rows = connection.execute(_standing_query().where(*_is_running(now_ms))).all()
+    rows = connection.execute(_standing_query().where(*_is_in_force(now_ms))).all()
     empty = {row.story_id: row.root_id for row in rows if row.first_ms == NO_FLAGS}
     followed = _successors(connection, empty)
     found = map(_standing_from_row, rows)
@@ -216,7 +219,7 @@ def counts_in_force(connection: Connection, now_ms: int) -> Counter[StandingOutc
     return Counter(each.decision for each in in_force(connection, now_ms))
 
 
-def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairHistory:
+def pair_history(connection: Connection, sources: tuple[int, int], since_ms: int) -> PairHistory:
     """Return the history of a pair of sources since ``since_ms``."""
     of_pair = (FLAGS.c.source_id == sources[0], FLAGS.c.original_source_id == sources[1])
     came = (FLAGS.c.state.in_(STATES), FLAGS.c.kind == "flag", FLAGS.c.arrived_ms >= since_ms)
@@ -228,7 +231,7 @@ def pair_record(connection: Connection, sources: tuple[int, int], since_ms: int)
     return PairHistory(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
 
 
-def _is_running(now_ms: int) -> tuple[ColumnElement[bool], ...]:
+def _is_in_force(now_ms: int) -> tuple[ColumnElement[bool], ...]:
     return STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms
 
 
@@ -248,7 +251,7 @@ def _successors(connection: Connection, empty: Mapping[int, str]) -> dict[int | 
 def _load_standing(connection: Connection, standing_id: int) -> StandingDecision:
     row = connection.execute(_numbered_query(), {"this": standing_id}).one_or_none()
     if row is None:
-        raise StandingMissing(f"there is no standing decision with the number {standing_id}")
+        raise UnknownStandingDecision(f"there is no standing decision with the number {standing_id}")
     return _standing_from_row(row)
 
 

@@ -31,7 +31,7 @@ STORY_MERGES: Final = Table(
 )
 """Stories, by root, that are merged into other stories, which may themselves be merged."""
 
-STANDING: Final = text("undone_ms IS NULL")
+NOT_UNDONE: Final = text("undone_ms IS NULL")
 
 STANDING_DECISIONS: Final = Table(
     "standing_decisions",
@@ -51,13 +51,13 @@ STANDING_DECISIONS: Final = Table(
     # The number of flags that it has decided.
     Column("flags", Integer, nullable=False, server_default="0"),
     CheckConstraint("decision IN ('right', 'wrong')", name="decision"),
-    Index("ix_standing_decisions_story_id", "story_id", sqlite_where=STANDING, postgresql_where=STANDING),
+    Index("ix_standing_decisions_story_id", "story_id", sqlite_where=NOT_UNDONE, postgresql_where=NOT_UNDONE),
     Index(
         "ix_standing_decisions_sources",
         "source_id",
         "original_source_id",
-        sqlite_where=STANDING,
-        postgresql_where=STANDING,
+        sqlite_where=NOT_UNDONE,
+        postgresql_where=NOT_UNDONE,
     ),
 )
 """Decisions about future flags: of a story, or of a source that repeats another one."""

@@ -29,7 +29,7 @@ class ClockMetrics:
         def read() -> Mapping[Measure, float | Series]:
             return {STEPS: clock.steps()}
 
-        instruments.read(read)
+        instruments.add_reader(read)
         instruments.gauge(AHEAD).set_function(clock.ahead_s)
 
     def listen(self, hooks: Hooks) -> None:

@@ -33,7 +33,7 @@ class Label(NamedTuple):
 
     name: str
     values: tuple[str, ...] = ()
-    others: str = ""
+    others_limit: str = ""
 
 
 class Measure(NamedTuple):
@@ -121,21 +121,21 @@ class Instruments:
     def distribution(self, measure: Measure) -> Histogram:
         """Return a histogram that takes many values at once. The client library's histogram locks for each value."""
         distribution = Histogram(measure.bounds)
-        self.read(lambda: {measure: {(): distribution}})
+        self.add_reader(lambda: {measure: {(): distribution}})
         return distribution
 
     def distributions(self, measure: Measure, values: Sequence[_Value]) -> Mapping[_Value, Histogram]:
         """Return a histogram for each value of the only label."""
         distributions = {value: Histogram(measure.bounds) for value in values}
         series: Series = {(str(value),): distribution for value, distribution in distributions.items()}
-        self.read(lambda: {measure: series})
+        self.add_reader(lambda: {measure: series})
         return distributions
 
-    def read(self, read: Callable[[], Mapping[Measure, float | Series]]) -> None:
+    def add_reader(self, read: Callable[[], Mapping[Measure, float | Series]]) -> None:
         """Add metrics whose values are kept elsewhere. Each scrape calls ``read``."""
         self._registry.register(_Reader(read))
 
-    def add_to(self, measure: Measure) -> Callable[[tuple[str, ...], float], None]:
+    def recorder(self, measure: Measure) -> Callable[[tuple[str, ...], float], None]:
         """Return a function of labels and a value that adds the value to a counter or histogram, or sets a gauge."""
         if measure.kind == "histogram":
             distribution = self.distribution(measure)
@@ -158,7 +158,7 @@ class ReactingMetrics:
     """Metrics that consist only of reactions."""
 
     def __init__(self, instruments: Instruments, *reactions: Reaction) -> None:
-        self._reactions = [(each, instruments.add_to(each.measure)) for each in reactions]
+        self._reactions = [(each, instruments.recorder(each.measure)) for each in reactions]
 
     def listen(self, hooks: Hooks) -> None:
         """React to occurrences from now on."""

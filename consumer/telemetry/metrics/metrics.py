@@ -103,7 +103,7 @@ class MetricSet:
             counts = {measure: getattr(tally, field) for field, measure in self._tallied.items()}
             return {measure: {(): count} if measure.bounds else count for measure, count in counts.items()}
 
-        self._instruments.read(read)
+        self._instruments.add_reader(read)
 
 
 class Metrics(MetricSet):

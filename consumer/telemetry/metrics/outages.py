@@ -4,7 +4,7 @@ import threading
 from typing import Final, Literal, get_args
 
 from consumer.kafka.sink.transactions import SinkReconnected
-from consumer.kafka.source.holds import NoteUnreadable
+from consumer.kafka.source.holds import NoteIgnored
 from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.pipeline.batches import BatchAbandoned
 from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, Reaction, reaction
@@ -45,7 +45,7 @@ REACTIONS: Final = (
     reaction(SINK_RECONNECTIONS, SinkReconnected),
     _error(BatchAbandoned, "batch_abandoned"),
     _error(RequestFailed, "request"),
-    _error(NoteUnreadable, "offset_note"),
+    _error(NoteIgnored, "offset_note"),
     _error(CertificateReloadFailed, "certificate"),
 )
 

@@ -10,7 +10,7 @@ from consumer.web.requests import (
     CheckOutcome,
     ConnectionsChanged,
     HttpInterface,
-    LimitMet,
+    LimitExceeded,
     LimitName,
     RequestEnded,
     RequestStarted,
@@ -58,7 +58,7 @@ SERVICE_REQUESTS: Final = RequestMeasures.of(SERVICE, "dupwatch", "", STATUSES)
 CONSOLE_REQUESTS: Final = RequestMeasures.of(CONSOLE, "dupwatch_console", " to the console", CONSOLE_STATUSES)
 IN_FLIGHT: Final = Measure("dupwatch_requests_in_flight", "gauge", "Requests that are not answered yet.", "requests")
 CONNECTIONS: Final = Measure("dupwatch_connections", "gauge", "Open connections of clients.", "connections")
-LIMITS_MET: Final = Measure(
+LIMITS_EXCEEDED: Final = Measure(
     "dupwatch_limits_met_total",
     "counter",
     "Requests, articles and connections that exceeded a limit, by its name.",
@@ -73,12 +73,12 @@ TEXTS_CHECKED: Final = Measure(
     (Label("outcome", get_args(CheckOutcome)),),
 )
 GROUP: Final = MetricGroup(
-    "Requests (dupwatch serve)", (*SERVICE_REQUESTS, IN_FLIGHT, CONNECTIONS, LIMITS_MET, TEXTS_CHECKED)
+    "Requests (dupwatch serve)", (*SERVICE_REQUESTS, IN_FLIGHT, CONNECTIONS, LIMITS_EXCEEDED, TEXTS_CHECKED)
 )
 CONSOLE_GROUP: Final = MetricGroup("Requests (dupwatch console)", CONSOLE_REQUESTS)
 REACTIONS: Final = (
     reaction(CONNECTIONS, ConnectionsChanged, lambda changed: changed.open),
-    reaction(LIMITS_MET, LimitMet, labels=lambda met: (met.limit,)),
+    reaction(LIMITS_EXCEEDED, LimitExceeded, labels=lambda exceeded: (exceeded.limit,)),
 )
 CHECK_REACTION: Final = reaction(
     TEXTS_CHECKED, TextsChecked, lambda checked: checked.texts, lambda checked: (checked.outcome,)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.kafka.source.handover import ClientTurned
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
+from consumer.kafka.source.handover import ClientProgressed
+from consumer.lifecycle.thread_progress import MAIN, ThreadIdle, ThreadProgressed, WorkerProgressed
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup
@@ -21,7 +21,8 @@ BUILD: Final = Measure(
     "the window outgrows this one, if any; engine (compiled or python) computes fingerprints.",
     "1",
     tuple(
-        Label(name, others="one value") for name in ("version", "scheme", "plan", "settings", "larger_plan", "engine")
+        Label(name, others_limit="one value")
+        for name in ("version", "scheme", "plan", "settings", "larger_plan", "engine")
     ),
 )
 WORKERS: Final = Measure(
@@ -97,18 +98,18 @@ class RunMetrics:
     def listen(self, hooks: Hooks) -> None:
         """Follow batches and threads from now on."""
         hooks.on(BatchCommitted, lambda _: self._last_processed.set(self._clock()))
-        hooks.on(ClientTurned, lambda _: self._heartbeats["client"].set(self._clock()))
-        hooks.on(WorkerTurned, lambda _: self._heartbeats["main"].set(self._clock()))
-        hooks.on(ThreadTurned, self._turned)
-        hooks.on(ThreadRested, self._rested)
+        hooks.on(ClientProgressed, lambda _: self._heartbeats["client"].set(self._clock()))
+        hooks.on(WorkerProgressed, lambda _: self._heartbeats["main"].set(self._clock()))
+        hooks.on(ThreadProgressed, self._note_progress)
+        hooks.on(ThreadIdle, self._note_idle)
 
-    def _turned(self, turned: ThreadTurned) -> None:
-        if turned.thread == MAIN:
+    def _note_progress(self, report: ThreadProgressed) -> None:
+        if report.thread == MAIN:
             self._heartbeats["main"].set(self._clock())
             self._busy.set(1)
 
-    def _rested(self, rested: ThreadRested) -> None:
-        if rested.thread == MAIN:
+    def _note_idle(self, report: ThreadIdle) -> None:
+        if report.thread == MAIN:
             self._busy.set(0)
 
 

@@ -65,8 +65,8 @@ class StoreMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count calls from now on."""
-        hooks.on(StoreCalled, self._called)
+        hooks.on(StoreCalled, self._count_call)
 
-    def _called(self, call: StoreCalled) -> None:
+    def _count_call(self, call: StoreCalled) -> None:
         self._calls[call.operation, call.ending].inc()
         self._seconds[call.operation].add((call.seconds,))

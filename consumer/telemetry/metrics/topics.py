@@ -12,8 +12,8 @@ from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments, Label, Measure, MetricGroup, reaction
 
 _PARTITION: Final = (
-    Label("topic", others="the topics that are read"),
-    Label("partition", others="the partitions assigned to this consumer"),
+    Label("topic", others_limit="the topics that are read"),
+    Label("partition", others_limit="the partitions assigned to this consumer"),
 )
 
 LAG: Final = Measure(
@@ -48,7 +48,7 @@ BEHIND: Final = Measure(
     "gauge",
     "Partitions of a topic with at least one replica out of sync, no matter which consumer reads them.",
     "partitions",
-    (Label("topic", others="the topics that are read"),),
+    (Label("topic", others_limit="the topics that are read"),),
 )
 LOST_TO_RETENTION: Final = Measure(
     "dupwatch_records_lost_to_retention_total",

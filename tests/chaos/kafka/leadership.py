@@ -12,7 +12,7 @@ from tests.kafka.raw_reassignment import reassign
 
 OFFSETS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
-_ASK_S: Final = 5.0
+_REQUEST_TIMEOUT_S: Final = 5.0
 _MOVED_S: Final = 15.0
 _LOOK_S: Final = 0.1
 
@@ -93,7 +93,7 @@ class Leadership:
         raise failures[-1]
 
     def _partitions(self, chosen: Callable[[str], bool]) -> dict[Key, Any]:
-        topics = self._admin.list_topics(timeout=_ASK_S).topics
+        topics = self._admin.list_topics(timeout=_REQUEST_TIMEOUT_S).topics
         return {
             (name, number): partition
             for name, topic in topics.items()

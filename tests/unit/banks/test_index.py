@@ -42,7 +42,7 @@ def pairs_of(articles: npt.NDArray[np.intp], items: npt.NDArray[np.intp]) -> lis
 def indexed(items: TextFeatures, shingles: Iterable[bytes] | None = None) -> ItemIndex:
     """Return an index of items, without shingles unless they are given."""
     rows = shingle_rows([b""] * len(items) if shingles is None else list(shingles))
-    return ItemIndex(items, rows, marked_sketch_similarity).build()
+    return ItemIndex(items, rows, marked_sketch_similarity).prepare()
 
 
 @pytest.mark.parametrize(("items", "values"), [(0, 4), (1, 2), (40, 5), (300, 12), (3_000, 60)])

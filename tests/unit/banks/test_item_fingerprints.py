@@ -47,7 +47,7 @@ def test_chosen_and_joined_items_keep_what_is_theirs(share: float) -> None:
     kept = {first.digests[place].tobytes() for place in np.flatnonzero(chosen)}
     of_first = {digest: said for digest, said in by_digest(first).items() if digest in kept}
     assert by_digest(left) == of_first
-    assert by_digest(ItemFingerprints.joined([left, second])) == of_first | by_digest(second)
+    assert by_digest(ItemFingerprints.concatenate([left, second])) == of_first | by_digest(second)
 
 
 def test_items_are_found_in_any_order() -> None:
@@ -56,8 +56,8 @@ def test_items_are_found_in_any_order() -> None:
     half = held.digests[:1] ^ np.array([[0, 1]], np.uint64)
     wanted = np.concatenate((others.digests, held.digests[::-2], half))
     found = held.look_up(wanted)
-    assert (found.fingerprints.digests == wanted[found.wanted]).all()
-    assert sorted(found.wanted.tolist()) == list(range(20, 45))
+    assert (found.fingerprints.digests == wanted[found.positions]).all()
+    assert sorted(found.positions.tolist()) == list(range(20, 45))
     assert found.missing.tolist() == [*range(20), 45]
     all_of_them = by_digest(held)
     for digest, said in by_digest(found.fingerprints).items():

@@ -281,7 +281,7 @@ def test_what_was_computed_earlier_is_not_computed_again(engine: Engine) -> None
     )
     (large, small) = first.fingerprints().parts
     second = KnownTexts(
-        engine, SETTINGS, lambda: TIME_MS, load_cache=lambda: ItemFingerprints.joined([large, small, large])
+        engine, SETTINGS, lambda: TIME_MS, load_cache=lambda: ItemFingerprints.concatenate([large, small, large])
     )
     second.replace(banks.entries())
     anew = KnownTexts(engine, SETTINGS, lambda: TIME_MS)
@@ -303,7 +303,7 @@ def test_what_was_computed_earlier_is_asked_for_once(engine: Engine) -> None:
 
     def earlier() -> ItemFingerprints:
         times.append(1)
-        return ItemFingerprints.joined(first.fingerprints().parts)
+        return ItemFingerprints.concatenate(first.fingerprints().parts)
 
     second = KnownTexts(slotted, settings, lambda: TIME_MS, load_cache=earlier)
     second.change([NOTICES])

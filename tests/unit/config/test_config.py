@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from consumer.config.config import Config
-from consumer.config.loading import load_config, plain_fault
+from consumer.config.loading import load_config, plain_pydantic_message
 from consumer.config.printing import flatten
 from consumer.model.errors import ConfigError
 from consumer.wiring.components import scheme_of
@@ -230,4 +230,4 @@ def test_no_message_shows_a_pattern() -> None:
     patterns = set(re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(Config.model_json_schema())))
     assert patterns
     for pattern in map(json.loads, patterns):
-        assert "pattern" not in plain_fault(f"String should match pattern '{pattern}'"), pattern
+        assert "pattern" not in plain_pydantic_message(f"String should match pattern '{pattern}'"), pattern

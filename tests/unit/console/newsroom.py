@@ -67,7 +67,7 @@ class Newsroom:
         def taken_in(connection: Connection) -> None:
             refresh_preferred(connection, add_events(connection, [verdict]).members, BEGAN_MS + minute * MINUTE_MS)
 
-        self.database.written(taken_in)
+        self.database.write(taken_in)
         return self.row(copy.id)
 
     @staticmethod
@@ -103,7 +103,7 @@ class Newsroom:
             source=copy.source, original_source=original.source, similarity=similarity, threshold=0.75, distance=9,
             sampled_in=20.0, truncated=False, arrived_at=at, decided_at=at,
         )  # fmt: skip
-        self.database.written(lambda c: add_near_misses(c, [event]))
+        self.database.write(lambda c: add_near_misses(c, [event]))
         return self.row(copy.id)
 
     def repeat_of_ended(self, copy: ArticleView, ended: ArticleView, similarity: float | None = 0.9) -> FlagRow:
@@ -114,7 +114,7 @@ class Newsroom:
             id=copy.id, version=copy.version, outcome="unique", arrived_at=at, decided_at=at, ended_before=before
         )
         self.hold(replace(copy, verdict=verdict), replace(ended, ended_ms=BEGAN_MS))
-        self.database.written(lambda c: add_ended_before(c, [verdict]))
+        self.database.write(lambda c: add_ended_before(c, [verdict]))
         return self.row(copy.id)
 
     def bank_match(self, view: ArticleView, *items: BankMention) -> FlagRow:
@@ -124,12 +124,12 @@ class Newsroom:
         event = BankMatchEvent(
             id=view.id, version=view.version, outcome="unique", banks=items, arrived_at=at, decided_at=at
         )
-        self.database.written(lambda c: add_bank_matches(c, [event]))
+        self.database.write(lambda c: add_bank_matches(c, [event]))
         return self.row(view.id)
 
     def row(self, article_id: str) -> FlagRow:
         """Return the flag of an article as it is now."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             page = queue.page(connection, Filters(state=None), "newest", 10_000)
         return next(row for row in page.rows if row.article_id == article_id)
 

@@ -175,7 +175,7 @@ class Served(NamedTuple):
     @property
     def identity(self) -> str:
         """What is in the names of cookies."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             return identity(connection)
 
     def browser(self) -> Browser:
@@ -184,7 +184,7 @@ class Served(NamedTuple):
 
     def add(self, name: str, role: people.Role = "reviewer") -> Person:
         """Add somebody with the password that all have."""
-        return self.database.written(lambda c: people.add_person(c, name, role, self.clock(), password=PASSWORD))
+        return self.database.write(lambda c: people.add_person(c, name, role, self.clock(), password=PASSWORD))
 
     def signed_in(self, name: str, role: people.Role = "reviewer") -> Browser:
         """Return a browser in which somebody new is signed in."""
@@ -203,7 +203,7 @@ class Served(NamedTuple):
             return sessions.begin_session(connection, person.person_id, self.clock() - begun_ms, session_ms)
 
         browser = self.browser()
-        browser.cookies[self.cookie] = self.database.written(begun)
+        browser.cookies[self.cookie] = self.database.write(begun)
         return browser
 
     def connect(self) -> socket.socket:

@@ -37,9 +37,9 @@ def note(console: Served, *entries: Mapping[str, object]) -> None:
     def noted(connection: Connection) -> None:
         for entry in entries:
             given: dict[str, object] = {"at_ms": SECOND, "person": "Ann", "address": "10.0.0.1", "action": "person.add"}
-            audit.note(connection, **(given | dict(entry)))  # type: ignore[arg-type]  # as the test says
+            audit.add_entry(connection, **(given | dict(entry)))  # type: ignore[arg-type]  # as the test says
 
-    console.database.written(noted)
+    console.database.write(noted)
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -115,7 +115,7 @@ def test_an_export_has_everything_that_matches(console: Served, wei: Browser) ->
         "flag": "",
         "why": "because",
     }
-    with console.database.reading() as connection:
+    with console.database.read_transaction() as connection:
         (entry,) = audit.search(connection, AuditFilters(action="audit.export"), None, 1_000).rows
     assert (entry.person, entry.subject) == ("Wei", "person=Ann&text=subject-")
 
@@ -133,7 +133,7 @@ def test_the_head_of_an_export_is_not_all_of_it(console: Served, wei: Browser, m
     monkeypatch.setattr(audit, "search", counting)
     assert wei.ask("HEAD", "/audit.csv?person=Ann").status == 200
     assert pieces == []
-    with console.database.reading() as connection:
+    with console.database.read_transaction() as connection:
         assert search(connection, AuditFilters(action="audit.export"), None, 1).rows == ()
     assert len(rows(wei.get("/audit.csv?person=Ann").text)) == 2_500
     assert len(pieces) == 3

@@ -8,7 +8,7 @@ import pytest
 from consumer.reviews import decisions, sending
 from consumer.reviews.database import DatabaseUnavailable
 from consumer.reviews.moderation import claims
-from consumer.reviews.moderation.claims import LOOKING_MS
+from consumer.reviews.moderation.claims import OPEN_MS
 from tests.unit.console.desks import Office, decide, office, page
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer, Browser
@@ -98,17 +98,17 @@ def test_after_that_time_it_is_final(desk: Office) -> None:
     assert "can no longer be undone" in late.shown
     assert desk.room.state("one") == "wrong"
     now_ms = desk.served.clock()
-    (due,) = desk.room.database.written(lambda c: sending.claim_due(c, "sender", now_ms, 60_000, 10))
+    (due,) = desk.room.database.write(lambda c: sending.claim_due(c, "sender", now_ms, 60_000, 10))
     assert (due.flag.article_id, due.person) == ("one", "Ann")
     assert "final; the release is on its way" in page(desk.ann, "/flags/1").answer.shown
-    desk.room.database.written(lambda c: sending.mark_sent(c, due.review_id, now_ms + 1_000))
+    desk.room.database.write(lambda c: sending.mark_sent(c, due.review_id, now_ms + 1_000))
     assert "released 24 Nov 2025, 16:00:11 UTC" in page(desk.ann, "/flags/1").answer.shown
 
 
 def test_a_release_that_was_refused_says_why(desk: Office) -> None:
     """The window may have ended meanwhile; there is nothing left to undo, whatever the time."""
     decide(desk.ann, 1, "wrong")
-    desk.room.database.written(lambda c: sending.mark_refused(c, 1, "the window has ended", desk.served.clock()))
+    desk.room.database.write(lambda c: sending.mark_refused(c, 1, "the window has ended", desk.served.clock()))
     opened = page(desk.ann, "/flags/1?decided=1")
     assert "could not be released: the window has ended" in opened.answer.shown
     assert opened.texts(".decided button") == []
@@ -176,7 +176,7 @@ def test_a_near_miss_is_decided_and_nothing_is_released(desk: Office) -> None:
     said = following(desk.ann, decide(desk.ann, missed.flag_id, "wrong"))
     assert "near · Decided: different articles. This can be undone until" in said
     desk.served.clock.pass_s(11)
-    assert desk.room.database.written(lambda c: sending.claim_due(c, "s", desk.served.clock(), 60_000, 10)) == []
+    assert desk.room.database.write(lambda c: sending.claim_due(c, "s", desk.served.clock(), 60_000, 10)) == []
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_next_is_a_flag_that_nobody_else_has(desk: Office) -> None:
     assert desk.ann.get(page(desk.ann, "/flags/3").hrefs(".crumbs a")[0]).header("location") == "/"
     assert page(cy, "/flags/3?with_others=1").texts(".open-by") == ["Bob has it open"]
     assert page(cy, "/flags/1?with_others=1").answer.shown.count(said) == 0
-    desk.served.clock.pass_s(LOOKING_MS / 1_000)
+    desk.served.clock.pass_s(OPEN_MS / 1_000)
     assert desk.ann.get("/flags/1/next").header("location") == "/flags/3"
     assert desk.ann.get("/flags/3/next?source=nobody").header("location") == "/?source=nobody"
     assert desk.ann.get("/flags/4711/next").status == 404

@@ -24,7 +24,7 @@ SCHEMA = Draft202012Validator(
 def desk(tmp_path: Path) -> Iterator[Office]:
     """A console with three flags, two of them decided."""
     with office(tmp_path) as opened:
-        opened.room.database.written(lambda c: add_reason(c, "Timetable"))
+        opened.room.database.write(lambda c: add_reason(c, "Timetable"))
         original = article("original", "First report", "Text.")
         for source in ("blog", "=1+1", "post"):
             opened.room.flag(article(f"of-{source}", "A copy", "Text.", source=source), original)

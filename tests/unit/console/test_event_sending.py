@@ -24,7 +24,7 @@ from consumer.reviews.outbox.events import EventKind, NewEvent, append
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.reviews.portable import Lock, acquire_lock
 from consumer.telemetry.metrics.console import EventsMissed, EventsSent, OutboxCounted
-from tests.unit.reviews.made import NOW_MS, counted_writes, written
+from tests.unit.reviews.made import NOW_MS, counted_writes, write
 from tests.unit.reviews.outbox_made import add_webhook, delivered_to, numbers_of
 
 STORY: frozenset[EventKind] = frozenset({"story"})
@@ -81,7 +81,7 @@ class Consoles:
             acquire_lock(connection, Lock.FLAGS)
             append(connection, events, self.at_ms)
 
-        written(self.database, work)
+        write(self.database, work)
 
     def count(self) -> OutboxCounted:
         """Keep the bounds, and return what is reported of them."""

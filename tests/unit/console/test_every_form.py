@@ -170,11 +170,11 @@ def desk(tmp_path: Path) -> Iterator[Office]:
     banks = bank_file(tmp_path / "banks.jsonl", *entries)
     with office(tmp_path, judging=SETTINGS, banks=banks, comparable=archive, undo_s=600) as opened:
         database = opened.served.database
-        database.written(lambda c: people.set_role(c, 1, "admin"))
-        database.written(partial(add_reason, name="Timetable"))
+        database.write(lambda c: people.set_role(c, 1, "admin"))
+        database.write(partial(add_reason, name="Timetable"))
         # Nothing is ever sent there: it is an address for documentation.
         hook = add_webhook(database, settings(url="https://192.0.2.1/"))
-        database.written(lambda c: webhooks.rotate(c, hook, SECRET, opened.served.clock()))
+        database.write(lambda c: webhooks.rotate(c, hook, SECRET, opened.served.clock()))
         opened.served.add("Bob")
         opened.ann.get("/banks")
         archive.flag(opened.room, NOTICE, "kept", *names)
@@ -184,7 +184,7 @@ def desk(tmp_path: Path) -> Iterator[Office]:
         opened.room.near_miss(missed, kept, 0.7)
         opened.room.flag(article("other-copy"), article("other"))
         story_id = opened.room.row("copy-0").story_id
-        database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
+        database.write(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, COPIES))
         yield opened
 
 
@@ -196,7 +196,7 @@ def test_no_field_makes_markup(desk: Office) -> None:
     other = f"/stories/{desk.room.row('copy-0').story_id}/merge?other=other"
     visitor.waiting.extendleft([other, "/look-up/report?one=missed", "/banks/notices/items/notice/release"])
     visitor.visit_all()
-    with desk.served.database.reading() as connection:
+    with desk.served.database.read_transaction() as connection:
         assert connection.execute(select(func.count()).select_from(FLAGS)).scalar_one() == COPIES + 2
     posted = {action for (method, _, _), action in visitor.sent.items() if method == "POST"}
     routes = {route.path for route in ROUTES if route.method == "POST"}

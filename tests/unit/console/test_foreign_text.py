@@ -42,8 +42,8 @@ def test_a_name_is_shown_as_text(console: Served, text: str) -> None:
 def test_what_the_audit_log_has_is_shown_as_text(console: Served, text: str) -> None:
     """Every field of it: each of them was written by somebody."""
     browser = console.signed_in("Wei", "admin")
-    console.database.written(
-        lambda c: audit.note(
+    console.database.write(
+        lambda c: audit.add_entry(
             c, at_ms=1, person=text, address=text[:64], action=text[:32], subject=text, flag_id=1, why=text
         )
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import delete, update
 
-from consumer.console.intake.indexing import Indexer, IndexParts, clear_index
+from consumer.console.intake.indexing import Indexer, IndexerDependencies, clear_index
 from consumer.console.intake.intake import ConsoleStopped
 from consumer.reviews import queue
 from consumer.reviews.database import Database, opened_database
@@ -18,7 +18,7 @@ from storage.errors import StoreUnavailable
 from tests.unit.console.newsroom import Newsroom, article
 from tests.unit.console.serving import Clock, KnownArticles
 from tests.unit.reviews.conftest import address, database, second, with_tables  # noqa: F401  # fixtures
-from tests.unit.reviews.made import Address, add_person, counted_writes, number_of, read, word_cutter, written
+from tests.unit.reviews.made import Address, add_person, counted_writes, number_of, read, word_cutter, write
 
 ORIGINAL = article("original", "", "")
 
@@ -38,7 +38,7 @@ class Index:
 
     def another(self) -> Indexer:
         """What another console keeps it with."""
-        return Indexer(IndexParts(self.database, self.articles, word_cutter(), self.clock, self._proceed))
+        return Indexer(IndexerDependencies(self.database, self.articles, word_cutter(), self.clock, self._proceed))
 
     def _proceed(self) -> None:
         if self.stopped:
@@ -86,14 +86,14 @@ def test_a_flag_is_found_by_its_words_while_it_is_undecided(index: Index) -> Non
     assert index.found("nummer1 harbour") == ["copy-1"]
     assert index.found("nummer1 nummer2") == []
     assert index.found("") == []
-    made = written(index.database, decide, [ids[0], ids[1]], ann, "wrong", "", index.clock(), 10_000)
-    written(index.database, decide, [ids[2]], ann, "skip", "", index.clock(), 10_000)
+    made = write(index.database, decide, [ids[0], ids[1]], ann, "wrong", "", index.clock(), 10_000)
+    write(index.database, decide, [ids[2]], ann, "skip", "", index.clock(), 10_000)
     assert index.found("harbour") == []
     search = QueueSearch("harbour", word_cutter().terms_of("harbour"))
     for state, number in (("skipped", 1), (None, 1), ("wrong", 0)):
         filters = Filters(state=state, search=search)  # type: ignore[arg-type]
         assert len(read(index.database, queue.page, filters, "newest", 9).rows) == number
-    assert written(index.database, undo, [made.review_ids[1]], ann, index.clock())
+    assert write(index.database, undo, [made.review_ids[1]], ann, index.clock())
     index.work()
     assert index.found("harbour") == ["copy-1"]
 
@@ -104,7 +104,7 @@ def test_a_decided_flag_leaves_and_a_reopened_one_comes_back(index: Index) -> No
     ids = [index.flag(f"copy-{n}", f"word nummer{n}") for n in range(4)]
     index.work()
     assert number_of(index.database, SEARCH_PAGES) > 0
-    made = written(index.database, decide, ids[:3], ann, "wrong", "", index.clock(), 86_400_000)
+    made = write(index.database, decide, ids[:3], ann, "wrong", "", index.clock(), 86_400_000)
     index.clock.pass_s(3_601)
     index.work()
     assert [(part.flags, part.places) for part in read(index.database, parts.parts)] == [(1, 1)]
@@ -117,7 +117,7 @@ def test_a_decided_flag_leaves_and_a_reopened_one_comes_back(index: Index) -> No
     index.clock.pass_s(61)
     index.work()
     assert [number_of(index.database, table) for table in (SEARCH_PARTS, SEARCH_PAGES)] == [0, 0]
-    assert written(index.database, undo, [made.review_ids[0]], ann, index.clock())
+    assert write(index.database, undo, [made.review_ids[0]], ann, index.clock())
     index.work()
     assert index.found("word") == ["copy-0"]
 
@@ -138,12 +138,12 @@ def test_small_parts_become_a_large_one(index: Index) -> None:
     index.work()
     assert number_of(index.database, SEARCH_PARTS) == 1
     # Reopened, so that it is in two parts. What is decided is in none that is made from now on.
-    made = written(index.database, decide, ids[:1], ann, "right", "", index.clock(), 10_000)
-    written(index.database, undo, [made.review_ids[0]], ann, index.clock())
+    made = write(index.database, decide, ids[:1], ann, "right", "", index.clock(), 10_000)
+    write(index.database, undo, [made.review_ids[0]], ann, index.clock())
     index.work()
     assert part_count(index) == 2
     assert index.found("nummer0 word") == ["copy-0"]
-    written(index.database, decide, ids[1:2], ann, "right", "", index.clock(), 10_000)
+    write(index.database, decide, ids[1:2], ann, "right", "", index.clock(), 10_000)
     merge = read(index.database, parts.begin_merge, [part.part_id for part in read(index.database, parts.parts)])
     assert merge.flag_ids.tolist() == [ids[0], *ids[2:]]
 
@@ -167,7 +167,7 @@ def test_flags_of_another_version_are_found_and_indexed(address: Address) -> Non
     index = Index(opened)
     for n in range(3):
         index.flag(f"copy-{n}", "word")
-    with opened.begin() as connection:
+    with opened.write_transaction() as connection:
         # So the migration leaves them.
         for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
             connection.execute(delete(table))
@@ -187,7 +187,7 @@ def test_two_consoles_share_the_work(index: Index, second: Database) -> None:  #
     """Each claims other flags; what one leaves undone the other does once the lease is over."""
     for n in range(3):
         index.flag(f"copy-{n}", "word")
-    claimed = written(second, waiting.claim, index.clock())
+    claimed = write(second, waiting.claim, index.clock())
     assert len(claimed.flags) == 3
     index.work()
     assert index.found("word") == []
@@ -195,27 +195,27 @@ def test_two_consoles_share_the_work(index: Index, second: Database) -> None:  #
     index.work()
     assert index.found("word") == ["copy-0", "copy-1", "copy-2"]
     # The first one is late: nothing waits for it, and nothing is found twice.
-    written(second, parts.add_part, {flag.flag_id: {77} for flag in claimed.flags}, index.clock())
-    written(second, waiting.end, claimed, [], index.clock())
+    write(second, parts.add_part, {flag.flag_id: {77} for flag in claimed.flags}, index.clock())
+    write(second, waiting.end, claimed, [], index.clock())
     assert index.found("word") == ["copy-0", "copy-1", "copy-2"]
     (part, other) = read(second, parts.parts)
-    until = written(second, parts.claim_parts, [part.part_id], index.clock())
+    until = write(second, parts.claim_parts, [part.part_id], index.clock())
     assert until is not None
-    assert written(index.database, parts.claim_parts, [part.part_id, other.part_id], index.clock()) is None
+    assert write(index.database, parts.claim_parts, [part.part_id, other.part_id], index.clock()) is None
     merging = read(second, parts.begin_merge, [part.part_id])
-    written(index.database, lambda c: c.execute(update(SEARCH_PARTS).values(claimed_ms=until + 1)))
-    assert not written(second, parts.replace_parts, merging, [], until, index.clock())
+    write(index.database, lambda c: c.execute(update(SEARCH_PARTS).values(claimed_ms=until + 1)))
+    assert not write(second, parts.replace_parts, merging, [], until, index.clock())
 
 
 def test_a_flag_that_is_reopened_while_it_is_indexed_waits_again(index: Index) -> None:
     """Who indexes it may have seen it decided."""
     ann = add_person(index.database, "Ann").person_id
     flag_id = index.flag("copy", "word")
-    made = written(index.database, decide, [flag_id], ann, "right", "", index.clock(), 10_000)
-    claimed = written(index.database, waiting.claim, index.clock())
+    made = write(index.database, decide, [flag_id], ann, "right", "", index.clock(), 10_000)
+    claimed = write(index.database, waiting.claim, index.clock())
     assert (claimed.flags, list(claimed.flag_ids)) == ([], [flag_id])
-    written(index.database, undo, [made.review_ids[0]], ann, index.clock())
-    written(index.database, waiting.end, claimed, [], index.clock())
+    write(index.database, undo, [made.review_ids[0]], ann, index.clock())
+    write(index.database, waiting.end, claimed, [], index.clock())
     index.work()
     assert index.found("word") == ["copy"]
 

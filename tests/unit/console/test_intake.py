@@ -57,7 +57,7 @@ class Taking:
 
     def rows(self) -> list[tuple[str, str, str | None, str | None]]:
         """Id, state and sources of everything that is there, in the order in which it came."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             found = queue.page(connection, Filters(state=None), "oldest", 100).rows
         return sorted((row.article_id, row.state, row.source, row.original_source) for row in found)
 
@@ -116,12 +116,12 @@ def test_sources_of_earlier_flags_are_read_from_the_store(database: Database) ->
 def test_the_preferred_member_is_that_of_every_batch(database: Database) -> None:
     """Also where sources are read later, and where a release takes it away."""
     taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1"})
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         configure_ranks(connection, {"s1": 5, "s2": 7, "s3": 9}, NOW_MS)
         apply_ranks(connection, NOW_MS)
 
     def preferred() -> str:
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             return preferred_members(connection, [1])[1].article_id
 
     taking.take(batch(of_earlier_version(flag(1))))
@@ -250,14 +250,14 @@ def stand(database: Database, outcome: StandingOutcome, **about: object) -> None
     """Let somebody decide what still comes."""
     ann = add_person(database, "Ann").person_id
     new = NewStanding(outcome, ann, NOW_MS + 1_000, "", **about)  # type: ignore[arg-type]
-    database.written(lambda c: begin(c, new, NOW_MS))
+    database.write(lambda c: begin(c, new, NOW_MS))
 
 
 def test_flags_are_decided_as_standing_decisions_say(database: Database) -> None:
     """In the transaction that stores them, and once; it is counted and reported as no person's decision."""
     taking = Taking(database)
     taking.take(batch(flag(1)))
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         (row,) = queue.page(connection, Filters(), "oldest", 9).rows
     stand(database, "right", story_id=row.story_id)
     for begun in (1, 3):
@@ -274,7 +274,7 @@ def test_flags_are_decided_as_standing_decisions_say(database: Database) -> None
 
 def test_a_muted_pair_is_no_flood(database: Database) -> None:
     """Its flags are no copies."""
-    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    sources = database.write(lambda c: source_ids(c, ["s1", "s0"]))
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
     taking = Taking(database, flood_copies=3)
     taking.take(batch(*(replace(flag(number), source="s1") for number in range(1, 5))))
@@ -284,23 +284,23 @@ def test_a_muted_pair_is_no_flood(database: Database) -> None:
 
 def test_a_muted_pair_begins_no_story(database: Database) -> None:
     """Nor is its flag preferred, whatever its rank; the story begins once the mute is ended in time."""
-    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    sources = database.write(lambda c: source_ids(c, ["s1", "s0"]))
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
-    database.written(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
+    database.write(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
     Taking(database).take(batch(flag(1)))
     assert causes_of(database) == []
-    database.written(lambda c: end(c, 1, NOW_MS + 1))
+    database.write(lambda c: end(c, 1, NOW_MS + 1))
     assert causes_of(database) == [("began", "a0", 1), ("preferred", "a0", 1)]
 
 
 def test_the_events_of_a_batch_are_in_order(database: Database) -> None:
     """A flag before its decision, and a story's beginning before anything else of it."""
     add_webhook(database, "flag", "decision", "story", "flood")
-    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    sources = database.write(lambda c: source_ids(c, ["s1", "s0"]))
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
-    database.written(lambda c: configure_ranks(c, {"s2": 5}, NOW_MS))
+    database.write(lambda c: configure_ranks(c, {"s2": 5}, NOW_MS))
     Taking(database, flood_copies=3).take(batch(*(flag(number) for number in range(1, 5))))
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         kinds = list(connection.execute(select(OUTBOX.c.kind).order_by(OUTBOX.c.event_id)).scalars())
     assert kinds == [*["flag"] * 4, "decision", "story", "story", "flood", "story"]
     assert causes_of(database) == [("began", "a0", 3), ("preferred", "a0", 3), ("flood", "a0", 3)]
@@ -309,9 +309,9 @@ def test_the_events_of_a_batch_are_in_order(database: Database) -> None:
 def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database) -> None:
     """With webhooks, ranks and a standing decision, and as many stories as flags."""
     add_webhook(database, "flag", "decision", "story", "flood")
-    sources = database.written(lambda c: source_ids(c, ["copier", "wire"]))
+    sources = database.write(lambda c: source_ids(c, ["copier", "wire"]))
     stand(database, "wrong", sources=(sources["copier"], sources["wire"]))
-    database.written(lambda c: configure_ranks(c, {"post": 5, "wire": -2}, NOW_MS))
+    database.write(lambda c: configure_ranks(c, {"post": 5, "wire": -2}, NOW_MS))
     taking, counts = Taking(database), []
     for first, size in ((1_000, 20), (2_000, 400)):
         flags = [
@@ -333,9 +333,9 @@ def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database)
 
 def test_a_mute_fits_once_the_store_says_the_sources(database: Database) -> None:
     """In the transaction that stores them, and before any of them is preferred."""
-    sources = database.written(lambda c: source_ids(c, ["s1", "s0"]))
+    sources = database.write(lambda c: source_ids(c, ["s1", "s0"]))
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
-    database.written(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
+    database.write(lambda c: configure_ranks(c, {"s1": 5}, NOW_MS))
     taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1", "a2": "s2"})
     taking.take(batch(of_earlier_version(flag(1)), of_earlier_version(flag(2))))
     assert [each[1] for each in taking.rows()] == ["open", "open"]

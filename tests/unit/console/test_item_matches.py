@@ -198,8 +198,8 @@ def test_a_slow_store_is_not_waited_for(desk: Desk) -> None:
     search = MatchSearch(desk.archive, desk.office.served.clock, lambda: next(ticks))
     banks = Banks.of([bank("spam"), item("spam", "offer", NOTICE)])
     with pytest.raises(PageError, match="The search was stopped after"):
-        search.kept(banks)
-    assert [match.stored.record.id for match in search.kept(banks).matches.found] == ["notice", "longer"]
+        search.find_kept(banks)
+    assert [match.stored.record.id for match in search.find_kept(banks).matches.found] == ["notice", "longer"]
 
 
 def test_one_request_at_a_time_searches_the_store(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,13 +213,13 @@ def test_one_request_at_a_time_searches_the_store(desk: Desk, monkeypatch: pytes
 
     search = MatchSearch(waiting, desk.office.served.clock)
     banks = Banks.of([bank("spam"), item("spam", "offer", NOTICE)])
-    thread = threading.Thread(target=search.kept, args=(banks,))
+    thread = threading.Thread(target=search.find_kept, args=(banks,))
     thread.start()
     try:
         assert begun.wait(60)
         monkeypatch.setattr(stored_matches, "WAIT_S", 0.0)
         with pytest.raises(PageError, match="still being searched for somebody else"):
-            search.kept(banks)
+            search.find_kept(banks)
     finally:
         ends.set()
         thread.join(60)

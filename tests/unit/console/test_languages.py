@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from consumer.console.faults import PageError
-from consumer.console.i18n import CODES, Code, chosen, read_languages
+from consumer.console.i18n import CODES, Code, choose_language, read_languages
 from tests.unit.console.messages import extracted, translated
 
 _VALUE: Final = re.compile(r"%\(\w+\)[sd]")
@@ -82,7 +82,7 @@ def test_the_language_is_the_persons_then_the_consoles_then_the_browsers(
     own: str | None, configured: str | None, accept: str, expected: str
 ) -> None:
     """In this order; English where nothing is known."""
-    assert chosen(own, configured, accept) == expected  # type: ignore[arg-type]  # a setting, as it is
+    assert choose_language(own, configured, accept) == expected  # type: ignore[arg-type]  # a setting, as it is
 
 
 def test_numbers_and_times_are_written_as_in_the_language() -> None:
@@ -92,10 +92,10 @@ def test_numbers_and_times_are_written_as_in_the_language() -> None:
     en, zh = languages["en"], languages["zh"]
     assert en.number(1_234_567) == zh.number(1_234_567) == "1,234,567"
     assert en.decimal(0.5) == "0.50"
-    assert en.moment(1_764_000_000_000) == "24 Nov 2025, 16:00:00 UTC"
-    assert zh.moment(1_764_000_000_000) == "2025年11月24日 16:00:00 UTC"
-    assert en.span(7_200) == "2 hours"
-    assert zh.span(7_200) == "2小时"
+    assert en.date_time(1_764_000_000_000) == "24 Nov 2025, 16:00:00 UTC"
+    assert zh.date_time(1_764_000_000_000) == "2025年11月24日 16:00:00 UTC"
+    assert en.duration(7_200) == "2 hours"
+    assert zh.duration(7_200) == "2小时"
 
 
 def test_an_error_names_a_field_as_its_page_does() -> None:

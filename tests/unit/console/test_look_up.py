@@ -100,7 +100,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         scanned = (each for each in archive.made.store.scan() if isinstance(each, StoredVersion) and each.verdict)
         verdicts = [decode_verdict(each.verdict or b"") for each in scanned]
         flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
-        opened.served.database.written(lambda c: add_events(c, flags))
+        opened.served.database.write(lambda c: add_events(c, flags))
         yield Desk(opened, archive)
 
 

@@ -10,7 +10,7 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.console.pages import queue_pages, stored_articles
 from consumer.console.rendering import BEGINNING_CHARS_MAX
 from consumer.reviews import search
-from consumer.reviews.moderation.claims import LOOKING_MS
+from consumer.reviews.moderation.claims import OPEN_MS
 from storage.errors import StoreUnavailable
 from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import article
@@ -167,7 +167,7 @@ def test_who_has_a_flag_open_is_seen(desk: Office) -> None:
     page(bob, f"/flags/{ids[0]}")
     page(desk.ann, f"/flags/{ids[1]}")
     assert page(desk.ann, "/").texts(".open-by") == ["Bob has it open"]
-    desk.served.clock.pass_s(LOOKING_MS / 1_000)
+    desk.served.clock.pass_s(OPEN_MS / 1_000)
     assert page(desk.ann, "/").texts(".open-by") == []
 
 

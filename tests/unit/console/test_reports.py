@@ -55,12 +55,12 @@ class Desk:
 
     def reports(self) -> int:
         """How many reports are in force."""
-        with self.office.served.database.reading() as connection:
+        with self.office.served.database.read_transaction() as connection:
             return len(latest(connection, 100))
 
     def audited(self) -> list[tuple[str, str, str, str]]:
         """Who reported and undid what, the first entry first."""
-        with self.office.served.database.reading() as connection:
+        with self.office.served.database.read_transaction() as connection:
             rows = audit.search(connection, AuditFilters(), None, 1_000).rows
         told = [(row.person, row.action, row.subject, row.why) for row in rows[::-1]]
         return [entry for entry in told if entry[1].startswith("report.")]
@@ -150,7 +150,7 @@ def test_a_pasted_text_is_reported_and_kept_nowhere(desk: Desk) -> None:
     assert "Reported as a missed copy by Ann" in done.answer.shown
     assert done.texts(".side ins") == asked.texts(".side ins")
     assert done.texts('button[value="article"]') == ["Add the pasted text"]
-    with desk.office.served.database.reading() as connection:
+    with desk.office.served.database.read_transaction() as connection:
         rows = [row for table in METADATA.sorted_tables for row in connection.execute(table.select())]
     assert not [row for row in rows if text[:40] in str(row)]
     again = page(desk.office.ann, "/reports/1")
@@ -286,6 +286,6 @@ def test_reports_change_no_figure_of_thresholds(desk: Desk) -> None:
     assert "1 copy , 0 of them at least as similar as the threshold" in opened.answer.shown
     moved = page(desk.office.ann, "/thresholds?threshold=0.62")
     assert "Reported copies that it would catch 1 of 1" in moved.answer.shown
-    database.written(lambda c: undo(c, 1, 1, clock()))
+    database.write(lambda c: undo(c, 1, 1, clock()))
     *_, undone = evaluation_of(database, SETTINGS, clock)
     assert undone == before

@@ -55,7 +55,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         console.add("Ann")
         console.add("Wei", "admin")
         bob = console.add("Bob", "admin")
-        console.database.written(lambda c: people.disable(c, bob.person_id, console.clock()))
+        console.database.write(lambda c: people.disable(c, bob.person_id, console.clock()))
         # Banks are read when a page of them is asked for first.
         wei = console.browser()
         wei.sign_in("Wei")
@@ -73,7 +73,7 @@ def ask(browser: Browser, route: Route | OpenRoute, token: str | None, **headers
 
 def entries(office: Served) -> int:
     """Return how many entries the audit log has: everything that changes something adds one."""
-    with office.database.reading() as connection:
+    with office.database.read_transaction() as connection:
         return len(list(audit.search(connection, AuditFilters(), None, 1_000).rows))
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from consumer.console.intake.indexing import Indexer, IndexParts
+from consumer.console.intake.indexing import Indexer, IndexerDependencies
 from consumer.reviews.word_index import results
 from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import article
@@ -43,7 +43,9 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
 
 def index(desk: Office) -> None:
     """Index what waits."""
-    indexing = Indexer(IndexParts(desk.served.database, desk.articles, word_cutter(), desk.served.clock, lambda: None))
+    indexing = Indexer(
+        IndexerDependencies(desk.served.database, desk.articles, word_cutter(), desk.served.clock, lambda: None)
+    )
     while indexing.work():
         pass
 

@@ -50,7 +50,7 @@ class Desk(ReleasePort):
         self.unwritable: Path | None = None
         self.unprepared: list[Exception] = []
         self.reported: list[object] = []
-        self.person = database.written(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
+        self.person = database.write(lambda c: people.add_person(c, "Ann", "reviewer", NOW_MS))
 
     @override
     def release(self, wanted: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
@@ -85,9 +85,9 @@ class Desk(ReleasePort):
     def decided(self, count: int, note: str = "") -> list[int]:
         """Flags that are said to be wrong; their reviews."""
         events = [flag(number) for number in range(1, count + 1)]
-        self.database.written(lambda c: add_events(c, events))
+        self.database.write(lambda c: add_events(c, events))
         ids = list(range(1, count + 1))
-        decided = self.database.written(
+        decided = self.database.write(
             lambda c: decisions.decide(c, ids, self.person.person_id, "wrong", note, NOW_MS, UNDO_MS)
         )
         assert decided.refused == []
@@ -95,12 +95,12 @@ class Desk(ReleasePort):
 
     def due(self) -> int:
         """How many releases are due."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             return sending.backlog(connection, self.at_ms).due
 
     def audited(self) -> list[tuple[str, str, str, str]]:
         """What is in the audit log, the first first."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             rows = audit.search(connection, AuditFilters(), None, 100).rows
         return [(row.person, row.action, row.subject, row.why) for row in reversed(rows)]
 

@@ -10,7 +10,13 @@ import pytest
 
 from consumer.console.intake import event_reading
 from consumer.console.intake.intake import ConsoleStopped
-from consumer.console.intake.side_intake import BANK_MATCHES, NEAR_MISSES, REPEATS_OF_ENDED, SideIntake, SideKind
+from consumer.console.intake.side_intake import (
+    BANK_MATCHES,
+    NEAR_MISSES,
+    REPEATS_OF_RETRACTED,
+    SideEntryKind,
+    SideIntake,
+)
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.near_miss import encode
 from consumer.model.verdict import Verdict, decode_verdict
@@ -38,7 +44,7 @@ from tests.unit.reviews.made import check_counts, database_in
 class Taking:
     """An intake over a database, and what it reports."""
 
-    def __init__(self, database: Database, side: SideKind[Any] = NEAR_MISSES) -> None:
+    def __init__(self, database: Database, side: SideEntryKind[Any] = NEAR_MISSES) -> None:
         self.database = database
         self.stopping = threading.Event()
         self.reported: list[object] = []
@@ -56,7 +62,7 @@ class Taking:
 
     def rows(self) -> list[FlagRow]:
         """What is there, in order of the ids."""
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             found = queue.page(connection, Filters(state=None), "oldest", 100).rows
         return sorted(found, key=lambda row: row.article_id)
 
@@ -149,7 +155,7 @@ def test_bank_matches_of_one_version_are_one_entry(taking: Taking) -> None:
     found.take(matched_batch(matched(1), matched(1, item="late", similarity=0.9, retroactive=True), allowed, b"{"))
     (row,) = found.rows()
     assert (row.kind, row.article_id, row.similarity, row.source) == ("bank_match", "a1", 0.9, None)
-    with taking.database.reading() as connection:
+    with taking.database.read_transaction() as connection:
         (mentions,) = mentions_of(connection, [row.flag_id]).values()
     assert [mention.item for mention in mentions] == ["late", "offer"]
     assert [each for each in found.reported if not isinstance(each, Outage)] == [
@@ -175,10 +181,10 @@ def test_of_all_verdicts_only_repeats_of_ended_articles_are_taken(
 
     def counted(work: Callable[[Connection], Any]) -> Any:  # noqa: ANN401  # whatever the work returns
         transactions.append(work)
-        return Database.written(taking.database, work)
+        return Database.write(taking.database, work)
 
-    monkeypatch.setattr(taking.database, "written", counted)
-    found = Taking(taking.database, REPEATS_OF_ENDED)
+    monkeypatch.setattr(taking.database, "write", counted)
+    found = Taking(taking.database, REPEATS_OF_RETRACTED)
     named = unique(3, id='"ended_before"')
     source = found.take(batch(unique(1), flag(2), named), batch(unique(4), repeat(5), b"{", begin=3))
     assert source.committed == [3, 6]
@@ -195,7 +201,7 @@ def test_of_all_verdicts_only_repeats_of_ended_articles_are_taken(
 
 def test_a_verdict_of_a_newer_version_is_not_passed_over(taking: Taking) -> None:
     """It may say such a thing in other words."""
-    found = Taking(taking.database, REPEATS_OF_ENDED)
+    found = Taking(taking.database, REPEATS_OF_RETRACTED)
     found.stopping.set()
     newer = encode_verdict(unique(1)).replace(b"verdict/1", b"verdict/2")
     with pytest.raises(ConsoleStopped):

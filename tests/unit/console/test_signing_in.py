@@ -16,7 +16,7 @@ from tests.unit.reviews.made import at_once
 
 def entries(console: Served, action: str) -> list[AuditEntry]:
     """Return what the audit log has of an action, the latest first."""
-    with console.database.reading() as connection:
+    with console.database.read_transaction() as connection:
         return list(audit.search(connection, AuditFilters(action=action), None, 1_000).rows)
 
 
@@ -84,7 +84,7 @@ def test_whoever_fails_learns_nothing(console: Served, name: str, password: str)
     """One sentence for a wrong password, a name that nobody has, and an account that is disabled."""
     console.add("Ann")
     bob = console.add("Bob")
-    console.database.written(lambda c: people.disable(c, bob.person_id, console.clock()))
+    console.database.write(lambda c: people.disable(c, bob.person_id, console.clock()))
     browser = console.browser()
     answer = browser.sign_in(name, password)
     assert answer.status == 403

@@ -48,13 +48,13 @@ def copy(desk: Office, number: int, *, name: str = "ferry", source: str = "post"
     flag = desk.room.flag(article(f"{name}-{number}", f"{name} {number}", TEXT, source=source), original, minute=number)
     section = ConsoleSection(undo_s=UNDO_S)
     parts = IntakeParts(desk.served.database, section, desk.served.clock, Hooks(), lambda: None)
-    desk.served.database.written(lambda c: parts.decide_new(c, [flag.flag_id]))
+    desk.served.database.write(lambda c: parts.decide_new(c, [flag.flag_id]))
     return desk.room.row(flag.article_id)
 
 
 def noted(desk: Office, action: str) -> list[tuple[str, str, str]]:
     """Who did this to what, and why."""
-    with desk.served.database.reading() as connection:
+    with desk.served.database.read_transaction() as connection:
         entries = audit.search(connection, AuditFilters(action=action), None, 100).rows
     return [(entry.person, entry.subject, entry.why) for entry in entries[::-1]]
 
@@ -136,7 +136,7 @@ def test_the_flag_and_the_queue_say_that_nobody_clicked(desk: Office) -> None:
 
 def test_a_pair_of_sources_is_muted(desk: Office) -> None:
     """After a page that says what people called its flags lately; reason and note are those of wrong."""
-    desk.served.database.written(lambda c: add_reason(c, "Mirror"))
+    desk.served.database.write(lambda c: add_reason(c, "Mirror"))
     decide(desk.ann, desk.room.row("ferry-0").flag_id, "right")
     decide(desk.ann, desk.room.row("ferry-1").flag_id, "wrong")
     listed = page(desk.ann, "/sources")
@@ -209,8 +209,8 @@ def test_what_cannot_stand_is_refused(desk: Office) -> None:
         form = {"source": pair[0], "original_source": pair[1], "lasts": "3600"}
         check_refused(desk.ann.send("/standing/mute", "/me", **form), 400, "Only sources that flags have")
     check_refused(mute(desk.ann, reason="4711"), 400, "There is no such reason")
-    desk.served.database.written(lambda c: add_reason(c, "Mirror"))
-    desk.served.database.written(lambda c: retire_reason(c, reasons(c)[0].reason_id, 1))
+    desk.served.database.write(lambda c: add_reason(c, "Mirror"))
+    desk.served.database.write(lambda c: retire_reason(c, reasons(c)[0].reason_id, 1))
     check_refused(mute(desk.ann, reason="1"), 409, "This reason was retired")
     assert desk.ann.send("/stories/4711/standing", "/me", lasts="3600").status == 404
     assert len(noted(desk, "standing.begin")) == 1
@@ -292,7 +292,7 @@ def test_what_cannot_be_allowed_is_refused(desk: Office, banks_path: Path) -> No
 def test_a_console_without_banks_offers_none(tmp_path: Path) -> None:
     """Nor does it fail."""
     with office(tmp_path) as desk:
-        desk.served.database.written(lambda c: people.set_role(c, 1, "admin"))
+        desk.served.database.write(lambda c: people.set_role(c, 1, "admin"))
         copy(desk, 0)
         path = story_path(desk)
         assert "Never flag copies" not in page(desk.ann, path).answer.shown

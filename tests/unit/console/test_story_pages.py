@@ -11,7 +11,7 @@ from storage.errors import StoreUnavailable
 from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import BEGAN_MS, article
 from tests.unit.console.serving import Answer
-from tests.unit.reviews.made import add_person, written
+from tests.unit.reviews.made import add_person, write
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_largest_and_those_that_spread(desk: Office) -> None:
 def test_a_flood_is_one_line(desk: Office) -> None:
     """However many copies it has."""
     story_id = told(desk, "flood", 8)
-    desk.room.database.written(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, 5))
+    desk.room.database.write(lambda c: floods.note_floods(c, [story_id], BEGAN_MS, 600, 5))
     (line,) = page(desk.ann, "/stories").texts(".floods li")
     assert line.startswith("The flood 8 copies from 24 Nov 2025, 15:10:00 UTC to 24 Nov 2025, 15:17:00 UTC")
     desk.served.clock.pass_s(7_200)
@@ -220,7 +220,7 @@ def decided_late(desk: Office, shown: int, story_id: int, into: int) -> Answer:
     """What comes back when the page of a story is shown, two stories are merged, and then the form is sent."""
     path = f"/stories/{shown}/decide"
     form = page(desk.ann, f"{path}?decision=wrong").form(path)
-    written(desk.room.database, merge, story_id, into, add_person(desk.room.database, "Wei"), BEGAN_MS)
+    write(desk.room.database, merge, story_id, into, add_person(desk.room.database, "Wei"), BEGAN_MS)
     return desk.ann.post(path, {**form, "note": ""})
 
 

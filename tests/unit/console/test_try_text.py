@@ -15,7 +15,7 @@ from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX
 from consumer.judge.settings import SourceRule
 from consumer.model.errors import StoreMismatch
 from consumer.model.hooks import Hooks
-from consumer.web.requests import LimitMet
+from consumer.web.requests import LimitExceeded
 from storage.errors import StoreUnavailable
 from tests.stored_texts import SETTINGS, StoreOfTexts
 from tests.unit.banks.test_known_texts import edited, written
@@ -38,7 +38,7 @@ class Desk:
     office: Office
     archive: Archive
     banks: Path
-    heard: list[LimitMet]
+    heard: list[LimitExceeded]
 
     def send(self, text: str, **more: str) -> Answer:
         """Paste a text."""
@@ -61,8 +61,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     made = StoreOfTexts(settings)
     made.judge({"first": TEXT, "second": written(5, 100), "copy": TEXT}, BEGAN_MS)
     archive = Archive(made)
-    hooks, heard = Hooks(), list[LimitMet]()
-    hooks.on(LimitMet, heard.append)
+    hooks, heard = Hooks(), list[LimitExceeded]()
+    hooks.on(LimitExceeded, heard.append)
     with office(folder, comparable=archive, judging=settings, banks=bank_file(path), hooks=hooks) as opened:
         opened.ann.get("/banks")
         yield Desk(opened, archive, path, heard)

@@ -18,7 +18,7 @@ from consumer.webhooks.courier import Courier
 from tests.unit.console.desks import Office, office, page
 from tests.unit.console.serving import Answer, Browser
 from tests.unit.console.test_foreign_text import HOSTILE, check_text
-from tests.unit.reviews.made import written
+from tests.unit.reviews.made import write
 from tests.unit.reviews.webhooks_made import found, happened, outbox, tell, waiting
 from tests.unit.webhooks.receivers import LOCAL, Reaction, Receiver, serving
 
@@ -60,7 +60,7 @@ def created(wei: Browser, **fields: str) -> str:
 
 def noted(desk: Office) -> list[tuple[str, str, str, str]]:
     """What the audit log has of webhooks, the first entry first."""
-    with desk.served.database.reading() as connection:
+    with desk.served.database.read_transaction() as connection:
         entries = audit.search(connection, AuditFilters(), None, 1_000).rows
     kept = [entry for entry in entries if entry.action.startswith("webhook.")]
     return [(entry.person, entry.action, entry.subject, entry.why) for entry in reversed(kept)]
@@ -127,10 +127,10 @@ def test_reviewers_see_the_status(tmp_path: Path) -> None:
         created(wei, url="http://127.0.0.1:9/hidden-path")
         database, clock = desk.served.database, desk.served.clock
         tell(database, happened("a"), now_ms=clock())
-        (claim,) = written(database, deliveries.claim_due_deliveries, 1, clock(), 1_000, 9)
+        (claim,) = write(database, deliveries.claim_due_deliveries, 1, clock(), 1_000, 9)
         why = "status said-to-admins"
-        written(database, deliveries.note_failed, Failure(claim, 503, why, clock() + 9), clock())
-        written(database, deliveries.note_last, 1, LastAttempt(clock(), 503, why, None))
+        write(database, deliveries.note_failed, Failure(claim, 503, why, clock() + 9), clock())
+        write(database, deliveries.note_last, 1, LastAttempt(clock(), 503, why, None))
         for path in ("/webhooks", "/webhooks/1"):
             assert ("said-to-admins" in wei.get(path).text) == (path != "/webhooks")
         seen = page(desk.ann, "/webhooks")
@@ -259,7 +259,7 @@ def test_why_a_webhook_is_off_is_said(tmp_path: Path) -> None:
             "person": "Turned off by an admin.",
         }
         for why, said in reasons.items():
-            written(database, webhooks.turn_off, 1, why, clock())
+            write(database, webhooks.turn_off, 1, why, clock())
             shown = page(wei, "/webhooks/1").answer.shown
             assert (said in shown, "2 events" in shown) == (True, True)
             assert page(desk.ann, "/webhooks").texts("tbody td")[0] == "off"
@@ -273,7 +273,7 @@ def test_a_page_says_what_was_not_kept(tmp_path: Path) -> None:
     with newsroom(tmp_path) as (desk, wei):
         created(wei, url="http://127.0.0.1:9/")
         tell(desk.served.database, *(happened("a") for _ in range(4)))
-        assert written(desk.served.database, limits.drop_latest, 1, 1) == 3
+        assert write(desk.served.database, limits.drop_latest, 1, 1) == 3
         assert "Too many events wait for ops: 3 events were not kept." in page(desk.ann, "/webhooks").answer.shown
         assert "Too many events wait for this webhook: 3 events were not kept." in page(wei, "/webhooks/1").answer.shown
 
@@ -284,7 +284,7 @@ def test_what_receivers_say_is_shown_as_text(tmp_path: Path, text: str) -> None:
     with newsroom(tmp_path) as (desk, wei):
         created(wei, url="http://127.0.0.1:9/")
         why = f"status {text}"
-        written(desk.served.database, deliveries.note_last, 1, LastAttempt(desk.served.clock(), 500, why, None))
+        write(desk.served.database, deliveries.note_last, 1, LastAttempt(desk.served.clock(), 500, why, None))
         check_text(wei.get("/webhooks/1").text, text)
 
 

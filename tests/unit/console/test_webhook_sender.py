@@ -25,7 +25,7 @@ from consumer.reviews.outbox import webhooks
 from consumer.telemetry.metrics.webhooks import DeliveryEnded, WebhooksCounted
 from consumer.webhooks.courier import Courier
 from tests.unit.console.serving import Clock
-from tests.unit.reviews.made import at_once, read, written
+from tests.unit.reviews.made import at_once, read, write
 from tests.unit.reviews.webhooks_made import add_webhook, found, happened, outbox, settings, tell, waiting
 from tests.unit.webhooks.receivers import WAIT_S, Reaction, Received, Receiver, courier, serving
 
@@ -232,7 +232,7 @@ def test_a_day_of_failures_turns_a_webhook_off(
     post.pass_time(3 * HOUR_S, 900)
     webhook = found(database, hook)
     assert (webhook.off_why, webhook.waiting) == ("day", 4)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         (entry,) = audit.search(connection, AuditFilters(action="webhook.off"), None, 10).rows
     assert (entry.subject, entry.person, entry.why) == ("ops", "", "a delivery has failed for a day")
     assert "The webhook 'ops' is off" in caplog.text
@@ -241,7 +241,7 @@ def test_a_day_of_failures_turns_a_webhook_off(
     post.pass_time(24 * HOUR_S, 3_600)
     assert len(receiver.received) == attempts
     receiver.react = status(204)
-    written(database, webhooks.send_waiting, hook, post.clock())
+    write(database, webhooks.send_waiting, hook, post.clock())
     post.settle()
     assert sorted(texts(receiver)[attempts:]) == ["1-0", "1-1", "2-0", "2-1", "3-0"]
     assert of_story(texts(receiver)[attempts:], 1) == numbered(2, 1)
@@ -259,7 +259,7 @@ def test_a_receiver_has_a_day_again_after_it_was_turned_on(database: Database, r
     post.settle()
     post.pass_time(26 * HOUR_S, 1_800)
     assert found(database, hook).off_why == "day"
-    written(database, webhooks.send_waiting, hook, post.clock())
+    write(database, webhooks.send_waiting, hook, post.clock())
     post.pass_time(20 * HOUR_S, 1_800)
     assert found(database, hook).off_ms is None
 
@@ -327,7 +327,7 @@ def test_what_is_accepted_is_noted_once_the_database_is_back(
         raise DatabaseUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "written", away)
+        patch.setattr(database, "write", away)
         for _ in range(3):
             with pytest.raises(DatabaseUnavailable):
                 post.sender.work()
@@ -345,7 +345,7 @@ def test_a_webhook_may_go_while_something_is_sent_to_it(database: Database, rece
     tell_all(post, "1-0", "1-1")
     post.sender.work()
     post.wait()
-    written(database, webhooks.remove, hook)
+    write(database, webhooks.remove, hook)
     post.settle()
     assert read(database, webhooks.webhooks) == []
     assert len(receiver.received) == 1
@@ -384,7 +384,7 @@ def test_former_secrets_are_forgotten(database: Database, receiver: Receiver) ->
     """After a day, by the process that sends."""
     hook = add_webhook(database, settings(url=receiver.url()))
     post = Post(database)
-    written(database, webhooks.rotate, hook, "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3", post.clock())
+    write(database, webhooks.rotate, hook, "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3", post.clock())
     post.settle()
     assert found(database, hook).former_until_ms is not None
     post.clock.pass_s(24 * HOUR_S)
@@ -448,6 +448,6 @@ def test_what_waits_is_reported(database: Database, receiver: Receiver) -> None:
     hook = add_webhook(database, settings(url=receiver.url()))
     tell(database, happened("a"), now_ms=1_000)
     count_webhooks(database, 5_000, reported.append)
-    written(database, webhooks.turn_off, hook, "gone", 2_000)
+    write(database, webhooks.turn_off, hook, "gone", 2_000)
     count_webhooks(database, 5_000, reported.append)
     assert reported == [WebhooksCounted(0.0, 0), WebhooksCounted(4.0, 0), WebhooksCounted(0.0, 1)]

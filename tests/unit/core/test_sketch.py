@@ -173,7 +173,7 @@ def test_layouts_that_do_not_fit_are_refused(bands: int, band_minima: int) -> No
 def test_sketches_of_letters_are_pythons(texts: list[str], layout: SketchLayout, secret: bytes) -> None:
     """With any secret; all characters count."""
     key = Secret(secret).hash_key
-    expected = sketch_batch(texts, layout, None, of_letters(key), marked=True)
+    expected = sketch_batch(texts, layout, None, of_letters(key), is_marked=True)
     for number, text in enumerate(texts):
         sketch, one_bits, bands, filled = core.sketch_letters(text, tuple(key), layout.bands, layout.band_minima)
         assert sketch == expected.sketches[number].tobytes(), text

@@ -117,7 +117,7 @@ def test_a_long_chain_of_types_makes_a_schema_unusable() -> None:
     assert read(stored(chain(50)), FIRST) == {"x": 0}
     reads = SchemaParser("protobuf", Holding(stored(chain(2_000))), Once(), DecodeLimits())
     for _ in range(3):
-        with pytest.raises(BadRecord, match="schema 7 cannot be used: the chain of its messages") as caught:
+        with pytest.raises(BadRecord, match="schema 7 cannot be used: its messages are nested too deeply") as caught:
             reads.parse(b"\0\0\0\0\7" + FIRST)
         assert caught.value.reason == Reason.UNUSABLE_SCHEMA
 
@@ -128,7 +128,7 @@ def test_what_is_known_of_a_type_is_known_once() -> None:
     kinds: dict[str, MessageShape] = {}
     layouts = [layout_of(first, kinds), layout_of(first.fields_by_name["next"].message_type, kinds)]
     assert len(kinds) == 50
-    assert layouts[0].kind.inner[2] is layouts[1].kind
+    assert layouts[0].shape.inner[2] is layouts[1].shape
 
 
 def _types(message: descriptor_pb2.DescriptorProto) -> Iterator[descriptor_pb2.DescriptorProto]:

@@ -13,7 +13,7 @@ from consumer.decode.html import html_reader
 from consumer.decode.html.html_reader import text_of_html, tree_of
 from consumer.decode.html.html_text import BLOCKS, HIDDEN
 from consumer.decode.html.markup import MarkupTooComplex
-from consumer.decode.html.markup_repair import repaired
+from consumer.decode.html.markup_repair import repair_markup
 from consumer.decode.html.page import read_page
 from consumer.model.article import BodyForm, PageForm
 from consumer.model.limits import DecodeLimits
@@ -66,8 +66,8 @@ def test_end_tags_break_lines_as_in_a_browser(markup: str, first: str, second: s
 def test_markup_that_needs_no_repair_is_not_changed() -> None:
     """Nor are words, values of attributes and references in markup that does."""
     right = "<p class='</br>'>a &amp; b</p>\n<h2 id=İ>c</h2>"
-    assert repaired(right.replace("</br>", "")) == right.replace("</br>", "")
-    assert repaired(f"İ {right}</BR>d") == f"İ {right.replace('</br>', '<br>')}<br>d"
+    assert repair_markup(right.replace("</br>", "")) == right.replace("</br>", "")
+    assert repair_markup(f"İ {right}</BR>d") == f"İ {right.replace('</br>', '<br>')}<br>d"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:
 
     def ask() -> None:
         time.sleep(0.3)
-        stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
+        stopping.requested_by, stopping.requested_at_s = 15, time.monotonic()
 
     threading.Thread(target=ask).start()
     with pytest.raises(Abandoned, match="the run is stopping"):

@@ -66,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
         client.cluster()
         return client
 
-    monkeypatch.setattr(brokers, "ASK_S", 0.5)
+    monkeypatch.setattr(brokers, "REQUEST_TIMEOUT_S", 0.5)
     return brokers_of
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from consumer.config.config import Config
 from consumer.config.loading import load_config
-from consumer.doctor.console import check_flags, check_rights, check_tables, console_checks, is_console_alone
+from consumer.doctor.console import check_flags, check_rights, check_tables, configures_only_console, console_checks
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine, sentence
 from consumer.model.errors import ConfigError
@@ -40,8 +40,8 @@ def test_a_configuration_without_a_console_gets_no_checks_of_it() -> None:
         "flags of the console",
         "store of the console",
     ]
-    assert [is_console_alone(alone), is_console_alone(both)] == [True, False]
-    assert not is_console_alone(config(service={"threads": 3}))
+    assert [configures_only_console(alone), configures_only_console(both)] == [True, False]
+    assert not configures_only_console(config(service={"threads": 3}))
     assert {check.name for check in console_checks(alone)} <= {check.name for check in checks_of(both)}
 
 
@@ -57,14 +57,14 @@ def test_versions_of_tables_are_read_without_a_change(address: Address, database
     """On a database of this version, of an earlier one, of a later one, and on one without tables."""
     used = table_versions(*address).used
     assert table_versions(*address) == TableVersions(used, used)
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     assert table_versions(*address) == TableVersions("0003", used)
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(ConfigError, match="a newer dupwatch has changed it"):
         table_versions(*address)
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(text("DROP TABLE alembic_version"))
     assert table_versions(*address) == TableVersions(None, used)
 
@@ -83,7 +83,7 @@ def test_the_database_of_a_console(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
     opened = opened_database(section.database)
     assert [status for status, _ in said(check_tables(section))] == ["ok"]
-    with opened.begin() as connection:
+    with opened.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     (earlier,) = check_tables(section)
     assert (earlier.status, "has tables of version 0003" in earlier.found) == ("warning", True)

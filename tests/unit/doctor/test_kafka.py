@@ -17,7 +17,7 @@ from consumer.doctor.kafka import (
 )
 from consumer.kafka.offset_metadata import HoldReason
 from consumer.kafka.planned_topics import topic_plan
-from consumer.kafka.topics import FoundTopic, SinkTopics
+from consumer.kafka.topics import ExistingTopic, SinkTopics
 from consumer.model.errors import ConfigError, SinkError, SourceError
 
 SECTION = KafkaSection()
@@ -33,11 +33,11 @@ def statuses(findings: list[Finding]) -> list[str]:
     return [finding.status for finding in findings]
 
 
-def topic(**settings: str) -> FoundTopic:
+def topic(**settings: str) -> ExistingTopic:
     """Return a correct topic, except for these settings."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     usual = {"cleanup.policy": "delete", "retention.ms": str(KEEP_MS), "message.timestamp.type": "LogAppendTime"}
-    return FoundTopic(6, 1, usual | given)
+    return ExistingTopic(6, 1, usual | given)
 
 
 def test_brokers_that_are_too_old_for_the_group_protocol() -> None:

@@ -155,7 +155,7 @@ def test_an_expired_certificate_and_one_of_the_future(tmp_path: Path, monkeypatc
     path, _ = certificate(tmp_path, "good", "-days", "40")
 
     def seen(days: int) -> Finding:
-        monkeypatch.setattr("consumer.doctor.machine.today", lambda: datetime.now(UTC) + timedelta(days=days))
+        monkeypatch.setattr("consumer.doctor.machine.current_time", lambda: datetime.now(UTC) + timedelta(days=days))
         (found,) = check_tls(tls(path))
         return found
 

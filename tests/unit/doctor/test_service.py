@@ -20,8 +20,8 @@ from consumer.doctor.service import (
     check_service_address,
     check_service_descriptors,
     check_tokens,
-    is_alone,
-    is_named,
+    configures_service,
+    has_no_run,
     names_not_in,
     service_checks,
     token_findings,
@@ -66,8 +66,8 @@ def test_a_configuration_without_a_service_gets_no_checks_of_it() -> None:
     """One with it does, and it may be of a service alone, whose verdicts go to topics though no topic is read."""
     nothing, alone = config(), config(threads=3)
     both = load_config(None, {"service": {"threads": 3}, "source": {"url": "kafka://h:1/a"}})
-    assert [is_named(nothing), is_named(alone), is_named(both)] == [False, True, True]
-    assert [is_alone(nothing), is_alone(alone), is_alone(both)] == [False, True, False]
+    assert [configures_service(nothing), configures_service(alone), configures_service(both)] == [False, True, True]
+    assert [has_no_run(nothing), has_no_run(alone), has_no_run(both)] == [False, True, False]
     assert list(service_checks(nothing)) == []
     assert [check.name for check in service_checks(both)] == [
         "open files of the service",

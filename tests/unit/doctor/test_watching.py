@@ -157,7 +157,7 @@ def test_what_is_no_address(url: str) -> None:
 
 def test_an_address_without_a_scheme_is_plain_http(pages: Pages) -> None:
     """As it stands in http.listen."""
-    assert PagesClient(f"127.0.0.1:{pages.port}", ClientAccess(), WAIT_S).get("/readyz").ours
+    assert PagesClient(f"127.0.0.1:{pages.port}", ClientAccess(), WAIT_S).get("/readyz").is_dupwatch
 
 
 def openssl(folder: Path, name: str, *more: str) -> tuple[Path, Path]:

@@ -30,7 +30,7 @@ TOPICS, FILES = "kafka://127.0.0.1:1/articles", "feed.jsonl"
 )
 def test_a_url_names_one_kind(url: str, kind: FeedKind) -> None:
     """Also one whose rest is wrong, which the kind itself says."""
-    assert [found for found in KINDS if found.names(url)] == [kind]
+    assert [found for found in KINDS if found.matches(url)] == [kind]
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "lmdb://store", "a://b"])

@@ -81,7 +81,7 @@ class Run:
     def _committed(self, batch: BatchCommitted) -> None:
         self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
-            self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
+            self._stopping.requested_by, self._stopping.requested_at_s = 15, time.monotonic()
 
 
 def outcomes(lines: bytes) -> Sequence[tuple[str, str]]:

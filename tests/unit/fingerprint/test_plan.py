@@ -143,7 +143,7 @@ def test_within_the_promise_a_probe_meets_a_key(plan: BlockPlan, radius: int, da
     code = data.draw(st.integers(0, 2**plan.bits - 1))
     flips = data.draw(st.sets(st.integers(0, plan.bits - 1), max_size=EXACT_TO[plan.name][radius]))
     assert meet(plan, code, flip(code, flips), radius)
-    assert plan.agree(code, flip(code, flips), plan.radius_for(len(flips)))
+    assert plan.finds_pair(code, flip(code, flips), plan.radius_for(len(flips)))
 
 
 def spreads(plan: BlockPlan, bits: int) -> Iterator[int]:
@@ -206,8 +206,8 @@ def test_agree_says_what_the_keys_do(plan: BlockPlan, radius: int, data: st.Data
     code = data.draw(st.integers(0, 2**plan.bits - 1))
     near = st.sets(st.integers(0, plan.bits - 1), max_size=20).map(lambda places: flip(code, places))
     other = data.draw(near | st.integers(0, 2**plan.bits - 1))
-    assert plan.agree(code, other, radius) == meet(plan, code, other, radius) == meet(plan, other, code, radius)
-    assert plan.agree(code, other, radius) == plan.agree(other, code, radius)
+    assert plan.finds_pair(code, other, radius) == meet(plan, code, other, radius) == meet(plan, other, code, radius)
+    assert plan.finds_pair(code, other, radius) == plan.finds_pair(other, code, radius)
 
 
 def cheapest(unmet: set[frozenset[int]], costs: list[int], below: int) -> int:
@@ -266,7 +266,7 @@ REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: PLANS["4x32"].radius_for(8), "not 8; choose 8x16"),
     (lambda: PLANS["8x16"].radius_for(16), "no plan for 128 bits supports more than 15"),
     (lambda: PLAN.probe_keys(array(PLAN, 1), 2), "radii 0 and 1, not 2"),
-    (lambda: PLAN.agree(1, 2, -1), "radii 0 and 1"),
+    (lambda: PLAN.finds_pair(1, 2, -1), "radii 0 and 1"),
     (lambda: PLAN.keys(array(PLANS["8x16"], 1)), "4x16 takes codes of 1 words a text"),
     (lambda: PLAN.keys(np.zeros(3, np.uint64)), "4x16 takes codes of 1 words a text"),
     (lambda: BlockPlan.named("5x13"), "unknown block plan '5x13'; choose 4x16, 16x28, 8x16, 4x32"),

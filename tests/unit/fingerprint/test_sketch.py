@@ -303,7 +303,7 @@ OF_LETTERS = st.lists(st.text("ab1中文字あ", max_size=60) | st.text(max_size
 @given(OF_LETTERS)
 def test_sketches_of_letters_equal_the_reference(texts: list[str]) -> None:
     """All characters count, as they are; hashes are keyed, and empty bins marked. A language changes nothing."""
-    sketched = sketch_batch(texts, LAYOUT, ["zh"] * len(texts), LETTERS, marked=True)
+    sketched = sketch_batch(texts, LAYOUT, ["zh"] * len(texts), LETTERS, is_marked=True)
     for number, text in enumerate(texts):
         found = keyed.minima(text, keyed.key_of(SECRET.content), LETTERS_SHINGLE_CJK, LETTERS_SHINGLE_OTHER)
         one_bits, bands = _for_postings(_dense(found), LAYOUT)
@@ -318,10 +318,10 @@ def test_long_sequences_of_letters_are_sketched_in_pieces(alphabet: str, monkeyp
     """Wherever pieces are cut, also among other texts, the sketch is that of the whole."""
     rng = random.Random(alphabet)
     texts = ["".join(rng.choices(alphabet, k=length)) for length in (5, 700, 129, 64, 65, 256, 0, 321)]
-    whole = sketch_batch(texts, LAYOUT, None, LETTERS, marked=True)
+    whole = sketch_batch(texts, LAYOUT, None, LETTERS, is_marked=True)
     for size in (65, 128, 129, 300):
         monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", size)
-        cut = sketch_batch(texts, LAYOUT, None, LETTERS, marked=True)
+        cut = sketch_batch(texts, LAYOUT, None, LETTERS, is_marked=True)
         for name in ("sketches", "one_bits", "bands", "filled_bins"):
             np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
 
@@ -329,8 +329,8 @@ def test_long_sequences_of_letters_are_sketched_in_pieces(alphabet: str, monkeyp
 def test_another_secret_gives_another_sketch() -> None:
     """Of two secrets hardly more bytes agree than by chance, so that nobody can choose letters without the secret."""
     text = "".join(random.Random(5).choices("abcdefghijklmnoprstuvw", k=4_000))
-    ours = sketch_batch([text], LAYOUT, None, LETTERS, marked=True).sketches
-    theirs = sketch_batch([text], LAYOUT, None, of_letters(PUBLISHED_SECRET.hash_key), marked=True).sketches
+    ours = sketch_batch([text], LAYOUT, None, LETTERS, is_marked=True).sketches
+    theirs = sketch_batch([text], LAYOUT, None, of_letters(PUBLISHED_SECRET.hash_key), is_marked=True).sketches
     assert np.count_nonzero(ours == theirs) < 10
     assert float(marked_sketch_similarity(ours[0], theirs[0])) < 0.05
 
@@ -369,7 +369,7 @@ def test_marked_sketches_estimate_short_texts_better() -> None:
         sets = [set(keyed.shingles(text, LETTERS_SHINGLE_CJK, LETTERS_SHINGLE_OTHER)) for text in (a, b)]
         exact = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
         for is_marked, estimate in ((True, marked_sketch_similarity), (False, sketch_similarity)):
-            sketches = sketch_batch([a, b], LAYOUT, None, LETTERS, marked=is_marked).sketches
+            sketches = sketch_batch([a, b], LAYOUT, None, LETTERS, is_marked=is_marked).sketches
             errors[is_marked].append(float(estimate(sketches[0], sketches[1])) - exact)
     spread = {is_marked: float(np.sqrt(np.mean(np.square(found)))) for is_marked, found in errors.items()}
     assert abs(float(np.mean(errors[True]))) < 0.01

@@ -87,7 +87,7 @@ def test_nothing_is_asked_or_said_without_it() -> None:
     judge = detector(Noting(MemoryStore()), 0)
     for day in (0, 9):
         assert b"seen_before" not in judge.judge([version(str(day), day)])[0].encoded
-    assert judge.forget(TIME_MS, 10) == 0
+    assert judge.forget_texts(TIME_MS, 10) == 0
     assert {"seen", "change_seen", "forget_seen"}.isdisjoint(called)
 
 

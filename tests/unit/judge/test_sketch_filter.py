@@ -15,7 +15,7 @@ from consumer.judge.candidates import Candidates
 from consumer.judge.detector import Detector
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import SourceRule
-from consumer.judge.sketch_filter import without_unlike
+from consumer.judge.sketch_filter import without_dissimilar
 from storage.memory import MemoryStore
 from storage.records import Record, Version
 from tests.builders import TIME_MS, make_record
@@ -78,7 +78,7 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
     """The least similarity is one; what is below goes, with its similarity."""
     sketches = [agreeing(256 - 2 * number) for number in range(54)]
     store, references = stored(sketches)
-    found = without_unlike(
+    found = without_dissimilar(
         store, [probe()], [Candidates(references[::-1], 66, truncated=True)], LEAST, sketch_similarity
     )
     (left,) = found.candidates
@@ -88,7 +88,7 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
     assert found.sketches_read == len(references)
     assert len(found.similarities) == len(references) - len(kept)
     assert max(found.similarities) < LEAST
-    at_the_edge = without_unlike(
+    at_the_edge = without_dissimilar(
         store, [probe()], [Candidates(references, 66, truncated=False)], max(found.similarities), sketch_similarity
     )
     assert len(at_the_edge.candidates[0].references) == len(kept) + 1
@@ -102,9 +102,9 @@ def test_articles_are_filtered_together_as_alone(monkeypatch: pytest.MonkeyPatch
         Candidates(references[first:last], last - first, truncated=False) for first, last in ((0, 6), (3, 3), (5, 6))
     ]
     probes = [probe() for _ in every]
-    found = without_unlike(store, probes, every, LEAST, sketch_similarity)
+    found = without_dissimilar(store, probes, every, LEAST, sketch_similarity)
     alone = [
-        without_unlike(store, [own], [of_record], LEAST, sketch_similarity)
+        without_dissimilar(store, [own], [of_record], LEAST, sketch_similarity)
         for own, of_record in zip(probes, every, strict=True)
     ]
     assert found.candidates == [each.candidates[0] for each in alone]
@@ -118,7 +118,7 @@ def test_an_article_that_its_sketch_does_not_decide_about_keeps_all(kind: TextKi
     """Short texts are compared by their words."""
     store, references = stored([agreeing(0)])
     every = [Candidates(references, len(references), truncated=False)]
-    assert without_unlike(store, [probe(kind)], every, LEAST, sketch_similarity) == (every, 0, ())
+    assert without_dissimilar(store, [probe(kind)], every, LEAST, sketch_similarity) == (every, 0, ())
 
 
 def test_what_may_be_an_equal_text_by_its_fingerprint_stays() -> None:
@@ -126,7 +126,7 @@ def test_what_may_be_an_equal_text_by_its_fingerprint_stays() -> None:
     store, references = stored([agreeing(0)] * 4)
     same = references[1:3]
     every = [Candidates(references, len(references), truncated=False, same_code=frozenset(same))]
-    (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
+    (left,) = without_dissimilar(store, [probe()], every, LEAST, sketch_similarity).candidates
     assert left.references == same
 
 
@@ -135,7 +135,7 @@ def test_what_has_no_sketch_to_compare_stays() -> None:
     store, references = stored([agreeing(0), b"", b"short"])
     missing = b"\0" * len(references[0])
     every = [Candidates((*references, missing), 4, truncated=False)]
-    (left,) = without_unlike(store, [probe()], every, LEAST, sketch_similarity).candidates
+    (left,) = without_dissimilar(store, [probe()], every, LEAST, sketch_similarity).candidates
     assert left.references == (*references[1:], missing)
 
 

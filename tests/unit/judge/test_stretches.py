@@ -8,7 +8,15 @@ import pytest
 
 from consumer.judge import stretches
 from consumer.judge.detector import Detector
-from consumer.judge.stretches import NewStretch, Placement, Replay, Stretches, in_stretch, placement_of, placements_in
+from consumer.judge.stretches import (
+    DeliveryPlacement,
+    NewStretch,
+    Replay,
+    Stretches,
+    in_stretch,
+    placement_of,
+    placements_in,
+)
 from consumer.judge.tally import Tally
 from consumer.model.verdict import Verdict, VerdictEvent
 from storage.errors import StoreError
@@ -41,7 +49,7 @@ def verdicts(detector: Detector, *arrived: Version | Tombstone) -> list[Verdict]
     return [detector.judge([each])[0].verdict for each in arrived]
 
 
-def placed(delivered: Version, *feed: Version | Tombstone) -> Placement:
+def placed(delivered: Version, *feed: Version | Tombstone) -> DeliveryPlacement:
     """Return where a delivery belongs after this feed."""
     detector = judging()
     verdicts(detector, *feed)
@@ -159,7 +167,7 @@ def test_who_loses_to_another_process_decides_again() -> None:
     verdicts(Detector(store, RETURNS, lambda: TIME_MS), A0, B1)
     created = Stretches(store, 3, tally).create([A2])
     assert [stored.record.stretch for stored in created.stored] == [3]
-    assert created.limited == {created.stored[0].record.reference}
+    assert created.limited_references == {created.stored[0].record.reference}
     assert (tally.returned, tally.stretches_limited) == (0, 1)
 
 

@@ -162,6 +162,6 @@ def test_a_short_text_whose_letters_are_compared_has_keys_of_both_lanes(
     byte: int, lanes: list[int], *, marked: bool, lane1: bool
 ) -> None:
     """So that a long one with the same letters finds it; one without a shingle has none of lane 1."""
-    made = replace(fingerprints(TextKind.SHORT), marked=marked, sketches=np.full((1, 256), byte, np.uint8))
+    made = replace(fingerprints(TextKind.SHORT), is_marked=marked, sketches=np.full((1, 256), byte, np.uint8))
     (version,) = VersionBuilder("test/1", PLAN, lane1).versions([ARTICLE], [ArrivalTime(TIME_MS, 3)], made)
     assert [lane_of(key) for key in version.record.keys] == lanes

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from consumer.kafka.errors import no_answer
+from consumer.kafka.errors import failure_message
 
 
 @pytest.mark.parametrize(
@@ -11,13 +11,15 @@ from consumer.kafka.errors import no_answer
 )
 def test_brokers_out_of_reach_are_named(code: int) -> None:
     """With what to check, since the client's own words name no address."""
-    message = no_answer("broker:9092", KafkaError(code), "the group was not read")
+    message = failure_message("broker:9092", KafkaError(code), "the group was not read")
     assert message.startswith("no broker answers at broker:9092 (")
     assert "dupwatch doctor" in message
 
 
 def test_a_refusal_is_told_in_the_words_of_the_brokers() -> None:
     """They answered: their address is right."""
-    message = no_answer("broker:9092", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), "the group was not read")
+    message = failure_message(
+        "broker:9092", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), "the group was not read"
+    )
     assert message.startswith("the group was not read: ")
     assert "GROUP_AUTHORIZATION_FAILED" in message

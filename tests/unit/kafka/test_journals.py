@@ -29,17 +29,17 @@ class Told:
         self.calls.append(("begin", end))
         return {P0: BEFORE}
 
-    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+    def note_committed(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
         """As a source or an outbox does."""
-        self.calls.append(("done", end, dict(notes)))
+        self.calls.append(("note_committed", end, dict(notes)))
 
     def abandon(self) -> None:
         """As a source or an outbox does."""
         self.calls.append("abandon")
 
-    def reread(self) -> None:
+    def reset_positions(self) -> None:
         """As a source or an outbox does."""
-        self.calls.append("reread")
+        self.calls.append("reset_positions")
 
     def abort(self) -> None:
         """As a source or an outbox does."""
@@ -84,11 +84,11 @@ def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
         ledger.put(P0, AFTER)
         journal.commit(END, [], [])
         assert sink.calls[-1] == ("commit", END.next, f"metadata {number}", {P0: '{"dupwatch":1,"highest_ms":9}'})
-        assert source.calls[-1] == ("done", END, {P0: AFTER})
+        assert source.calls[-1] == ("note_committed", END, {P0: AFTER})
     journal.finish()
 
 
-@pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reread")])
+@pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reset_positions")])
 def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> None:
     """The sink aborts; if the outcome of a commit is unknown, the brokers are asked, once."""
     source, sink = told(), told(error)

@@ -29,7 +29,7 @@ class Cluster:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "AGAIN_S", 0.0)
+    monkeypatch.setattr(errors, "RETRY_PAUSE_S", 0.0)
 
 
 def look(missing: MissingTopics, cluster: Cluster, times: int) -> None:

@@ -27,11 +27,11 @@ def test_a_stopped_run_has_limited_time_to_finish() -> None:
     drain = Drain(stopping, 60.0)
     for check in every_check(drain):
         check()
-    stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
+    stopping.requested_by, stopping.requested_at_s = 15, time.monotonic()
     for check in every_check(drain):
         check()
     assert not drain.is_over()
-    stopping.asked_at_s -= 60
+    stopping.requested_at_s -= 60
     assert drain.is_over()
     for check in every_check(drain):
         with pytest.raises(Abandoned, match=r"within 60 s"):

@@ -6,7 +6,7 @@ import pytest
 
 from consumer.lifecycle.background import StartUpCalls
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import ThreadTurned, Turns
+from consumer.lifecycle.thread_progress import ThreadProgress, ThreadProgressed
 from consumer.model.errors import StoppedBeforeStart, StoreBroken
 from consumer.model.hooks import Hooks
 
@@ -21,17 +21,17 @@ class Asked(StopSignal):
 
     def listen(self, hooks: Hooks) -> None:
         """Count turns."""
-        hooks.on(ThreadTurned, self._turned)
+        hooks.on(ThreadProgressed, self._turned)
 
-    def _turned(self, _: ThreadTurned) -> None:
+    def _turned(self, _: ThreadProgressed) -> None:
         self.turns += 1
         if self.turns == self._most:
-            self.asked_by = 15
+            self.requested_by = 15
 
 
 def test_a_call_returns_its_result_or_raises_its_error() -> None:
     """As if it had been called directly."""
-    starting = StartUpCalls(StopSignal(), Turns(Hooks()))
+    starting = StartUpCalls(StopSignal(), ThreadProgress(Hooks()))
     assert starting.call(lambda: "answer") == "answer"
 
     def fail() -> None:
@@ -46,7 +46,7 @@ def test_a_call_that_hangs_is_abandoned_when_the_run_is_asked_to_stop() -> None:
     release, asked = threading.Event(), Asked(3)
     try:
         with pytest.raises(StoppedBeforeStart):
-            StartUpCalls(asked, Turns(Hooks(asked))).call(release.wait)
+            StartUpCalls(asked, ThreadProgress(Hooks(asked))).call(release.wait)
     finally:
         release.set()
     assert asked.turns == 3

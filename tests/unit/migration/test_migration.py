@@ -215,7 +215,7 @@ class Moving:
 
     def stop(self) -> None:
         """Ask to stop, as a signal does."""
-        self.stopping.asked_by = 15
+        self.stopping.requested_by = 15
 
 
 def record(key: Partition, offset: int, time_ms: int) -> RawRecord:

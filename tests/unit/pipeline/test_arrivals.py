@@ -47,8 +47,8 @@ def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """A resumed run gives each record the same arrival."""
     feed = FileArrivals(TIME_MS, b"identity", "feed")
     assert [feed.arrived_at(raw_line(number), ARTICLE) for number in (1, 2)] == [
-        ArrivalTime(TIME_MS, 1, feed="feed", is_its_own=False),
-        ArrivalTime(TIME_MS, 2, feed="feed", is_its_own=False),
+        ArrivalTime(TIME_MS, 1, feed="feed", is_fixed=False),
+        ArrivalTime(TIME_MS, 2, feed="feed", is_fixed=False),
     ]
     assert feed.record_name(raw_line(3)) == FileArrivals(TIME_MS + 99, b"identity", "feed").record_name(raw_line(3))
     assert (
@@ -99,7 +99,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     feed = TopicArrivals(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
     assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivalTime(
-        TIME_MS, 7, stamped_ms, "articles:0", is_its_own=False
+        TIME_MS, 7, stamped_ms, "articles:0", is_fixed=False
     )
     assert replaced == [RecordTimeReplaced()]
 
@@ -131,7 +131,7 @@ def test_an_article_of_an_archive_came_when_it_was_published(published_at: float
     )
     assert replaced == []
     assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivalTime(
-        TIME_MS, 4, feed="feed", is_its_own=False
+        TIME_MS, 4, feed="feed", is_fixed=False
     )
     assert replaced == [RecordTimeReplaced()]
     assert feed.record_name(raw_line(3)) == FileArrivals(0, b"archive", "feed").record_name(raw_line(3))
@@ -148,7 +148,7 @@ def own(time_ms: int, offset: int, partition: int = 0) -> ArrivalTime:
 
 def corrected(time_ms: int, offset: int, stamped_ms: int | None) -> ArrivalTime:
     """Return the arrival of a message at another time."""
-    return ArrivalTime(time_ms, offset, stamped_ms, "articles:0", is_its_own=False)
+    return ArrivalTime(time_ms, offset, stamped_ms, "articles:0", is_fixed=False)
 
 
 class Live:

@@ -6,7 +6,7 @@ import pytest
 
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import ThreadTurned, Turns
+from consumer.lifecycle.thread_progress import ThreadProgress, ThreadProgressed
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.group_interruption import GroupInterruption
@@ -30,11 +30,11 @@ class Interrupted:
         self.turns = 0
         self.stopping = StopSignal()
         hooks = Hooks()
-        hooks.on(ThreadTurned, self._turned)
+        hooks.on(ThreadProgressed, self._turned)
         self.batch = BegunBatch()
-        self.interruption = GroupInterruption(Turns(hooks), Drain(self.stopping, 0.0), self.batch.check)
+        self.interruption = GroupInterruption(ThreadProgress(hooks), Drain(self.stopping, 0.0), self.batch.check)
 
-    def _turned(self, _: ThreadTurned) -> None:
+    def _turned(self, _: ThreadProgressed) -> None:
         self.turns += 1
 
 
@@ -62,7 +62,7 @@ def test_a_batch_whose_partitions_are_gone_is_given_up() -> None:
 def test_all_work_ends_when_the_time_to_stop_is_over() -> None:
     """Exit code 0 within kafka.drain_s."""
     given = Interrupted()
-    given.stopping.asked_by, given.stopping.asked_at_s = 15, time.monotonic() - 1
+    given.stopping.requested_by, given.stopping.requested_at_s = 15, time.monotonic() - 1
     for check in (
         given.interruption.while_preparing,
         given.interruption.while_judging,

@@ -16,7 +16,7 @@ from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, NoInterruption
 from consumer.lifecycle.retry import Result
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
+from consumer.lifecycle.thread_progress import MAIN, ThreadIdle, ThreadProgressed
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
@@ -150,7 +150,7 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
     running = pipeline(ends, MemoryStore())
 
     def stop(_: BatchCommitted) -> None:
-        running.stopping.asked_by = 15
+        running.stopping.requested_by = 15
 
     running.hooks.on(BatchCommitted, stop)
     running.run()
@@ -264,8 +264,8 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     assert ends.dead_letters.letters == []
 
 
-@pytest.mark.parametrize("asked_by", [15, None])
-def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(asked_by: int | None) -> None:
+@pytest.mark.parametrize("requested_by", [15, None])
+def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(requested_by: int | None) -> None:
     """It has not begun: earlier batches are committed, and the run ends. Otherwise the error is raised."""
     ends = Ends([line("a")], [line("b")], [line("c")])
     running = pipeline(ends, MemoryStore())
@@ -273,12 +273,12 @@ def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(as
 
     def waits(record: RawRecord) -> Article:
         if record.line == 2:
-            running.stopping.asked_by = asked_by
+            running.stopping.requested_by = requested_by
             raise Abandoned("the registry is away")
         return decode_all(record)
 
     running.decode = waits
-    with nullcontext() if asked_by else pytest.raises(Abandoned):
+    with nullcontext() if requested_by else pytest.raises(Abandoned):
         running.run()
     assert ends.journal.committed == [Position(1, 0)]
     assert "finish" not in ends.steps
@@ -356,7 +356,7 @@ def test_a_stopped_run_has_no_end_for_the_gate_to_decide_on() -> None:
     running = gated(ends)
 
     def stop(_: BatchCommitted) -> None:
-        running.stopping.asked_by = 15
+        running.stopping.requested_by = 15
 
     running.hooks.on(BatchCommitted, stop)
     running.run()
@@ -371,8 +371,8 @@ class AtWork(Interruption):
 
     def listen(self, hooks: Hooks) -> None:
         """Note when a thread works, and when it rests."""
-        hooks.on(ThreadTurned, lambda turned: self.told.append((turned.thread, "work")))
-        hooks.on(ThreadRested, lambda rested: self.told.append((rested.thread, "rest")))
+        hooks.on(ThreadProgressed, lambda turned: self.told.append((turned.thread, "work")))
+        hooks.on(ThreadIdle, lambda rested: self.told.append((rested.thread, "rest")))
 
     @override
     def while_preparing(self) -> None:
@@ -420,8 +420,8 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
         drain, left = Drain(stopping, 0), iter(range(stops_at))
 
         def turn(stopping: StopSignal = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
-            if next(left, None) is None and stopping.asked_by is None:
-                stopping.asked_by, stopping.asked_at_s = 15, -math.inf
+            if next(left, None) is None and stopping.requested_by is None:
+                stopping.requested_by, stopping.requested_at_s = 15, -math.inf
             drain.while_judging()
 
         running = pipeline(ends, WatchedStore.interruptible(store, turn))
@@ -445,7 +445,7 @@ class TimeIsUp(NoInterruption):
 
     @override
     def while_idle(self) -> None:
-        self._stopping.asked_by = 15
+        self._stopping.requested_by = 15
         raise Abandoned("the time is up")
 
 

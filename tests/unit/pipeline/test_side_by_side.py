@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from consumer.judge.detector import Detector
-from consumer.lifecycle.turns import ThreadRested, ThreadTurned, Turns, WorkerTurned
+from consumer.lifecycle.thread_progress import ThreadIdle, ThreadProgress, ThreadProgressed, WorkerProgressed
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawBatch
@@ -35,7 +35,7 @@ class Keeper:
 
     def listen(self, hooks: Hooks) -> None:
         """Listen."""
-        for kind in (ThreadTurned, ThreadRested, WorkerTurned):
+        for kind in (ThreadProgressed, ThreadIdle, WorkerProgressed):
             hooks.on(kind, self.reports.append)
 
 
@@ -48,7 +48,7 @@ def keeper() -> Keeper:
 @pytest.fixture
 def three(keeper: Keeper) -> Iterator[SideBySide]:
     """Three threads."""
-    three = SideBySide(3, Turns(Hooks(keeper)))
+    three = SideBySide(3, ThreadProgress(Hooks(keeper)))
     yield three
     three.close()
 
@@ -110,11 +110,11 @@ def test_one_part_is_worked_on_by_the_caller(three: SideBySide, keeper: Keeper) 
 def test_progress_of_a_part_is_progress_of_the_main_thread(three: SideBySide, keeper: Keeper) -> None:
     """Each thread turns and rests under its own name, so that one that hangs is seen, and where."""
     three.call(tens, BATCH, OF_THREE)
-    assert keeper.reports.count(WorkerTurned()) == 3
-    names = [report.thread for report in keeper.reports if isinstance(report, ThreadTurned)]
+    assert keeper.reports.count(WorkerProgressed()) == 3
+    names = [report.thread for report in keeper.reports if isinstance(report, ThreadProgressed)]
     assert len(names) == 3
     assert all(name.startswith("judge_") for name in names)
-    assert Counter(names) == Counter(report.thread for report in keeper.reports if isinstance(report, ThreadRested))
+    assert Counter(names) == Counter(report.thread for report in keeper.reports if isinstance(report, ThreadIdle))
 
 
 @pytest.mark.parametrize(

@@ -139,27 +139,27 @@ def word_cutter() -> WordCutter:
 
 def add(database: Database, *events: Verdict) -> IntakeCounts:
     """Take in events as one batch."""
-    return written(database, add_events, events)
+    return write(database, add_events, events)
 
 
 def add_missed(database: Database, *pairs: NearMiss) -> int:
     """Take in near misses as one batch."""
-    return written(database, add_near_misses, pairs)
+    return write(database, add_near_misses, pairs)
 
 
 def add_repeats(database: Database, *verdicts: Verdict) -> int:
     """Take in repeats of ended articles as one batch."""
-    return written(database, add_ended_before, verdicts)
+    return write(database, add_ended_before, verdicts)
 
 
 def add_matches(database: Database, *events: BankMatchEvent) -> int:
     """Take in bank matches as one batch."""
-    return written(database, add_bank_matches, events)
+    return write(database, add_bank_matches, events)
 
 
 def add_person(database: Database, name: str, role: people.Role = "reviewer") -> people.Person:
     """Add somebody without a password."""
-    return written(database, people.add_person, name, role, NOW_MS)
+    return write(database, people.add_person, name, role, NOW_MS)
 
 
 def read(
@@ -169,35 +169,35 @@ def read(
     **fields: Given.kwargs,
 ) -> Result:
     """Return what a function reads."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return work(connection, *args, **fields)
 
 
-def written(
+def write(
     database: Database,
     work: Callable[Concatenate[Connection, Given], Result],
     *args: Given.args,
     **fields: Given.kwargs,
 ) -> Result:
     """Return what a function returns that writes."""
-    return database.written(lambda connection: work(connection, *args, **fields))
+    return database.write(lambda connection: work(connection, *args, **fields))
 
 
 def rows_of(database: Database) -> dict[str, FlagRow]:
     """Return all flags and near misses by article."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return {row.article_id: row for row in map(flag_row, connection.execute(flag_rows().order_by(FLAGS.c.flag_id)))}
 
 
 def flag_ids(database: Database) -> list[int]:
     """Return the numbers of all flags, in order."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return list(connection.execute(select(FLAGS.c.flag_id).order_by(FLAGS.c.flag_id)).scalars())
 
 
 def check_counts(database: Database) -> None:
     """Check that what is counted is what there is: in stories, and of each kind and state."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         flags = connection.execute(select(FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.arrived_ms)).all()
         stories = connection.execute(select(STORIES)).all()
         counted = tally(connection)
@@ -215,7 +215,7 @@ def check_counts(database: Database) -> None:
 
 def cleared(database: Database) -> Database:
     """Delete everything: the next example of a property begins."""
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         for table in reversed(METADATA.sorted_tables):
             if table is TALLY:
                 connection.execute(update(TALLY).values(flags=0))
@@ -226,7 +226,7 @@ def cleared(database: Database) -> Database:
 
 def number_of(database: Database, table: Any) -> int:  # noqa: ANN401  # any of the tables
     """Return how many rows a table has."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
@@ -237,9 +237,9 @@ def counted_writes(database: Database) -> Iterator[list[None]]:
 
     def begin() -> AbstractContextManager[Connection]:
         begun.append(None)
-        return Database.begin(database)
+        return Database.write_transaction(database)
 
-    with patch.object(database, "begin", begin):
+    with patch.object(database, "write_transaction", begin):
         yield begun
 
 

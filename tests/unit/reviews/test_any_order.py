@@ -37,7 +37,7 @@ from tests.unit.reviews.made import (
     number_of,
     read,
     released,
-    written,
+    write,
 )
 
 Version = tuple[str, str]
@@ -101,7 +101,7 @@ def roots_of_kind(database: Database, kind: Kind) -> dict[Version, str]:
     """The root of the story of each entry of a kind, as it is stored."""
     query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).where(FLAGS.c.kind == kind)
     in_story = query.join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return {(row.article_id, row.version): row.root_id for row in connection.execute(in_story)}
 
 
@@ -114,10 +114,10 @@ def test_stories_are_those_of_all_events_together(database: Database, batches: l
     for batch in batches:
         sides_first = len(batch) % 2
         if sides_first:
-            written(database, add_side_entries, batch)
+            write(database, add_side_entries, batch)
         added.append(add(database, *batch))
         if not sides_first:
-            written(database, add_side_entries, batch)
+            write(database, add_side_entries, batch)
     events = [event for batch in batches for event in batch]
     roots = roots_of(events)
     assert stored_roots(database) == roots
@@ -127,7 +127,7 @@ def test_stories_are_those_of_all_events_together(database: Database, batches: l
     own = {key: key[0] if key in released_keys else roots[key] for key in matching}
     assert roots_of_kind(database, "bank_match") == own
     copies = Counter(root for key, root in roots.items() if key not in released_keys)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         counted = {row.root_id: row.copies for row in connection.execute(select(STORIES))}
     assert {root: number for root, number in counted.items() if number} == dict(copies)
     assert sum(sum(each[:4]) for each in added) == len(events)
@@ -158,11 +158,11 @@ class Repaired:
                 self.splits.discard(self._flag(split.undo_split, first))
             elif step == "merge":
                 merged, into = (self._chosen(STORIES.c.story_id, number) for number in (first, second))
-                done = written(self.database, merge.merge, merged, into, self.person, NOW_MS)
+                done = write(self.database, merge.merge, merged, into, self.person, NOW_MS)
                 self.merges[done.story.root_id] = done.into.root_id
             else:
                 merged = self._chosen(STORIES.c.story_id, first)
-                done = written(self.database, merge.undo_merge, merged, self.person, NOW_MS)
+                done = write(self.database, merge.undo_merge, merged, self.person, NOW_MS)
                 del self.merges[done.story.root_id]
 
     def check(self, events: Sequence[Verdict]) -> None:
@@ -170,7 +170,7 @@ class Repaired:
         home = STORIES.alias("home")
         query = select(FLAGS.c.article_id, FLAGS.c.version, home.c.root_id.label("home"), STORIES.c.root_id)
         query = query.join_from(FLAGS, home, home.c.story_id == func.coalesce(FLAGS.c.home_id, FLAGS.c.story_id))
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             rows = connection.execute(query.join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)).all()
             assert connection.execute(select(FLAGS).where(FLAGS.c.home_id == FLAGS.c.story_id)).all() == []
         roots = roots_of(events, self.splits)
@@ -187,12 +187,12 @@ class Repaired:
 
     def _flag(self, repair: Callable[[Connection, int, people.Person, int], int], number: int) -> Version:
         flag_id = self._chosen(FLAGS.c.flag_id, number)
-        written(self.database, repair, flag_id, self.person, NOW_MS)
+        write(self.database, repair, flag_id, self.person, NOW_MS)
         (flag,) = read(self.database, queue.flags, [flag_id])
         return flag.article_id, flag.version
 
     def _chosen(self, column: ColumnElement[int], number: int) -> int:
-        with self.database.reading() as connection:
+        with self.database.read_transaction() as connection:
             found = connection.execute(select(column).order_by(column)).scalars().all()
         return found[number % len(found)]
 
@@ -241,7 +241,7 @@ def test_repairs_hold_for_flags_that_come_later(
     by = {"person_id": ann.person_id, "at_ms": NOW_MS}
     rows = [{"article_id": article, "version": version, "from_root_id": "", **by} for article, version in splits]
     roots = [{"root_id": root, "into_root_id": into, **by} for root, into in repaired.merges.items()]
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         for table, values in ((STORY_SPLITS, rows), (STORY_MERGES, roots)):
             if values:
                 connection.execute(insert(table), values)
@@ -267,7 +267,7 @@ def test_counts_hold_while_people_decide(
 ) -> None:
     """Decisions and their undoing come between batches; stories do not depend on them."""
     cleared(database)
-    both = [written(database, people.add_person, name, "reviewer", NOW_MS).person_id for name in "xy"]
+    both = [write(database, people.add_person, name, "reviewer", NOW_MS).person_id for name in "xy"]
     reviews: list[int] = []
     for batch, choices in zip(batches, decisions, strict=False):
         add(database, *batch)
@@ -275,10 +275,10 @@ def test_counts_hold_while_people_decide(
         for number, choice, who in choices:
             if choice == "undo":
                 for review in reviews[number : number + 1]:
-                    written(database, undo, [review], both[who], NOW_MS)
+                    write(database, undo, [review], both[who], NOW_MS)
             else:
                 wanted = [ids[number % len(ids)], ids[-1]]
-                decided = written(database, decide, wanted, both[who], choice, "", NOW_MS, 10)
+                decided = write(database, decide, wanted, both[who], choice, "", NOW_MS, 10)
                 reviews += decided.review_ids
         check_counts(database)
     done = [event for batch in batches[: len(decisions)] for event in batch]
@@ -292,14 +292,14 @@ def test_counts_hold_while_standing_decisions_decide(
 ) -> None:
     """Stories do not depend on them, and no flag is decided twice, however often its event comes."""
     cleared(database)
-    ann = written(database, people.add_person, "Ann", "reviewer", NOW_MS).person_id
-    sources = written(database, source_ids, "ab")
+    ann = write(database, people.add_person, "Ann", "reviewer", NOW_MS).person_id
+    sources = write(database, source_ids, "ab")
     new = NewStanding(outcome, ann, NOW_MS + 9, "", sources=(sources["a"], sources["b"]))
-    written(database, begin, new, NOW_MS)
+    write(database, begin, new, NOW_MS)
     decided = 0
     for batch in batches:
         added = add(database, *batch)
-        decided += written(database, apply, added.flag_ids, NOW_MS, 10).get(outcome, 0)
+        decided += write(database, apply, added.flag_ids, NOW_MS, 10).get(outcome, 0)
         check_counts(database)
     assert stored_roots(database) == roots_of([event for batch in batches for event in batch])
     assert [each.flags for each in read(database, in_force, NOW_MS)] == [decided]

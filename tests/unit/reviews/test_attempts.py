@@ -13,7 +13,7 @@ from consumer.reviews.attempts import (
 )
 from consumer.reviews.database import Database
 from consumer.reviews.tables import SIGN_IN_FAILURES
-from tests.unit.reviews.made import NOW_MS, at_once, number_of, written
+from tests.unit.reviews.made import NOW_MS, at_once, number_of, write
 
 FAILURES_MAX = 3
 ANN = AttemptLimit("name:ann", FAILURES_MAX)
@@ -22,14 +22,14 @@ HERE = AttemptLimit("address:::1", FAILURES_MAX)
 
 def attempt(database: Database, *limits: AttemptLimit, at_ms: int = NOW_MS) -> tuple[list[PendingAttempt], int]:
     """Begin an attempt."""
-    return written(database, begin, limits or (ANN,), at_ms)
+    return write(database, begin, limits or (ANN,), at_ms)
 
 
 def waits(database: Database, *limits: AttemptLimit, at_ms: int = NOW_MS) -> int:
     """For how long an attempt has to wait; one that need not is not counted either."""
     begun, wait_ms = attempt(database, *limits, at_ms=at_ms)
     for each in begun:
-        written(database, take_back, each)
+        write(database, take_back, each)
     return wait_ms
 
 
@@ -79,7 +79,7 @@ def test_what_did_not_fail_is_taken_back(database: Database) -> None:
         (begun,), wait_ms = attempt(database)
         assert wait_ms == 0
         assert attempt(database) == ([], 1_000)
-        written(database, take_back, begun)
+        write(database, take_back, begun)
     fail(database)
     assert waits(database) == 1_000
     # Beyond the limit too: whoever shares an address with somebody who guesses adds nothing to the wait.
@@ -93,7 +93,7 @@ def test_what_is_taken_back_late_leaves_the_wait_of_others(database: Database) -
         fail(database)
     (slow,), _ = attempt(database)
     fail(database, at_ms=NOW_MS + 1_000)
-    written(database, take_back, slow)
+    write(database, take_back, slow)
     assert waits(database, at_ms=NOW_MS + 1_000) == 2_000
 
 
@@ -101,7 +101,7 @@ def test_time_and_success_make_forget(database: Database) -> None:
     """Then the count begins again."""
     for _ in range(FAILURES_MAX):
         fail(database)
-    written(database, forget, ANN.subject)
+    write(database, forget, ANN.subject)
     assert [fail(database) for _ in range(FAILURES_MAX)] == [0, 0, 0]
     bob = AttemptLimit("name:bob", FAILURES_MAX)
     for _ in range(FAILURES_MAX):
@@ -124,7 +124,7 @@ def test_attempts_at_once_are_all_taken_back(database: Database, second: Databas
     def come_and_go(each: Database) -> None:
         for _ in range(10):
             (begun,), _ = attempt(each, wide)
-            written(each, take_back, begun)
+            write(each, take_back, begun)
 
     at_once([partial(come_and_go, each) for each in (database, second) * 2])
     assert [fail(database) for _ in range(FAILURES_MAX)] == [0, 0, 0]

@@ -14,9 +14,9 @@ ANYTHING = AuditFilters()
 @pytest.fixture
 def logged(database: Database) -> Database:
     """A log with some entries, one each second."""
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         for number in range(25):
-            audit.note(
+            audit.add_entry(
                 connection,
                 at_ms=NOW_MS + number * 1_000,
                 person="Ann" if number % 2 else "Bob",
@@ -31,14 +31,14 @@ def logged(database: Database) -> Database:
 
 def subjects(database: Database, filters: AuditFilters) -> list[int]:
     """The flags of all entries that match, in order."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return [int(entry.flag_id or 0) for entry in audit.search(connection, filters, None, 1_000).rows]
 
 
 def test_entries_keep_what_was_said(database: Database) -> None:
     """With nobody signed in as well; what is too long or impossible is cut or replaced, and still there."""
-    with database.begin() as connection:
-        audit.note(
+    with database.write_transaction() as connection:
+        audit.add_entry(
             connection,
             at_ms=1,
             person="",
@@ -91,9 +91,9 @@ def test_what_fails_is_in_no_log(database: Database) -> None:
     """An entry is of the transaction of what it tells."""
 
     def fail(connection: Connection) -> None:
-        audit.note(connection, at_ms=1, person="Ann", address="", action="x")
+        audit.add_entry(connection, at_ms=1, person="Ann", address="", action="x")
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        database.written(fail)
+        database.write(fail)
     assert read(database, audit.search, ANYTHING, None, 9).rows == ()

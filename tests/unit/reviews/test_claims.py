@@ -12,14 +12,14 @@ from consumer.reviews.decisions import decide
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.moderation import claims
 from consumer.reviews.moderation.claims import (
-    LOOKING_MS,
+    OPEN_MS,
     NextFlag,
     close,
     leave,
-    look,
     next_flag,
     open_elsewhere,
     open_flag,
+    record_opening,
 )
 from consumer.reviews.queue import Filters
 from consumer.reviews.tables import LOOKING
@@ -33,7 +33,7 @@ from tests.unit.reviews.made import (
     number_of,
     read,
     rows_of,
-    written,
+    write,
 )
 
 PEOPLE = 8
@@ -45,13 +45,13 @@ def test_who_else_has_a_flag_open(database: Database) -> None:
     add(database, flagged("a", "o"))
     ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
     flag_id = rows_of(database)["a"].flag_id
-    assert look(database, flag_id, ann, NOW_MS) == ()
-    assert look(database, flag_id, ann, NOW_MS + 1) == ()
-    assert look(database, flag_id, bob, NOW_MS + LOOKING_MS - 1) == ("Ann",)
-    assert look(database, flag_id, ann, NOW_MS + LOOKING_MS) == ("Bob",)
-    written(database, leave, flag_id, bob)
-    assert look(database, flag_id, ann, NOW_MS + LOOKING_MS) == ()
-    assert look(database, flag_id, bob, NOW_MS + 9 * LOOKING_MS) == ()
+    assert record_opening(database, flag_id, ann, NOW_MS) == ()
+    assert record_opening(database, flag_id, ann, NOW_MS + 1) == ()
+    assert record_opening(database, flag_id, bob, NOW_MS + OPEN_MS - 1) == ("Ann",)
+    assert record_opening(database, flag_id, ann, NOW_MS + OPEN_MS) == ("Bob",)
+    write(database, leave, flag_id, bob)
+    assert record_opening(database, flag_id, ann, NOW_MS + OPEN_MS) == ()
+    assert record_opening(database, flag_id, bob, NOW_MS + 9 * OPEN_MS) == ()
 
 
 def test_a_page_that_goes_away_lets_its_flag_go(database: Database) -> None:
@@ -59,14 +59,14 @@ def test_a_page_that_goes_away_lets_its_flag_go(database: Database) -> None:
     add(database, flagged("a", "o"))
     ann, bob, cy = (add_person(database, name).person_id for name in ("Ann", "Bob", "Cy"))
     flag_id = rows_of(database)["a"].flag_id
-    look(database, flag_id, ann, NOW_MS)
-    look(database, flag_id, bob, NOW_MS)
+    record_opening(database, flag_id, ann, NOW_MS)
+    record_opening(database, flag_id, bob, NOW_MS)
     again_ms = NOW_MS + 2_000
-    look(database, flag_id, ann, again_ms)
+    record_opening(database, flag_id, ann, again_ms)
     close(database, flag_id, ann, again_ms - 1)
-    assert look(database, flag_id, cy, again_ms) == ("Ann", "Bob")
+    assert record_opening(database, flag_id, cy, again_ms) == ("Ann", "Bob")
     close(database, flag_id, ann, again_ms)
-    assert look(database, flag_id, cy, again_ms) == ("Bob",)
+    assert record_opening(database, flag_id, cy, again_ms) == ("Bob",)
     with counted_writes(database) as writes:
         close(database, flag_id, ann, again_ms)
     assert writes == []
@@ -77,11 +77,11 @@ def test_next_lets_go_of_what_was_left_without_a_word(database: Database) -> Non
     rows = numbered(database, *"abc")
     ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
     closed, left, following = (row.flag_id for row in rows)
-    look(database, closed, ann, NOW_MS)
-    look(database, left, ann, NOW_MS)
+    record_opening(database, closed, ann, NOW_MS)
+    record_opening(database, left, ann, NOW_MS)
     assert next_flag(database, Filters(), "certainty", rows[1], ann, NOW_MS) == (following, True)
     assert read(database, lambda c: open_elsewhere(c, [closed, left], bob, NOW_MS)) == {}
-    look(database, closed, ann, NOW_MS)
+    record_opening(database, closed, ann, NOW_MS)
     assert next_flag(database, Filters(source="nobody"), "certainty", rows[2], ann, NOW_MS) is None
     assert number_of(database, LOOKING) == 0
 
@@ -93,10 +93,10 @@ def test_others_who_have_flags_open_are_named(database: Database) -> None:
     first, second = rows_of(database)["a"].flag_id, rows_of(database)["b"].flag_id
 
     for person in people:
-        look(database, first, person.person_id, NOW_MS)
+        record_opening(database, first, person.person_id, NOW_MS)
     me = people[2].person_id
     assert read(database, lambda c: open_elsewhere(c, [first, second], me, NOW_MS + 1)) == {first: ("Ann", "Wei")}
-    assert read(database, lambda c: open_elsewhere(c, [first], me, NOW_MS + LOOKING_MS)) == {}
+    assert read(database, lambda c: open_elsewhere(c, [first], me, NOW_MS + OPEN_MS)) == {}
     assert read(database, lambda c: open_elsewhere(c, [], me, NOW_MS)) == {}
 
 
@@ -104,11 +104,11 @@ def test_a_flag_may_be_opened_in_two_windows_at_once(database: Database, second:
     """The same person is there once, and neither window gets an error."""
     add(database, flagged("a", "o"))
     ann, flag_id = add_person(database, "Ann").person_id, rows_of(database)["a"].flag_id
-    opening = threading.Thread(target=second.written, args=[lambda c: open_flag(c, flag_id, ann, NOW_MS + 1)])
+    opening = threading.Thread(target=second.write, args=[lambda c: open_flag(c, flag_id, ann, NOW_MS + 1)])
     with pytest.MonkeyPatch.context() as patch:
         raised: list[object] = []
         patch.setattr(threading, "excepthook", raised.append)
-        with database.begin() as connection:
+        with database.write_transaction() as connection:
             open_flag(connection, flag_id, ann, NOW_MS)
             opening.start()
             # By then it waits for this one.
@@ -141,21 +141,21 @@ def test_next_is_what_nobody_else_has_open(database: Database) -> None:
     assert following(cy, rows[3]) == (ids[0], True)
     assert following(bob, rows[2]) == (ids[1], True)
     assert following(bob, rows[1]) == (ids[2], True)
-    look(database, ids[1], cy, NOW_MS)
+    record_opening(database, ids[1], cy, NOW_MS)
     # The others have all of them, so it is the first that follows.
     assert following(bob, rows[2]) == (ids[3], False)
     assert number_of(database, LOOKING) == 3
-    assert following(bob, rows[2], NOW_MS + LOOKING_MS) == (ids[3], True)
+    assert following(bob, rows[2], NOW_MS + OPEN_MS) == (ids[3], True)
 
 
 def test_next_is_open(database: Database) -> None:
     """Within what somebody filters; None where nothing is left."""
     rows = numbered(database, *"abc")
     ann = add_person(database, "Ann").person_id
-    written(database, decide, [rows[1].flag_id], ann, "right", "", NOW_MS, 0)
+    write(database, decide, [rows[1].flag_id], ann, "right", "", NOW_MS, 0)
     assert next_flag(database, Filters(), "certainty", rows[0], ann, NOW_MS) == (rows[2].flag_id, True)
     assert next_flag(database, Filters(source="nobody"), "certainty", rows[0], ann, NOW_MS) is None
-    written(database, decide, [rows[0].flag_id, rows[2].flag_id], ann, "skip", "", NOW_MS, 0)
+    write(database, decide, [rows[0].flag_id, rows[2].flag_id], ann, "skip", "", NOW_MS, 0)
     assert next_flag(database, Filters(), "certainty", rows[0], ann, NOW_MS) is None
 
 
@@ -167,8 +167,8 @@ def test_what_others_take_first_is_given_to_nobody_else(database: Database, monk
 
     def overtaken(*given: object) -> list[int]:
         found = open_after(*given)  # type: ignore[arg-type]  # as it was called
-        look(database, rows[1].flag_id, bob, NOW_MS)
-        written(database, decide, [rows[2].flag_id], bob, "right", "", NOW_MS, 0)
+        record_opening(database, rows[1].flag_id, bob, NOW_MS)
+        write(database, decide, [rows[2].flag_id], bob, "right", "", NOW_MS, 0)
         return found
 
     monkeypatch.setattr(queue, "open_after", overtaken)
@@ -181,7 +181,7 @@ def test_no_flag_is_given_twice(database: Database, second: Database) -> None:
     rows = numbered(database, *(f"copy-{n}" for n in range(FLAGS + 1)))
     people = [add_person(database, f"Person {n}").person_id for n in range(PEOPLE)]
     by_id = {row.flag_id: row for row in rows}
-    written(database, decide, [rows[0].flag_id], people[0], "right", "", NOW_MS, 0)
+    write(database, decide, [rows[0].flag_id], people[0], "right", "", NOW_MS, 0)
 
     def decide_and_leave(connection: Connection, flag_id: int, person: int) -> None:
         decide(connection, [flag_id], person, "right", "", NOW_MS, 0)
@@ -192,7 +192,7 @@ def test_no_flag_is_given_twice(database: Database, second: Database) -> None:
         left = rows[0]
         while (following := next_flag(at, Filters(), "certainty", left, person, NOW_MS)) and following.is_free:
             given.append(following.flag_id)
-            written(at, decide_and_leave, following.flag_id, person)
+            write(at, decide_and_leave, following.flag_id, person)
             left = by_id[following.flag_id]
         return given
 

@@ -33,7 +33,7 @@ from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from consumer.text.install_advice import install_command
 from deploy.local.postgres import Postgres
 from storage.backoff import Backoff
-from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of, written
+from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of, write
 
 RACES = 12
 
@@ -45,7 +45,7 @@ def source_names(database: Database) -> list[str]:
 
 def test_migrations_make_the_tables(database: Database) -> None:
     """What the newest migration leaves is what the code expects, on both databases."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         assert compare_metadata(context, METADATA) == []
         indexes = {index.name for table in METADATA.sorted_tables for index in table.indexes}
@@ -60,7 +60,7 @@ def test_migrations_make_the_tables(database: Database) -> None:
 
 def test_opening_again_changes_nothing(address: Address, database: Database) -> None:
     """What is stored is there."""
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name="kept"))
     opened_database(*address).close()
     assert source_names(database) == ["kept"]
@@ -92,7 +92,7 @@ def earlier_database(address: Address, monkeypatch: pytest.MonkeyPatch, revision
     with monkeypatch.context() as patch:
         patch.setattr(database_module, "migrate", partial(migrated_to, revision))
         earlier = opened_database(*address)
-    with earlier.begin() as connection:
+    with earlier.write_transaction() as connection:
         for statement in EARLIER:
             connection.execute(text(statement))
     return earlier
@@ -104,14 +104,14 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
     database = opened_database(*address)
     (said,) = read(database, history, 1)
     assert (said.decision, said.text, said.reason) == ("wrong", "Why.", None)
-    reason = written(database, add_reason, "Timetable")
-    with database.begin() as connection:
+    reason = write(database, add_reason, "Timetable")
+    with database.write_transaction() as connection:
         connection.execute(update(REVIEWS).values(reason_id=reason.reason_id))
     assert [each.reason for each in read(database, history, 1)] == ["Timetable"]
-    with pytest.raises(IntegrityError), database.begin() as connection:
+    with pytest.raises(IntegrityError), database.write_transaction() as connection:
         connection.execute(update(REVIEWS).values(reason_id=4711))
     marks = (FileMark(1, 7, "ab"),)
-    assert written(database, move_marks, "file", (), marks)
+    assert write(database, move_marks, "file", (), marks)
     assert read(database, marks_of, "file") == marks
     assert read(database, reports.latest, 1) == []
     database.close()
@@ -120,22 +120,22 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
 def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its flags stay, every kind of today can be stored, and no other; connections that were open see that, too."""
     earlier = earlier_database(address, monkeypatch, "0006")
-    with earlier.begin() as connection:
+    with earlier.write_transaction() as connection:
         connection.execute(text("UPDATE tally SET flags = 1 WHERE kind = 'flag' AND state = 'wrong'"))
     database = opened_database(*address)
     assert rows_of(earlier)["a"].state == "wrong"
     of_kind = EARLIER[2].replace("VALUES (1, 'flag', 'a'", "VALUES (:number, :kind, 'b'")
     for opened, kinds in ((earlier, KINDS[:2]), (database, KINDS[2:])):
         for kind in kinds:
-            with opened.begin() as connection:
+            with opened.write_transaction() as connection:
                 connection.execute(text(of_kind), {"number": 10 + KINDS.index(kind), "kind": kind})
     for opened in (earlier, database):
-        with pytest.raises(IntegrityError), opened.begin() as connection:
+        with pytest.raises(IntegrityError), opened.write_transaction() as connection:
             connection.execute(text(of_kind), {"number": 99, "kind": "other"})
     assert [row.kind for row in read(database, queue.flags, range(100))] == ["flag", *KINDS]
     assert read(database, tally)["flag", "wrong"] == 1
     assert number_of(database, TALLY) == len(KINDS) * len(STATES)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         if connection.dialect.name == "sqlite":
             assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
             assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
@@ -152,7 +152,7 @@ def test_processes_that_open_a_new_database_at_once(address: Address) -> None:
 
 def test_a_newer_database_is_refused(address: Address, database: Database) -> None:
     """An older version would spoil it."""
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(ConfigError, match="a newer dupwatch has changed it"):
         opened_database(*address)
@@ -217,19 +217,19 @@ def test_what_an_error_leaves_was_never_written(database: Database) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        database.written(fail)
+        database.write(fail)
     assert source_names(database) == []
 
 
 def test_defects_are_not_taken_for_a_database_that_is_away(database: Database) -> None:
     """They are tracebacks. Rows that belong to others are not made without them."""
-    with pytest.raises(IntegrityError), database.begin() as connection:
+    with pytest.raises(IntegrityError), database.write_transaction() as connection:
         connection.execute(insert(NOTES).values(flag_id=1, person_id=1, at_ms=1, text="of nothing"))
 
 
 def test_errors_tell_no_secrets(database: Database) -> None:
     """They are logged, and what a statement writes may be what a webhook signs with."""
-    with pytest.raises(IntegrityError) as defect, database.begin() as connection:
+    with pytest.raises(IntegrityError) as defect, database.write_transaction() as connection:
         connection.execute(insert(NOTES).values(flag_id=1, person_id=1, at_ms=1, text="whsec_x"))
     assert "INSERT INTO notes" in str(defect.value)
     assert "whsec_x" not in str(defect.value)
@@ -237,7 +237,7 @@ def test_errors_tell_no_secrets(database: Database) -> None:
 
 def test_a_reader_sees_what_was_when_it_began_and_waits_for_nobody(database: Database, second: Database) -> None:
     """While another writes, also at length."""
-    with second.begin() as writing:
+    with second.write_transaction() as writing:
         writing.execute(insert(SOURCES).values(name="new"))
         assert source_names(database) == []
     assert source_names(database) == ["new"]
@@ -255,7 +255,7 @@ def test_whoever_reads_first_can_still_write(database: Database, second: Databas
             connection.execute(update(TALLY).values(flags=known + 1))
 
         for _ in range(RACES):
-            each.written(next_one)
+            each.write(next_one)
 
     at_once([partial(count, each) for each in (database, second, database, second)])
     assert read(database, lambda c: c.execute(select(TALLY.c.flags).limit(1)).scalar_one()) == 4 * RACES
@@ -264,7 +264,7 @@ def test_whoever_reads_first_can_still_write(database: Database, second: Databas
 def test_a_transaction_that_began_with_reading_can_still_write(database: Database, second: Database) -> None:
     """Though another one wanted to write meanwhile: on SQLite that one waits from its beginning."""
     names = select(SOURCES.c.name)
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         assert connection.execute(names).all() == []
         other = threading.Thread(target=_store, args=(second, "second"))
         other.start()
@@ -275,7 +275,7 @@ def test_a_transaction_that_began_with_reading_can_still_write(database: Databas
 
 
 def _store(database: Database, name: str) -> None:
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name=name))
 
 
@@ -291,9 +291,9 @@ def test_a_conflict_is_tried_again(database: Database, hasty: Database, monkeypa
         return 7
 
     found: list[int] = []
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(update(TALLY).values(flags=1))
-        thread = threading.Thread(target=lambda: found.append(hasty.written(work)))
+        thread = threading.Thread(target=lambda: found.append(hasty.write(work)))
         thread.start()
         # Until its first attempt has failed, where it begins at all before that.
         tried.wait(0.3)
@@ -306,10 +306,10 @@ def test_a_conflict_is_tried_again(database: Database, hasty: Database, monkeypa
 def test_a_conflict_that_stays_ends(database: Database, hasty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many attempts the database counts as away, and nothing was written."""
     monkeypatch.setattr(database_module, "_PAUSES", Backoff(0.001, 0.001))
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(update(TALLY).values(flags=1))
         with pytest.raises(DatabaseUnavailable):
-            hasty.written(lambda c: c.execute(update(TALLY).values(flags=2)))
+            hasty.write(lambda c: c.execute(update(TALLY).values(flags=2)))
     assert read(database, lambda c: c.execute(select(TALLY.c.flags).limit(1)).scalar_one()) == 1
 
 
@@ -327,7 +327,7 @@ def test_more_threads_than_connections_wait_for_one(address: Address, monkeypatc
     monkeypatch.setattr(database_module, "CONNECTIONS_MAX", 1)
     monkeypatch.setattr(database_module, "_POOL_S", 0.05)
     database = opened_database(*address)
-    with database.reading(), pytest.raises(DatabaseUnavailable, match="in use"), database.reading():
+    with database.read_transaction(), pytest.raises(DatabaseUnavailable, match="in use"), database.read_transaction():
         pass
     database.check()
     database.close()
@@ -345,10 +345,10 @@ def test_a_locked_file_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytes
     database = opened_database(f"sqlite:///{path}")
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(DatabaseUnavailable, match="locked"), database.begin():
+        with pytest.raises(DatabaseUnavailable, match="locked"), database.write_transaction():
             pass
         other.execute("ROLLBACK")
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name="again"))
     assert source_names(database) == ["again"]
     database.close()
@@ -359,7 +359,7 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
     """Connections that died with it are replaced, and nobody notices."""
     server = own_postgres()
     database = opened_database(server.url("postgres"), server.password)
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name="before"))
 
     def killed_meanwhile(connection: Connection) -> None:
@@ -368,8 +368,8 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
         connection.execute(insert(SOURCES).values(name="lost as well"))
 
     with pytest.raises(DatabaseUnavailable):
-        database.written(killed_meanwhile)
-    for call in (database.check, lambda: database.written(lambda c: c.execute(select(1)))):
+        database.write(killed_meanwhile)
+    for call in (database.check, lambda: database.write(lambda c: c.execute(select(1)))):
         with pytest.raises(DatabaseUnavailable):
             call()
     with pytest.raises(DatabaseUnavailable):
@@ -391,7 +391,7 @@ database = opened_database(*(word or None for word in sys.argv[1:3]))
 for number in range(int(sys.argv[3]), 100_000):
     flags = [flagged(f"{number}-{n}", f"{number - 1}-{n}" if number % 5 else f"root-{n}") for n in range(20)]
     events = [*flags, *map(released, flags[::7])]
-    database.written(lambda connection: add_events(connection, events))
+    database.write(lambda connection: add_events(connection, events))
     print(number, flush=True)
 """
 

@@ -26,7 +26,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     released,
-    written,
+    write,
 )
 
 MONDAY: Final = NOW_MS // MS_PER_DAY * MS_PER_DAY
@@ -42,12 +42,12 @@ def ann(database: Database) -> int:
 
 def decided(database: Database, flag_id: int, person_id: int, decision: Any, at_ms: int = MONDAY, **more: Any) -> int:  # noqa: ANN401  # as decide has them
     """Decide about a flag; the number of the review."""
-    return written(database, decide, [flag_id], person_id, decision, "", at_ms, 9, **more).review_ids[0]
+    return write(database, decide, [flag_id], person_id, decision, "", at_ms, 9, **more).review_ids[0]
 
 
 def standing(database: Database, review_id: int, person_id: int) -> None:
     """Let a standing decision have made a review."""
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         made = insert(STANDING_DECISIONS).values(
             decision="right", story_id=1, person_id=person_id, note="", at_ms=MONDAY, ends_ms=TUESDAY
         )
@@ -57,7 +57,7 @@ def standing(database: Database, review_id: int, person_id: int) -> None:
 
 def refuse(database: Database, review_id: int, why: str) -> None:
     """Let the release of a review be refused."""
-    written(database, sending.mark_refused, review_id, why, MONDAY)
+    write(database, sending.mark_refused, review_id, why, MONDAY)
 
 
 def fill(database: Database, ann: int) -> None:
@@ -73,15 +73,15 @@ def fill(database: Database, ann: int) -> None:
         flagged("h", "a", sources=blog, at_ms=TUESDAY),
         flagged("old", "a", sources=blog, at_ms=MONDAY - 1),
     )
-    timetable = written(database, add_reason, "Timetable").reason_id
+    timetable = write(database, add_reason, "Timetable").reason_id
     standing(database, decided(database, 1, ann, "right"), ann)
-    written(database, sending.mark_sent, decided(database, 2, ann, "wrong", reason_id=timetable), TUESDAY)
+    write(database, sending.mark_sent, decided(database, 2, ann, "wrong", reason_id=timetable), TUESDAY)
     refuse(database, decided(database, 3, ann, "wrong", TUESDAY, reason_id=timetable), "'d' is not in the store: …")
     refuse(database, decided(database, 4, ann, "wrong", TUESDAY), "'e' is unique: only a flag can be undone")
     decided(database, 5, ann, "wrong", TUESDAY)
     add(database, released(elsewhere))
     decided(database, 6, ann, "wrong", TUESDAY)
-    written(database, undo, [decided(database, 7, ann, "wrong", TUESDAY)], ann, TUESDAY)
+    write(database, undo, [decided(database, 7, ann, "wrong", TUESDAY)], ann, TUESDAY)
     decided(database, 7, ann, "skip", TUESDAY)
     decided(database, 8, ann, "right", MONDAY - 1)
 
@@ -160,7 +160,7 @@ def test_flags_are_counted_by_an_index(tmp_path: Any) -> None:  # noqa: ANN401  
     for statement, parameters in list(executed.items()):
         if not statement.startswith(("SELECT", "WITH")):
             continue
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             said = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
         plans.append([row[-1] for row in said])
     of_flags = [step for plan in plans for step in plan if step.split()[1:2] == ["flags"]]

@@ -20,7 +20,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 
 UNDO_MS = 10_000
@@ -39,11 +39,11 @@ class Desk:
 
     def decide(self, name: str, person: int, decision: Decision, at_ms: int = NOW_MS, note: str = "") -> DecisionResult:
         """Decide about one flag."""
-        return written(self.database, decide, [self.id_of[name]], person, decision, note, at_ms, UNDO_MS)
+        return write(self.database, decide, [self.id_of[name]], person, decision, note, at_ms, UNDO_MS)
 
     def undo(self, review_id: int, person: int, at_ms: int = NOW_MS) -> bool:
         """Take a decision back."""
-        return written(self.database, undo, [review_id], person, at_ms) == [review_id]
+        return write(self.database, undo, [review_id], person, at_ms) == [review_id]
 
     def state(self, name: str) -> str:
         """The state of a flag; everything that is counted is checked as well."""
@@ -80,7 +80,7 @@ def test_many_flags_at_once(desk: Desk) -> None:
     desk.decide("b", desk.bob, "right")
     add(desk.database, released(desk.flags[2]))
     wanted = [desk.id_of["a"], desk.id_of["b"], desk.id_of["c"], 999, desk.id_of["a"]]
-    decided = written(desk.database, decide, wanted, desk.ann, "wrong", "", NOW_MS, UNDO_MS)
+    decided = write(desk.database, decide, wanted, desk.ann, "wrong", "", NOW_MS, UNDO_MS)
     assert len(decided.review_ids) == 1
     assert decided.refused == [(wanted[1], "decided"), (wanted[2], "released"), (999, "gone")]
     assert [desk.state(name) for name in "abc"] == ["wrong", "right", "released"]
@@ -121,7 +121,7 @@ def test_what_cannot_be_undone(desk: Desk) -> None:
     assert not desk.undo(review_id, desk.ann, NOW_MS + UNDO_MS)
     assert not desk.undo(review_id, desk.bob)
     assert not desk.undo(999, desk.ann)
-    written(desk.database, claim_due, "sender", NOW_MS + UNDO_MS, 1_000, 9)
+    write(desk.database, claim_due, "sender", NOW_MS + UNDO_MS, 1_000, 9)
     assert not desk.undo(review_id, desk.ann)
     assert desk.decide("a", desk.ann, "right").refused == [(desk.id_of["a"], "final")]
     (right,) = desk.decide("b", desk.ann, "right").review_ids
@@ -150,7 +150,7 @@ def test_of_two_people_one_decides(desk: Desk, second: Database) -> None:
         made = []
         for start in range(0, len(wanted), 4):
             chosen = wanted[::step][start : start + 4]
-            made += written(database, decide, chosen, person, decision, "", NOW_MS, UNDO_MS).review_ids
+            made += write(database, decide, chosen, person, decision, "", NOW_MS, UNDO_MS).review_ids
         return made
 
     anns, bobs = at_once(
@@ -170,7 +170,7 @@ def test_decisions_and_intake_at_once(desk: Desk, second: Database) -> None:
 
     def deciding() -> int:
         for flag_id in wanted:
-            decided = written(desk.database, decide, [flag_id], desk.ann, "wrong", "", NOW_MS, UNDO_MS)
+            decided = write(desk.database, decide, [flag_id], desk.ann, "wrong", "", NOW_MS, UNDO_MS)
             # None where its release came first.
             for review_id in decided.review_ids[: flag_id % 2]:
                 desk.undo(review_id, desk.ann)
@@ -190,7 +190,7 @@ def test_history_has_decisions_and_notes_in_order(desk: Desk) -> None:
     """With the names of people, and with what was undone."""
     flag_id = desk.id_of["a"]
     (review_id,) = desk.decide("a", desk.ann, "wrong", note="both from the wire").review_ids
-    note_id = written(desk.database, add_note, flag_id, desk.bob, "no, look again\0", NOW_MS + 1)
+    note_id = write(desk.database, add_note, flag_id, desk.bob, "no, look again\0", NOW_MS + 1)
     desk.undo(review_id, desk.ann, NOW_MS + 2)
     first, note = read(desk.database, history, flag_id)
     assert (first.kind, first.entry_id, first.person, first.text) == ("review", review_id, "Ann", "both from the wire")

@@ -6,7 +6,7 @@ from consumer.reviews.database import Database
 from consumer.reviews.outbox import deliveries, webhooks
 from consumer.reviews.outbox.deliveries import DeliveryBacklog, DeliveryClaim, Failure, LastAttempt
 from consumer.reviews.tables import DELIVERIES
-from tests.unit.reviews.made import NOW_MS, at_once, read, written
+from tests.unit.reviews.made import NOW_MS, at_once, read, write
 from tests.unit.reviews.webhooks_made import SECRET, add_webhook, happened, outbox, settings, tell, waiting
 
 LEASE_MS = 60_000
@@ -14,17 +14,17 @@ LEASE_MS = 60_000
 
 def claim(database: Database, webhook_id: int, now_ms: int = NOW_MS, limit: int = 10) -> list[DeliveryClaim]:
     """Claim what is due."""
-    return written(database, deliveries.claim_due_deliveries, webhook_id, now_ms, LEASE_MS, limit)
+    return write(database, deliveries.claim_due_deliveries, webhook_id, now_ms, LEASE_MS, limit)
 
 
 def accept(database: Database, *claims: DeliveryClaim) -> None:
     """Note that a webhook has these."""
-    written(database, deliveries.note_accepted, claims, NOW_MS)
+    write(database, deliveries.note_accepted, claims, NOW_MS)
 
 
 def fail(database: Database, claimed: DeliveryClaim, due_ms: int, now_ms: int = NOW_MS) -> None:
     """Note that one failed."""
-    written(database, deliveries.note_failed, Failure(claimed, 503, "status later", due_ms), now_ms)
+    write(database, deliveries.note_failed, Failure(claimed, 503, "status later", due_ms), now_ms)
 
 
 def numbers(claims: list[DeliveryClaim]) -> list[int]:
@@ -80,7 +80,7 @@ def test_only_the_first_event_of_a_story_is_due(database: Database) -> None:
         return read(database, lambda c: list(c.execute(query).scalars()))
 
     assert due(ops) == due(site) == [1, 3, 4, 5, 7]
-    written(database, webhooks.send_waiting, ops, NOW_MS)
+    write(database, webhooks.send_waiting, ops, NOW_MS)
     assert due(ops) == [1, 3, 4, 5, 7]
     claims = claim(database, ops)
     accept(database, *claims[:2])
@@ -169,16 +169,16 @@ def test_a_webhook_that_is_off_or_pauses_has_no_destination(database: Database) 
     def is_on(now_ms: int = NOW_MS) -> bool:
         return bool(read(database, deliveries.destinations, now_ms))
 
-    written(database, deliveries.note_last, hook, LastAttempt(NOW_MS, 503, "status", NOW_MS + 30_000))
+    write(database, deliveries.note_last, hook, LastAttempt(NOW_MS, 503, "status", NOW_MS + 30_000))
     assert [is_on(NOW_MS + 29_999), is_on(NOW_MS + 30_000)] == [False, True]
-    written(database, deliveries.note_last, hook, LastAttempt(NOW_MS, 204, "", None))
+    write(database, deliveries.note_last, hook, LastAttempt(NOW_MS, 204, "", None))
     assert is_on()
-    assert written(database, webhooks.turn_off, hook, "day", NOW_MS)
-    assert not written(database, webhooks.turn_off, hook, "gone", NOW_MS)
+    assert write(database, webhooks.turn_off, hook, "day", NOW_MS)
+    assert not write(database, webhooks.turn_off, hook, "gone", NOW_MS)
     assert not is_on()
     tell(database, happened("b", 2))
     assert waiting(database, hook) == [1, 2]
-    written(database, webhooks.send_waiting, hook, NOW_MS)
+    write(database, webhooks.send_waiting, hook, NOW_MS)
     assert [each.secrets for each in read(database, deliveries.destinations, NOW_MS)] == [(SECRET,)]
     assert numbers(claim(database, hook)) == [1, 2]
 
@@ -191,9 +191,9 @@ def test_what_waits_is_counted(database: Database) -> None:
     accept(database, *claim(database, site, NOW_MS + 1))
     tell(database, happened("b", 1), now_ms=NOW_MS + 2)
     assert read(database, deliveries.backlog) == DeliveryBacklog(NOW_MS + 1, 0)
-    written(database, webhooks.turn_off, ops, "person", NOW_MS)
+    write(database, webhooks.turn_off, ops, "person", NOW_MS)
     assert read(database, deliveries.backlog) == DeliveryBacklog(NOW_MS + 2, 0)
-    written(database, webhooks.turn_off, site, "day", NOW_MS)
+    write(database, webhooks.turn_off, site, "day", NOW_MS)
     assert read(database, deliveries.backlog) == DeliveryBacklog(None, 1)
     (claimed,) = claim(database, ops, NOW_MS + 2)
     fail(database, claimed, NOW_MS + 9, NOW_MS + 3)

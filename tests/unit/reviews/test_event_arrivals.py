@@ -24,7 +24,7 @@ from tests.unit.reviews.made import (
     number_of,
     read,
     released,
-    written,
+    write,
 )
 from tests.unit.reviews.outbox_made import add_webhook, arrived, delivered_to, events_of
 
@@ -64,8 +64,8 @@ def test_where_nobody_wants_them_none_are_written(database: Database) -> None:
     add_webhook(database, "story")
     ann = add_person(database, "Ann").person_id
     add(database, flagged("a", "o"), flagged("b", "o"))
-    written(database, decide, flag_ids(database)[:1], ann, "right", "", NOW_MS, 9)
-    written(database, take_in_bank_matches, [bank_match("m", denied("offer"))], NOW_MS)
+    write(database, decide, flag_ids(database)[:1], ann, "right", "", NOW_MS, 9)
+    write(database, take_in_bank_matches, [bank_match("m", denied("offer"))], NOW_MS)
     assert number_of(database, OUTBOX) == 0
 
 
@@ -73,9 +73,9 @@ def test_bank_matches_are_told_where_they_name_something_new(database: Database)
     """A second item is new, also in a batch with what is known; what comes again is not."""
     add_webhook(database, "bank_match")
     first, more = bank_match("m", denied("offer")), bank_match("m", denied("offer"), denied("win"))
-    assert written(database, take_in_bank_matches, [first, first], NOW_MS) == 1
-    assert written(database, take_in_bank_matches, [first], NOW_MS) == 0
-    assert written(database, take_in_bank_matches, [first, more, more], NOW_MS) == 0
+    assert write(database, take_in_bank_matches, [first, first], NOW_MS) == 1
+    assert write(database, take_in_bank_matches, [first], NOW_MS) == 0
+    assert write(database, take_in_bank_matches, [first, more, more], NOW_MS) == 0
     told = [json.loads(payload) for _, _, payload in stored(database)]
     assert [[item["item"] for item in event["banks"]] for event in told] == [["offer"], ["offer", "win"]]
     assert {event["schema"] for event in told} == {"dupwatch.bank-match/1"}
@@ -91,8 +91,8 @@ def test_bank_matches_of_a_file_are_told(database: Database) -> None:
     def take_in(connection: Connection) -> None:
         write_bank_match_events(connection, add_side_entries(connection, [verdict]).matches, NOW_MS)
 
-    written(database, take_in)
-    written(database, take_in)
+    write(database, take_in)
+    write(database, take_in)
     ((kind, story_id, payload),) = stored(database)
     assert (kind, story_id, json.loads(payload)["id"]) == ("bank_match", 1, "m")
 
@@ -101,12 +101,12 @@ def test_decisions_are_told_and_their_end(database: Database) -> None:
     """With all that was said; a decision that is changed ends, too."""
     hook = add_webhook(database, "decision", sources=("wire",))
     ann = add_person(database, "Ann").person_id
-    reason = written(database, reasons.add_reason, "Other story").reason_id
+    reason = write(database, reasons.add_reason, "Other story").reason_id
     add(database, flagged("a", "o", sources=("x", "wire")), flagged("b", "p", sources=("x", "y")))
     flags = flag_ids(database)
-    first = written(database, decide, flags, ann, "wrong", "see there", NOW_MS, 9_000, reason).review_ids
-    second = written(database, decide, flags, ann, "right", "", NOW_MS + 1, 9_000).review_ids
-    written(database, undo, second, ann, NOW_MS + 2)
+    first = write(database, decide, flags, ann, "wrong", "see there", NOW_MS, 9_000, reason).review_ids
+    second = write(database, decide, flags, ann, "right", "", NOW_MS + 1, 9_000).review_ids
+    write(database, undo, second, ann, NOW_MS + 2)
     events = [event for event in events_of(database, "decision") if event["article"] == "a"]
     expected: dict[str, Any] = {
         "schema": "dupwatch.decision/1", "event": 1, "review": first[0], "kind": "flag", "article": "a",

@@ -6,12 +6,12 @@ from consumer.reviews.database import Database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.pairs import reviewed_pairs
 from consumer.reviews.pairs.reviewed_pairs import PairReview
-from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, written
+from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, released, rows_of, write
 
 
 def pairs(database: Database) -> list[PairReview]:
     """All pairs."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return list(reviewed_pairs.pairs(connection))
 
 
@@ -25,13 +25,13 @@ def test_each_pair_has_the_decision_in_force(database: Database, monkeypatch: py
     ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
 
     def decided(name: str, decision: str, person: int, at_ms: int = NOW_MS) -> int:
-        return written(database, decide, [ids[name]], person, decision, "", at_ms, 99).review_ids[0]  # type: ignore[arg-type]
+        return write(database, decide, [ids[name]], person, decision, "", at_ms, 99).review_ids[0]  # type: ignore[arg-type]
 
     decided("a", "right", ann)
     decided("b", "wrong", bob)
     decided("c", "wrong", ann)
     decided("c", "right", ann, NOW_MS + 5)
-    written(database, undo, [decided("d", "wrong", ann)], ann, NOW_MS)
+    write(database, undo, [decided("d", "wrong", ann)], ann, NOW_MS)
     decided("e", "skip", ann)
     decided("f", "right", ann)
     decided("n", "wrong", bob)

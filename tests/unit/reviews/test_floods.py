@@ -5,7 +5,7 @@ from sqlalchemy import select
 from consumer.reviews.database import Database
 from consumer.reviews.floods import Flood, floods, mark_announced, note_floods, unannounced_floods
 from consumer.reviews.tables import FLOODS
-from tests.unit.reviews.made import NOW_MS, add, flagged, read, rows_of, written
+from tests.unit.reviews.made import NOW_MS, add, flagged, read, rows_of, write
 
 COPIES = 5
 WINDOW_S = 10.0
@@ -17,7 +17,7 @@ def came(database: Database, *seconds: float, original: str = "o", noted_ms: int
         database,
         *(flagged(f"{original}-{at}-{n}", original, at_ms=NOW_MS + int(at * 1_000)) for n, at in enumerate(seconds)),
     )
-    return written(database, note_floods, added.stories, noted_ms, WINDOW_S, COPIES)
+    return write(database, note_floods, added.stories, noted_ms, WINDOW_S, COPIES)
 
 
 def test_so_many_copies_within_the_window_are_a_flood(database: Database) -> None:
@@ -61,7 +61,7 @@ def test_two_floods_in_one_batch(database: Database) -> None:
     times = (0, 1, 2, 3, 4, 100, 101, 102, 103, 104)
     assert len(came(database, *times)) == 2
     (story_id,) = {row.story_id for row in rows_of(database).values()}
-    assert written(database, note_floods, {story_id}, NOW_MS, WINDOW_S, COPIES) == []
+    assert write(database, note_floods, {story_id}, NOW_MS, WINDOW_S, COPIES) == []
 
 
 def test_a_flood_goes_with_its_story(database: Database) -> None:
@@ -77,6 +77,6 @@ def test_what_was_announced_is_not_announced_again(database: Database) -> None:
     """Until then it is to be announced, also by the next process."""
     (flood,) = came(database, 0, 1, 2, 3, 4)
     assert read(database, unannounced_floods, 9) == [flood]
-    written(database, mark_announced, flood.flood_id, NOW_MS + 7)
+    write(database, mark_announced, flood.flood_id, NOW_MS + 7)
     assert read(database, unannounced_floods, 9) == []
     assert read(database, lambda c: c.execute(select(FLOODS.c.sent_ms)).scalar_one()) == NOW_MS + 7

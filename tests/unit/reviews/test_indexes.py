@@ -34,9 +34,9 @@ from consumer.reviews.standing.standing_decisions import (
     end_all_of,
     ended_since,
     in_force,
-    pair_record,
+    pair_history,
 )
-from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, written
+from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, write
 from tests.unit.reviews.webhooks_made import add_webhook, happened, settings, tell
 
 SMALL_TABLES = {
@@ -87,7 +87,7 @@ def heard(database: Database) -> Statements:
 def whole_tables(database: Database, statements: Statements) -> list[str]:
     """Return which statements read a table from one end to the other."""
     found = []
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         for statement, parameters in list(statements.items()):
             if not statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                 continue
@@ -105,53 +105,53 @@ def everything(database: Database) -> None:
     added = add(database, middle, released(flagged("c", "b")))
     add(database, released(middle), flagged("e", "c"))
     add_missed(database, near_miss("n", "b"))
-    written(database, note_floods, added.stories, NOW_MS, 9.0, 1)
-    written(database, write_growth_events, added.grown, NOW_MS)
-    written(database, sink_events.hold, "w", NOW_MS, 9)
+    write(database, note_floods, added.stories, NOW_MS, 9.0, 1)
+    write(database, write_growth_events, added.grown, NOW_MS)
+    write(database, sink_events.hold, "w", NOW_MS, 9)
     for kinds in (["story"], ["flood"], ["flood", "story"]):
         waiting = read(database, sink_events.pending_events, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
-        written(database, sink_events.sent, [each.event_id for each in waiting])
+        write(database, sink_events.sent, [each.event_id for each in waiting])
     missing = read(database, sources_missing, 9)
     ranked = add_person(database, "Wei", "admin").person_id
-    written(database, configure_ranks, {"a": 3}, NOW_MS)
-    written(database, apply_ranks, NOW_MS)
-    written(database, set_rank, "s", 5, ranked, NOW_MS)
-    written(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
-    written(database, refresh_preferred, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
-    written(database, update_stories, [1, 2])
+    write(database, configure_ranks, {"a": 3}, NOW_MS)
+    write(database, apply_ranks, NOW_MS)
+    write(database, set_rank, "s", 5, ranked, NOW_MS)
+    write(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
+    write(database, refresh_preferred, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
+    write(database, update_stories, [1, 2])
     ann = add_person(database, "Ann").person_id
-    made = written(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
-    written(database, undo, made[:1], ann, NOW_MS)
-    written(database, sending.claim_due, "w", NOW_MS + 9, 9, 9)
-    written(database, sending.mark_sent, made[0], NOW_MS)
+    made = write(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
+    write(database, undo, made[:1], ann, NOW_MS)
+    write(database, sending.claim_due, "w", NOW_MS + 9, 9, 9)
+    write(database, sending.mark_sent, made[0], NOW_MS)
     read(database, sending.backlog, NOW_MS)
-    written(database, add_note, 2, ann, "note", NOW_MS)
-    claims.look(database, 2, ann, NOW_MS)
+    write(database, add_note, 2, ann, "note", NOW_MS)
+    claims.record_opening(database, 2, ann, NOW_MS)
     left = read(database, queue.flags, [2])[0]
     bob = add_person(database, "Bob").person_id
     claims.next_flag(database, Filters(), "certainty", left, bob, NOW_MS)
-    secret = written(database, sessions.begin_session, ann, NOW_MS, 9)
+    secret = write(database, sessions.begin_session, ann, NOW_MS, 9)
     sessions.person_of(database, secret, NOW_MS, 9)
-    written(database, sessions.sweep, NOW_MS)
-    (begun,), _ = written(database, attempts.begin, [attempts.AttemptLimit("name:Ann", 3)], NOW_MS)
-    written(database, attempts.take_back, begun)
-    written(database, attempts.forget, "name:Ann")
+    write(database, sessions.sweep, NOW_MS)
+    (begun,), _ = write(database, attempts.begin, [attempts.AttemptLimit("name:Ann", 3)], NOW_MS)
+    write(database, attempts.take_back, begun)
+    write(database, attempts.forget, "name:Ann")
     muted = NewStanding("wrong", ann, NOW_MS + 9, "", sources=(1, 2))
     new = NewStanding("right", ann, NOW_MS + 9, "", story_id=1)
-    standing = [written(database, begin, each, NOW_MS) for each in (muted, new)]
+    standing = [write(database, begin, each, NOW_MS) for each in (muted, new)]
     for are_stored in (False, True):
         late = add(database, flagged(f"late-{are_stored}", "b", at_ms=NOW_MS))
-        written(database, apply, late.flag_ids, NOW_MS, 5, are_stored=are_stored)
-    written(database, end, standing[0].standing_id, NOW_MS + 1)
-    written(database, end_all_of, ann, NOW_MS + 1)
+        write(database, apply, late.flag_ids, NOW_MS, 5, are_stored=are_stored)
+    write(database, end, standing[0].standing_id, NOW_MS + 1)
+    write(database, end_all_of, ann, NOW_MS + 1)
     missed = MissedPair(
         article_id="b", version="aa", original_id="a", original_version="aa", source="s", original_source="t",
         similarity=0.7, distance=9, arrived_ms=NOW_MS,
     )  # fmt: skip
-    made_report = written(database, reports.add, missed, ann, "", NOW_MS, 5)
+    made_report = write(database, reports.add, missed, ann, "", NOW_MS, 5)
     read(database, reports.report_of, missed)
     read(database, reports.flag_of_pair, missed)
-    written(database, reports.undo, made_report or 0, ann, NOW_MS)
+    write(database, reports.undo, made_report or 0, ann, NOW_MS)
     read(database, audit.has_entry, "session.begin", "Ann", "::1", NOW_MS)
     sent_to_webhooks(database)
 
@@ -162,25 +162,25 @@ def sent_to_webhooks(database: Database) -> None:
     tell(database, happened("a", 1), happened("b", 1), happened("c"))
     read(database, deliveries.destinations, NOW_MS)
     read(database, deliveries.is_any_due, hook, NOW_MS)
-    first, last = written(database, deliveries.claim_due_deliveries, hook, NOW_MS, 9, 9)
-    written(database, deliveries.note_failed, deliveries.Failure(first, 500, "status", NOW_MS), NOW_MS)
+    first, last = write(database, deliveries.claim_due_deliveries, hook, NOW_MS, 9, 9)
+    write(database, deliveries.note_failed, deliveries.Failure(first, 500, "status", NOW_MS), NOW_MS)
     read(database, deliveries.failing_since, hook)
-    written(database, deliveries.note_accepted, [last], NOW_MS)
-    written(database, webhooks.send_waiting, hook, NOW_MS)
-    written(database, deliveries.end_long_waits, NOW_MS)
+    write(database, deliveries.note_accepted, [last], NOW_MS)
+    write(database, webhooks.send_waiting, hook, NOW_MS)
+    write(database, deliveries.end_long_waits, NOW_MS)
     add(database, flagged("g", "f"), flagged("h", "g"), flagged("j", "i"))
     person = add_person(database, "Cleo")
     (flag_id,) = [flag.flag_id for flag in read(database, reports.flags_of_article, "g", 5)]
     read(database, split.copies_with, flag_id)
-    written(database, split.split, flag_id, person, NOW_MS)
+    write(database, split.split, flag_id, person, NOW_MS)
     one, other = (read(database, stories.story_of_article, name) for name in "gi")
     assert one is not None
     assert other is not None
-    written(database, merge.merge, one.story_id, other.story_id, person, NOW_MS)
+    write(database, merge.merge, one.story_id, other.story_id, person, NOW_MS)
     add(database, flagged("k", "g"))
     read(database, merges_into, other.story_id, 5)
-    written(database, merge.undo_merge, one.story_id, person, NOW_MS)
-    written(database, split.undo_split, flag_id, person, NOW_MS)
+    write(database, merge.undo_merge, one.story_id, person, NOW_MS)
+    write(database, split.undo_split, flag_id, person, NOW_MS)
 
 
 def looked_at(connection: Connection) -> None:
@@ -218,7 +218,7 @@ def looked_at(connection: Connection) -> None:
     stories_above(connection, [1, 2])
     in_force(connection, NOW_MS)
     ended_since(connection, NOW_MS, NOW_MS)
-    pair_record(connection, (1, 2), NOW_MS)
+    pair_history(connection, (1, 2), NOW_MS)
     discussion.deciders(connection, [1, 2])
     floods(connection, 5)
     unannounced_floods(connection, 5)
@@ -235,7 +235,7 @@ def test_many_new_flags_are_found_by_number(kept: Database) -> None:
     named = {each: values for each, values in statements.items() if "flags.flag_id IN" in each}
     assert len(named) == 2
     for statement, parameters in named.items():
-        with kept.reading() as connection:
+        with kept.read_transaction() as connection:
             said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         assert "SEARCH flags USING INTEGER PRIMARY KEY (rowid=?)" in said, (statement, said)
 
@@ -256,7 +256,7 @@ def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: D
     selects = [each for each in statements.items() if each[0].startswith("SELECT") and "standing" not in each[0]]
     assert len(selects) == 6
     for statement, parameters in selects:
-        with kept.reading() as connection:
+        with kept.read_transaction() as connection:
             said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         of_flags = [each for each in said if each.split()[1] == "flags"]
         # How near misses were sampled is not in it, and they are few.

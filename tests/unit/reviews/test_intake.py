@@ -18,7 +18,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 
 
@@ -183,7 +183,7 @@ def test_sources_are_filled_in_later(database: Database) -> None:
     missing = read(database, sources_missing, 10)
     assert {(row.article_id, row.original_id) for row in missing} == {("b", "a"), ("c", "a")}
     filled = [FlagSources(row.flag_id, "", "wire") for row in missing]
-    written(database, set_sources, filled)
+    write(database, set_sources, filled)
     rows = rows_of(database)
     assert [(rows[name].source, rows[name].original_source) for name in "bcd"] == [
         ("", "wire"),
@@ -200,7 +200,7 @@ def test_the_source_of_a_root_is_the_first_that_is_known(database: Database) -> 
     story = read(database, stories.story, row.story_id)
     assert story is not None
     assert story.root_source is None
-    written(database, set_sources, [FlagSources(row.flag_id, "", "wire")])
+    write(database, set_sources, [FlagSources(row.flag_id, "", "wire")])
     story = read(database, stories.story, row.story_id)
     assert story is not None
     assert story.root_source == "wire"
@@ -218,7 +218,7 @@ def test_two_consoles_take_in_the_same_events_at_once(database: Database, second
 
     def take(each: Database, order: int) -> int:
         batches = [events[start : start + 20][::order] for start in range(0, len(events), 20)][::order]
-        return sum(written(each, add_events, batch).flags for batch in batches)
+        return sum(write(each, add_events, batch).flags for batch in batches)
 
     assert sum(at_once([lambda: take(database, 1), lambda: take(second, -1)])) == len(events)
     rows = rows_of(database)

@@ -33,7 +33,7 @@ from tests.unit.reviews.made import (
     released,
     repeat_of_ended,
     rows_of,
-    written,
+    write,
 )
 
 
@@ -65,7 +65,7 @@ def test_each_is_in_its_story_which_counts_flags_alone(database: Database, fille
     }
     assert filled["known"].original_id == "known"
     assert (filled["again"].similarity, filled["again"].distance, filled["again"].source) == (0.9, None, None)
-    assert written(database, note_floods, {filled["copy"].story_id}, NOW_MS, 60.0, 2) == []
+    assert write(database, note_floods, {filled["copy"].story_id}, NOW_MS, 60.0, 2) == []
 
 
 @pytest.mark.parametrize("decision", get_args(Decision))
@@ -75,15 +75,15 @@ def test_only_flags_are_released_and_only_pairs_of_a_threshold_are_measured(
     """Whatever is decided about the others: nothing is due, no count of a story changes, nothing is exported."""
     others = [row.flag_id for row in filled.values() if row.kind not in MEASURED]
     ann = add_person(database, "Ann").person_id
-    reviews = written(database, decide, others, ann, decision, "", NOW_MS, 0).review_ids
+    reviews = write(database, decide, others, ann, decision, "", NOW_MS, 0).review_ids
     assert len(reviews) == len(others) == 2
     check_counts(database)
-    assert written(database, claim_due, "w", NOW_MS + 1, 5_000, 100) == []
+    assert write(database, claim_due, "w", NOW_MS + 1, 5_000, 100) == []
     assert read(database, backlog, NOW_MS + 1) == ReleaseBacklog(0, None)
     found = read(database, story, filled["copy"].story_id)
     assert found is not None
     assert (found.copies, found.open_copies) == (1, 1)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         assert [pair.kind for pair in pairs(connection)] == ["flag", "near_miss"]
         assert {count.kind for count in pair_counts(connection)} == {"flag", "near_miss"}
         assert reviews_by_source(connection) == []
@@ -96,7 +96,7 @@ def test_what_was_not_verified_is_not_counted_for_thresholds_either(database: Da
     (row,) = rows_of(database).values()
     assert (row.similarity, row.certainty) == (None, -1.0)
     ann = add_person(database, "Ann").person_id
-    written(database, decide, [row.flag_id], ann, "right", "", NOW_MS, 0)
+    write(database, decide, [row.flag_id], ann, "right", "", NOW_MS, 0)
     assert read(database, without_similarity) == 0
 
 
@@ -104,8 +104,8 @@ def test_a_decision_about_each_can_be_undone(database: Database, filled: dict[st
     """They are open again, and every count is as before."""
     before, ann = read(database, tally), add_person(database, "Ann").person_id
     ids = [row.flag_id for row in filled.values()]
-    reviews = written(database, decide, ids, ann, "wrong", "", NOW_MS, 1_000).review_ids
-    assert written(database, undo, reviews, ann, NOW_MS + 1) == reviews
+    reviews = write(database, decide, ids, ann, "wrong", "", NOW_MS, 1_000).review_ids
+    assert write(database, undo, reviews, ann, NOW_MS + 1) == reviews
     assert read(database, tally) == before
     check_counts(database)
 
@@ -143,7 +143,7 @@ def test_a_match_found_later_is_added_to_the_entry_and_opens_it_again(database: 
     (row,) = rows_of(database).values()
     assert row.similarity == row.certainty == 0.8
     ann, bob = (add_person(database, name).person_id for name in ("Ann", "Bob"))
-    written(database, decide, [row.flag_id], ann, "wrong", "", NOW_MS, 0)
+    write(database, decide, [row.flag_id], ann, "wrong", "", NOW_MS, 0)
     # What is known opens nothing.
     assert add_matches(database, bank_match("a", denied("offer", 0.8))) == 0
     assert rows_of(database)["a"].state == "wrong"
@@ -152,7 +152,7 @@ def test_a_match_found_later_is_added_to_the_entry_and_opens_it_again(database: 
     assert (row.state, row.similarity, row.certainty) == ("open", 0.9, 0.9)
     assert items(database, row.flag_id) == [("late", 0.9), ("offer", 0.8), ("prize", 0.75)]
     check_counts(database)
-    assert written(database, decide, [row.flag_id], bob, "right", "", NOW_MS, 0).refused == []
+    assert write(database, decide, [row.flag_id], bob, "right", "", NOW_MS, 0).refused == []
     assert rows_of(database)["a"].state == "right"
 
 
@@ -163,7 +163,7 @@ def test_a_bank_match_goes_with_the_story_of_its_article(database: Database) -> 
     add(database, flag)
 
     def roots() -> dict[Kind, str]:
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             return {row.kind: row.root_id for row in flags_of_article(connection, "copy", 9)}
 
     assert roots() == {"flag": "root", "bank_match": "root"}

@@ -12,7 +12,7 @@ from consumer.reviews.outbox.limits import OutboxBacklog
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
-from tests.unit.reviews.made import NOW_MS, at_once, number_of, read, written
+from tests.unit.reviews.made import NOW_MS, at_once, number_of, read, write
 from tests.unit.reviews.outbox_made import add_webhook, delivered_to, numbers_of
 
 BOTH: frozenset[EventKind] = frozenset({"story", "flood"})
@@ -30,7 +30,7 @@ def appended(database: Database, *events: NewEvent, now_ms: int = NOW_MS) -> Non
         acquire_lock(connection, Lock.FLAGS)
         append(connection, events, now_ms)
 
-    written(database, work)
+    write(database, work)
 
 
 def pending(database: Database, kinds: frozenset[EventKind] = BOTH, after_id: int = 0) -> list[int]:
@@ -45,7 +45,7 @@ def delivered(database: Database, event_id: int) -> None:
         connection.execute(delete(DELIVERIES).where(DELIVERIES.c.event_id == event_id))
         forget(connection, [event_id])
 
-    written(database, work)
+    write(database, work)
 
 
 def test_events_are_numbered_in_their_order(database: Database) -> None:
@@ -67,7 +67,7 @@ def test_webhooks_get_what_they_want(database: Database) -> None:
     assert delivered_to(database, everything) == [1, 2, 3, 4, 6]
     assert delivered_to(database, of_wire) == [1]
     assert pending(database) == [4, 5]
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         of_events = connection.execute(select(DELIVERIES.c.story_id, DELIVERIES.c.due_ms)).all()
     assert set(of_events) == {(1, NOW_MS), (1, None), (3, NOW_MS)}
 
@@ -75,12 +75,12 @@ def test_webhooks_get_what_they_want(database: Database) -> None:
 def test_what_is_sent_is_deleted_except_the_latest(database: Database) -> None:
     """So that no number comes twice; the next event takes it away."""
     appended(database, made("story"), made("story"))
-    written(database, sink_events.sent, [1, 2])
+    write(database, sink_events.sent, [1, 2])
     assert (numbers_of(database), pending(database)) == ([2], [])
     appended(database, made("story"))
     assert numbers_of(database) == [3]
-    written(database, sink_events.sent, [3])
-    written(database, sink_events.sent, [3])
+    write(database, sink_events.sent, [3])
+    write(database, sink_events.sent, [3])
     appended(database, made("story"), made("story"))
     assert (numbers_of(database), pending(database)) == ([4, 5], [4, 5])
 
@@ -89,13 +89,13 @@ def test_what_a_webhook_waits_for_stays(database: Database) -> None:
     """Whoever has it last, sink or webhook, deletes it."""
     add_webhook(database, "story")
     appended(database, *[made("story")] * 3, made("flood"))
-    written(database, sink_events.sent, [1])
+    write(database, sink_events.sent, [1])
     delivered(database, 2)
     assert (numbers_of(database), pending(database)) == ([1, 2, 3, 4], [2, 3, 4])
     delivered(database, 1)
-    written(database, sink_events.sent, [2])
+    write(database, sink_events.sent, [2])
     assert numbers_of(database) == [3, 4]
-    written(database, forget, [3, 4])
+    write(database, forget, [3, 4])
     assert numbers_of(database) == [3, 4], "somebody is still to get them"
 
 
@@ -110,20 +110,20 @@ def test_kinds_are_read_apart(database: Database) -> None:
 
 def test_one_sends_at_a_time(database: Database, second: Database) -> None:
     """Until its lease is over, or it lets go; it may go on for as long as it says so."""
-    assert written(database, sink_events.hold, "a", NOW_MS, 100)
-    assert not written(second, sink_events.hold, "b", NOW_MS + 99, 100)
-    assert written(database, sink_events.hold, "a", NOW_MS + 99, 100)
-    assert not written(second, sink_events.hold, "b", NOW_MS + 198, 100)
-    assert written(second, sink_events.hold, "b", NOW_MS + 199, 100)
-    written(database, sink_events.let_go, "a")
-    assert not written(database, sink_events.hold, "a", NOW_MS + 200, 100)
-    written(second, sink_events.let_go, "b")
-    assert written(database, sink_events.hold, "a", NOW_MS + 200, 100)
+    assert write(database, sink_events.hold, "a", NOW_MS, 100)
+    assert not write(second, sink_events.hold, "b", NOW_MS + 99, 100)
+    assert write(database, sink_events.hold, "a", NOW_MS + 99, 100)
+    assert not write(second, sink_events.hold, "b", NOW_MS + 198, 100)
+    assert write(second, sink_events.hold, "b", NOW_MS + 199, 100)
+    write(database, sink_events.let_go, "a")
+    assert not write(database, sink_events.hold, "a", NOW_MS + 200, 100)
+    write(second, sink_events.let_go, "b")
+    assert write(database, sink_events.hold, "a", NOW_MS + 200, 100)
 
 
 def test_only_one_of_many_gets_the_lease(database: Database) -> None:
     """Whoever asks at the same time."""
-    works = [lambda name=f"{n}": written(database, sink_events.hold, name, NOW_MS, 100) for n in range(8)]
+    works = [lambda name=f"{n}": write(database, sink_events.hold, name, NOW_MS, 100) for n in range(8)]
     assert sorted(at_once(works)) == [False] * 7 + [True]
 
 
@@ -137,7 +137,7 @@ def test_what_waits_is_counted(database: Database) -> None:
     appended(database, made("flood"), made("story"), now_ms=NOW_MS + 5)
     assert read(database, limits.waiting_for_sink) == OutboxBacklog(3, NOW_MS)
     assert read(database, limits.waiting_for_webhooks) == OutboxBacklog(4, NOW_MS)
-    written(database, sink_events.sent, [1, 2, 3])
+    write(database, sink_events.sent, [1, 2, 3])
     for event_id in (1, 3):
         delivered(database, event_id)
     assert (
@@ -152,12 +152,12 @@ def test_a_webhook_that_takes_nothing_gets_no_more(database: Database) -> None:
     full, other = (add_webhook(database, "flag", *more, name=name) for name, more in (("a", ()), ("b", ("story",))))
     appended(database, *[made("flag")] * 5)
     appended(database, made("story"), *[made("flag")] * 2)
-    written(database, lambda c: c.execute(delete(DELIVERIES).where(DELIVERIES.c.webhook_id == other)))
+    write(database, lambda c: c.execute(delete(DELIVERIES).where(DELIVERIES.c.webhook_id == other)))
     appended(database, made("story"))
     assert read(database, limits.full_webhooks, 7) == []
     assert read(database, limits.full_webhooks, 3) == [full]
-    assert written(database, limits.drop_latest, full, 3) == 4
-    assert written(database, limits.drop_latest, full, 3) == 0
+    assert write(database, limits.drop_latest, full, 3) == 4
+    assert write(database, limits.drop_latest, full, 3) == 0
     assert (delivered_to(database, full), delivered_to(database, other)) == ([1, 2, 3], [9])
     assert numbers_of(database) == [1, 2, 3, 6, 9]
     assert read(
@@ -169,7 +169,7 @@ def test_a_sink_that_takes_nothing_gets_no_more(database: Database) -> None:
     """What came first is kept, and what webhooks wait for; numbers go on."""
     hook = add_webhook(database, "flood")
     appended(database, *[made("story")] * 3, made("flood"), *[made("story")] * 2)
-    assert written(database, sink_events.drop_latest, 2) == 4
+    assert write(database, sink_events.drop_latest, 2) == 4
     assert (pending(database), delivered_to(database, hook)) == ([1, 2], [4])
     assert numbers_of(database) == [1, 2, 4, 6]
     appended(database, made("story"))

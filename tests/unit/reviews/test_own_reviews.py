@@ -12,9 +12,7 @@ def test_a_review_is_told_to_whoever_made_it(database: Database) -> None:
     add(database, flagged("a", "o"))
     ann, bob = add_person(database, "Ann"), add_person(database, "Bob")
     flag = rows_of(database)["a"]
-    decided = database.written(
-        lambda c: decisions.decide(c, [flag.flag_id], ann.person_id, "wrong", "", NOW_MS, 10_000)
-    )
+    decided = database.write(lambda c: decisions.decide(c, [flag.flag_id], ann.person_id, "wrong", "", NOW_MS, 10_000))
     (number,) = decided.review_ids
     found = read(database, lambda c: own_review(c, ann.person_id, number))
     assert found is not None
@@ -28,7 +26,7 @@ def test_a_review_is_told_to_whoever_made_it(database: Database) -> None:
     assert found.undone_ms is None
     assert read(database, lambda c: own_review(c, bob.person_id, number)) is None
     assert read(database, lambda c: own_review(c, ann.person_id, number + 1)) is None
-    database.written(lambda c: decisions.undo(c, [number], ann.person_id, NOW_MS + 5))
+    database.write(lambda c: decisions.undo(c, [number], ann.person_id, NOW_MS + 5))
     undone = read(database, lambda c: own_review(c, ann.person_id, number))
     assert undone is not None
     assert undone.undone_ms == NOW_MS + 5
@@ -42,7 +40,7 @@ def test_reviews_of_one_moment_are_found_by_story(database: Database) -> None:
 
     def decide(name: str, person_id: int, at_ms: int) -> int:
         ids = [rows[name].flag_id]
-        return database.written(lambda c: decisions.decide(c, ids, person_id, "right", "", at_ms, 1)).review_ids[0]
+        return database.write(lambda c: decisions.decide(c, ids, person_id, "right", "", at_ms, 1)).review_ids[0]
 
     first, later = decide("a", ann.person_id, NOW_MS), decide("b", ann.person_id, NOW_MS + 1)
     decide("x", ann.person_id, NOW_MS)

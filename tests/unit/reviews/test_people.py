@@ -10,9 +10,9 @@ from sqlalchemy import update
 
 from consumer.reviews import passwords, people, sessions
 from consumer.reviews.database import Database
-from consumer.reviews.people import LastAdmin, NameTaken, NobodyThere, PersonError
+from consumer.reviews.people import LastAdmin, NameTaken, PersonError, UnknownPerson
 from consumer.reviews.tables import PEOPLE
-from tests.unit.reviews.made import NOW_MS, add_person, at_once, read, written
+from tests.unit.reviews.made import NOW_MS, add_person, at_once, read, write
 
 PASSWORD = "a password of some length"  # of a test
 
@@ -26,11 +26,11 @@ def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_people_are_found_by_name_and_number(database: Database) -> None:
     """Names are told apart by every letter, and by case where two accounts of an earlier version differ in it."""
-    ann = written(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
+    ann = write(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
     with pytest.raises(NameTaken):
         add_person(database, "ann")
     other = replace(add_person(database, "other"), name="ann")
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(update(PEOPLE).where(PEOPLE.c.person_id == other.person_id).values(name="ann"))
     assert read(database, people.people) == [ann, other]
     assert read(database, people.person_named, "Ann") == ann
@@ -60,7 +60,7 @@ def test_a_name_is_taken_once(database: Database, second: Database) -> None:
         add_person(database, "Ann")
 
     def ensure(each: Database, name: str) -> int:
-        return written(each, people.ensure_person, name, "reviewer", NOW_MS).person_id
+        return write(each, people.ensure_person, name, "reviewer", NOW_MS).person_id
 
     for number in range(10):
         one, other = at_once([partial(ensure, each, f"Bob {number}") for each in (database, second)])
@@ -70,23 +70,23 @@ def test_a_name_is_taken_once(database: Database, second: Database) -> None:
 def test_a_password_lets_in_whose_it_is(database: Database) -> None:
     """Not others, nobody without one, and nobody whose account is disabled."""
     add_person(database, "Boss", "admin")
-    ann = written(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
+    ann = write(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
     add_person(database, "proxied")
     assert read(database, people.person_with_password, "Ann", PASSWORD) == ann
     assert read(database, people.person_with_password, "Ann", PASSWORD + " ") is None
     assert read(database, people.person_with_password, "proxied", PASSWORD) is None
     assert read(database, people.person_with_password, "nobody", PASSWORD) is None
-    written(database, people.disable, ann.person_id, NOW_MS)
+    write(database, people.disable, ann.person_id, NOW_MS)
     assert read(database, people.person_with_password, "Ann", PASSWORD) is None
-    written(database, people.enable, ann.person_id)
+    write(database, people.enable, ann.person_id)
     assert read(database, people.person_with_password, "Ann", PASSWORD) == ann
 
 
 def test_a_new_password_ends_what_the_old_one_began(database: Database) -> None:
     """The old one is worth nothing, and sessions end."""
-    ann = written(database, people.add_person, "Ann", "admin", NOW_MS, password="the old password")  # of a test
-    secret = written(database, sessions.begin_session, ann.person_id, NOW_MS, 1_000)
-    written(database, people.set_password, ann.person_id, PASSWORD)
+    ann = write(database, people.add_person, "Ann", "admin", NOW_MS, password="the old password")  # of a test
+    secret = write(database, sessions.begin_session, ann.person_id, NOW_MS, 1_000)
+    write(database, people.set_password, ann.person_id, PASSWORD)
     assert read(database, people.person_with_password, "Ann", "the old password") is None
     assert read(database, people.person_with_password, "Ann", PASSWORD) == ann
     assert sessions.person_of(database, secret, NOW_MS, 1_000) is None
@@ -96,14 +96,14 @@ def test_the_last_admin_stays(database: Database) -> None:
     """Whoever else is no admin, or is disabled, does not count."""
     ann, bob = add_person(database, "Ann", "admin"), add_person(database, "Bob", "admin")
     add_person(database, "Wei")
-    written(database, people.disable, bob.person_id, NOW_MS)
+    write(database, people.disable, bob.person_id, NOW_MS)
     for work in (people.disable, people.set_role):
         with pytest.raises(LastAdmin, match="Ann"):
-            written(database, work, ann.person_id, NOW_MS if work is people.disable else "reviewer")  # type: ignore[arg-type]
-    written(database, people.enable, bob.person_id)
-    written(database, people.set_role, ann.person_id, "reviewer")
+            write(database, work, ann.person_id, NOW_MS if work is people.disable else "reviewer")  # type: ignore[arg-type]
+    write(database, people.enable, bob.person_id)
+    write(database, people.set_role, ann.person_id, "reviewer")
     assert [person.role for person in read(database, people.people)] == ["reviewer", "admin", "reviewer"]
-    written(database, people.disable, ann.person_id, NOW_MS)
+    write(database, people.disable, ann.person_id, NOW_MS)
 
 
 def test_two_admins_who_disable_each_other(database: Database, second: Database) -> None:
@@ -112,11 +112,11 @@ def test_two_admins_who_disable_each_other(database: Database, second: Database)
         pair = [add_person(database, f"{name} {number}", "admin").person_id for name in ("Ann", "Bob")]
         for other in read(database, people.people):
             if other.person_id not in pair and not other.disabled:
-                written(database, people.disable, other.person_id, NOW_MS)
+                write(database, people.disable, other.person_id, NOW_MS)
 
         def disable(each: Database, person_id: int) -> bool:
             try:
-                written(each, people.disable, person_id, NOW_MS)
+                write(each, people.disable, person_id, NOW_MS)
             except LastAdmin:
                 return False
             return True
@@ -127,18 +127,18 @@ def test_two_admins_who_disable_each_other(database: Database, second: Database)
 
 def test_nobody_is_changed_who_is_not_there(database: Database) -> None:
     """It is said, and not passed over."""
-    with pytest.raises(NobodyThere):
-        written(database, people.set_language, 99, "zh")
+    with pytest.raises(UnknownPerson):
+        write(database, people.set_language, 99, "zh")
 
 
 def test_language(database: Database) -> None:
     """It can be chosen, and left to the browser again."""
     ann = add_person(database, "Ann")
-    written(database, people.set_language, ann.person_id, "zh")
+    write(database, people.set_language, ann.person_id, "zh")
     found = read(database, people.person_named, "Ann")
     assert found is not None
     assert found.language == "zh"
-    written(database, people.set_language, ann.person_id, None)
+    write(database, people.set_language, ann.person_id, None)
     assert read(database, people.person_named, "Ann") == ann
 
 
@@ -162,20 +162,20 @@ def test_who_has_no_account_takes_as_long_as_a_wrong_password(monkeypatch: pytes
 
 def test_hashes_of_other_parameters_are_renewed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the password is at hand: the same password still fits."""
-    ann = written(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
+    ann = write(database, people.add_person, "Ann", "admin", NOW_MS, password=PASSWORD)
     monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=2, memory_cost=64, parallelism=1))
     assert passwords.is_outdated(passwords_hash(database))
-    written(database, people.renew_hash, ann.person_id, PASSWORD)
+    write(database, people.renew_hash, ann.person_id, PASSWORD)
     renewed = passwords_hash(database)
     assert not passwords.is_outdated(renewed)
-    written(database, people.renew_hash, ann.person_id, PASSWORD)
+    write(database, people.renew_hash, ann.person_id, PASSWORD)
     assert passwords_hash(database) == renewed
     assert read(database, people.person_with_password, "Ann", PASSWORD) == ann
 
 
 def passwords_hash(database: Database) -> str:
     """The one hash that is stored."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return str(connection.exec_driver_sql("SELECT password_hash FROM people").scalar_one())
 
 

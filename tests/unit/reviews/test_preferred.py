@@ -37,7 +37,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     released,
-    written,
+    write,
 )
 from tests.unit.reviews.test_any_order import EXAMPLES, VERSIONS, streams
 
@@ -53,19 +53,19 @@ def take_in(database: Database, *events: Verdict) -> IntakeCounts:
         refresh_preferred(connection, added.members, NOW_MS)
         return added
 
-    return database.written(taken)
+    return database.write(taken)
 
 
 def preferred(database: Database, root: str = "a") -> str:
     """The id of the preferred member of a story."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         story_id = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == root)).scalar_one()
         return preferred_members(connection, [story_id])[story_id].article_id
 
 
 def rank(database: Database, source: str, number: int, person_id: int) -> None:
     """Set the rank of a source."""
-    written(database, set_rank, source, number, person_id, NOW_MS)
+    write(database, set_rank, source, number, person_id, NOW_MS)
 
 
 def unrank(database: Database, source: str, configured: Mapping[str, int]) -> None:
@@ -76,13 +76,13 @@ def unrank(database: Database, source: str, configured: Mapping[str, int]) -> No
         if known is not None and known.person is not None:
             remove_rank(connection, known, configured, NOW_MS)
 
-    database.written(removed)
+    database.write(removed)
 
 
 def apply_all(database: Database) -> int:
     """Update all stories after ranks have changed; return how many transactions that took."""
     number = 1
-    while written(database, apply_ranks, NOW_MS):
+    while write(database, apply_ranks, NOW_MS):
         number += 1
     return number
 
@@ -104,7 +104,7 @@ def statements(database: Database) -> Iterator[list[str]]:
 
 def check_preferred(database: Database) -> None:
     """Compare each story with all its members."""
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         ranks = ranks_in_effect(connection)
         flags = connection.execute(select(FLAGS).where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))).all()
         for story in connection.execute(select(STORIES)).all():
@@ -206,12 +206,12 @@ def test_decisions_change_it(database: Database, ann: int) -> None:
     rank(database, "xinhua", 10, ann)
     rank(database, "blog", 5, ann)
     take_in(database, flagged("b", "a", sources=("xinhua", "wire")), flagged("c", "a", sources=("blog", "wire")))
-    wrong = written(database, decide, [1], ann, "wrong", "", NOW_MS, 10).review_ids
+    wrong = write(database, decide, [1], ann, "wrong", "", NOW_MS, 10).review_ids
     assert preferred(database) == "c"
-    assert written(database, undo, wrong, ann, NOW_MS) == wrong
+    assert write(database, undo, wrong, ann, NOW_MS) == wrong
     assert preferred(database) == "b"
-    written(database, decide, [1], ann, "right", "", NOW_MS, 10)
-    written(database, decide, [2], ann, "skip", "", NOW_MS, 10)
+    write(database, decide, [1], ann, "right", "", NOW_MS, 10)
+    write(database, decide, [2], ann, "skip", "", NOW_MS, 10)
     assert preferred(database) == "b"
     check_preferred(database)
 
@@ -226,8 +226,8 @@ def test_near_misses_and_unknown_sources_are_no_members(database: Database, ann:
     def fill(source: str, original_source: str) -> None:
         missing = read(database, sources_missing, 9)
         rows = [FlagSources(row.flag_id, source, original_source) for row in missing]
-        found = written(database, set_sources, rows)
-        written(database, refresh_preferred, MemberChanges(stories=found), NOW_MS)
+        found = write(database, set_sources, rows)
+        write(database, refresh_preferred, MemberChanges(stories=found), NOW_MS)
 
     fill("xinhua", "wire")
     assert preferred(database) == "b"
@@ -275,11 +275,11 @@ def test_without_ranks_nothing_is_looked_at(database: Database) -> None:
     """One look at an empty table of a few rows; without changes not even that."""
     added = take_in(database, flagged("b", "a"))
     with statements(database) as executed:
-        assert written(database, update_preferred, added.members) == set()
+        assert write(database, update_preferred, added.members) == set()
     assert [each for each in executed if "FROM" in each] == [executed[-1]]
     assert "FROM source_ranks" in executed[-1]
     with statements(database) as executed:
-        written(database, update_preferred, MemberChanges())
+        write(database, update_preferred, MemberChanges())
     assert not any("FROM" in each for each in executed)
 
 
@@ -306,7 +306,7 @@ def test_few_stories_are_updated_with_the_rank(database: Database, ann: int, mon
     rank(database, "xinhua", -10, ann)
     assert [each.applied_to for each in read(database, listed_ranks)] == [0]
     assert preferred(database, "root-0") == "copy-0"
-    assert written(database, apply_ranks, NOW_MS)
+    assert write(database, apply_ranks, NOW_MS)
     assert [preferred(database, f"root-{n}") for n in range(5)] == ["root-0", "root-1", "copy-2", "copy-3", "copy-4"]
     # Another change in the meantime: all stories get both.
     rank(database, "wire", -20, ann)
@@ -335,14 +335,14 @@ def test_ranks_of_the_configuration(database: Database, ann: int) -> None:
     """A start takes over what has changed; what people have set stays, and gives way when it is removed."""
     take_in(database, flagged("b", "a", sources=("xinhua", "wire")), flagged("c", "a", sources=("blog", "wire")))
     configured = {"xinhua": 10, "nobody so far": 3, "none": 0}
-    assert written(database, configure_ranks, configured, NOW_MS) == 2
+    assert write(database, configure_ranks, configured, NOW_MS) == 2
     assert preferred(database) == "a"
     apply_all(database)
     assert preferred(database) == "b"
-    assert written(database, configure_ranks, configured, NOW_MS) == 0
+    assert write(database, configure_ranks, configured, NOW_MS) == 0
     rank(database, "xinhua", -1, ann)
     assert preferred(database) == "a"
-    assert written(database, configure_ranks, {"xinhua": 20, "blog": 1}, NOW_MS) == 2
+    assert write(database, configure_ranks, {"xinhua": 20, "blog": 1}, NOW_MS) == 2
     apply_all(database)
     assert preferred(database) == "c"
     assert {each.source: (each.rank, each.person) for each in read(database, listed_ranks)} == {
@@ -351,7 +351,7 @@ def test_ranks_of_the_configuration(database: Database, ann: int) -> None:
     }
     unrank(database, "xinhua", {"xinhua": 20, "blog": 1})
     assert preferred(database) == "b"
-    assert written(database, configure_ranks, {}, NOW_MS) == 2
+    assert write(database, configure_ranks, {}, NOW_MS) == 2
     apply_all(database)
     assert (preferred(database), read(database, listed_ranks)) == ("a", [])
 
@@ -360,7 +360,7 @@ def test_a_member_that_has_left_is_not_shown(database: Database, ann: int) -> No
     """While ranks are applied, a story may still name it."""
     rank(database, "xinhua", 10, ann)
     take_in(database, flagged("b", "a", sources=("xinhua", "wire")))
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         connection.execute(update(FLAGS).values(state="released"))
     assert read(database, preferred_members, [1, 99]) == {1: RankedMember("a", "aa", "wire", None)}
 
@@ -420,25 +420,25 @@ class Moderating:
 
     def _configure(self, source: str, number: int) -> None:
         self.configured[source] = number
-        written(self.database, configure_ranks, self.configured, NOW_MS)
+        write(self.database, configure_ranks, self.configured, NOW_MS)
 
     def _apply(self, _: str, __: int) -> None:
-        written(self.database, apply_ranks, NOW_MS)
+        write(self.database, apply_ranks, NOW_MS)
 
     def _wrong(self, _: str, number: int) -> None:
         ids = flag_ids(self.database)
         wanted = [ids[number % len(ids)]] if ids else []
-        self.reviews += written(self.database, decide, wanted, self.ann, "wrong", "", NOW_MS, 10).review_ids
+        self.reviews += write(self.database, decide, wanted, self.ann, "wrong", "", NOW_MS, 10).review_ids
 
     def _undo(self, _: str, number: int) -> None:
-        written(self.database, undo, self.reviews[number : number + 1], self.ann, NOW_MS)
+        write(self.database, undo, self.reviews[number : number + 1], self.ann, NOW_MS)
 
     def _fill(self, source: str, _: int) -> None:
         missing = read(self.database, sources_missing, 2)
         if missing:
             rows = [FlagSources(row.flag_id, source, source) for row in missing]
-            stories_of = written(self.database, set_sources, rows)
-            written(self.database, refresh_preferred, MemberChanges(stories=stories_of), NOW_MS)
+            stories_of = write(self.database, set_sources, rows)
+            write(self.database, refresh_preferred, MemberChanges(stories=stories_of), NOW_MS)
 
 
 @EXAMPLES
@@ -468,7 +468,7 @@ def test_it_is_that_of_all_members_whatever_the_order(
                 moderating.change(*each)
         apply_all(database)
     check_preferred(database)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         pending = select(func.count()).where(SOURCE_RANKS.c.applied_to.is_not(None))
         assert connection.execute(pending).scalar_one() == 0
 

@@ -34,7 +34,7 @@ from tests.unit.reviews.made import (
     released,
     repeat_of_ended,
     rows_of,
-    written,
+    write,
 )
 
 ALL_ORDERS: Final[tuple[Order, ...]] = get_args(Order)
@@ -62,7 +62,7 @@ def filled(database: Database) -> Database:
     person_id = add_person(database, "Ann").person_id
     choices: dict[Decision, list[int]] = {"right": ids[3::8], "wrong": ids[4::8], "skip": ids[5::8]}
     for decision, chosen in choices.items():
-        written(database, decide, chosen, person_id, decision, "", NOW_MS, 0)
+        write(database, decide, chosen, person_id, decision, "", NOW_MS, 0)
     return database
 
 
@@ -120,7 +120,7 @@ def walked(database: Database, filters: Filters, order: Order, rows_max: int) ->
     """All pages from the first to the last."""
     pages: list[QueuePage] = []
     after: str | None = None
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         while not pages or after is not None:
             pages.append(queue.page(connection, filters, order, rows_max, after))
             after = pages[-1].after
@@ -169,7 +169,7 @@ def test_a_search_is_a_filter_like_others(filled: Database, sorted_max: int, mon
     rows = list(rows_of(filled).values())
     words = {row.flag_id: {MANY} | ({SOME} if row.flag_id % 5 == 0 else set()) for row in rows if row.flag_id % 7}
     for some in (words.keys(), [0]):
-        written(filled, parts.add_part, {flag_id: words.get(flag_id, {SOME}) for flag_id in some}, NOW_MS)
+        write(filled, parts.add_part, {flag_id: words.get(flag_id, {SOME}) for flag_id in some}, NOW_MS)
     searches = [
         QueueSearch(text, Terms(terms, terms, is_cut=False))
         for text in ("nothing", "copy-1", "original-2", "source-1")
@@ -199,7 +199,7 @@ def test_pages_lead_back(filled: Database, order: Order) -> None:
     filters = Filters(state=None)
     pages = walked(filled, filters, order, 10)
     back: list[QueuePage] = [pages[-1]]
-    with filled.reading() as connection:
+    with filled.read_transaction() as connection:
         while back[-1].before is not None:
             back.append(queue.page(connection, filters, order, 10, back[-1].before))
             assert back[-1].after is not None

@@ -24,7 +24,7 @@ from consumer.reviews.moderation.reasons import (
 )
 from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.sending import claim_due
-from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of, written
+from tests.unit.reviews.made import NOW_MS, add, add_person, flagged, read, rows_of, write
 
 
 def names(database: Database) -> list[str]:
@@ -34,36 +34,36 @@ def names(database: Database) -> list[str]:
 
 def filled(database: Database, *wanted: str) -> dict[str, int]:
     """Add reasons; their numbers by name."""
-    return {name: written(database, add_reason, name).reason_id for name in wanted}
+    return {name: write(database, add_reason, name).reason_id for name in wanted}
 
 
 def test_reasons_have_an_order(database: Database) -> None:
     """A new one is the last, as is one that is restored; at the ends of the list none moves further."""
     number = filled(database, "same agency", "timetable", "obituary")
     for name, step in (("obituary", -1), ("obituary", -1), ("obituary", -1), ("timetable", 1)):
-        written(database, move_reason, number[name], step)
+        write(database, move_reason, number[name], step)
     assert names(database) == ["obituary", "same agency", "timetable"]
-    written(database, retire_reason, number["obituary"], NOW_MS)
-    written(database, move_reason, number["obituary"], 1)
-    written(database, move_reason, number["timetable"], -1)
+    write(database, retire_reason, number["obituary"], NOW_MS)
+    write(database, move_reason, number["obituary"], 1)
+    write(database, move_reason, number["timetable"], -1)
     assert names(database) == ["timetable", "same agency"]
-    written(database, restore_reason, number["obituary"])
+    write(database, restore_reason, number["obituary"])
     assert names(database) == ["timetable", "same agency", "obituary"]
 
 
 def test_a_name_is_there_once(database: Database) -> None:
     """Also that of a retired reason; a name has some characters, and not many."""
     number = filled(database, "timetable", "obituary")
-    written(database, retire_reason, number["obituary"], NOW_MS)
+    write(database, retire_reason, number["obituary"], NOW_MS)
     with pytest.raises(ReasonTaken):
-        written(database, add_reason, "obituary")
+        write(database, add_reason, "obituary")
     with pytest.raises(ReasonTaken):
-        written(database, rename_reason, number["timetable"], "obituary")
+        write(database, rename_reason, number["timetable"], "obituary")
     for wrong in ("", "x" * 81, "\0"):
         with pytest.raises(ReasonError):
-            written(database, add_reason, wrong)
+            write(database, add_reason, wrong)
     with pytest.raises(ReasonMissing):
-        written(database, rename_reason, 4711, "weather")
+        write(database, rename_reason, 4711, "weather")
     assert names(database) == ["timetable"]
 
 
@@ -73,12 +73,12 @@ def test_a_list_is_short(database: Database, second: Database, monkeypatch: pyte
 
     def added(at: Database, name: str) -> bool:
         try:
-            return bool(written(at, add_reason, name))
+            return bool(write(at, add_reason, name))
         except ReasonsFull:
             return False
 
     with ThreadPoolExecutor(1) as other:
-        with database.begin() as connection:
+        with database.write_transaction() as connection:
             add_reason(connection, "mine")
             yours = other.submit(added, second, "yours")
             # By then it waits for this one.
@@ -86,13 +86,13 @@ def test_a_list_is_short(database: Database, second: Database, monkeypatch: pyte
         assert not yours.result(60)
     assert len(names(database)) == REASONS_MAX
     monkeypatch.setattr(reasons, "RETIRED_MAX", 1)
-    written(database, retire_reason, number["reason 0"], NOW_MS)
-    written(database, retire_reason, number["reason 0"], NOW_MS)
+    write(database, retire_reason, number["reason 0"], NOW_MS)
+    write(database, retire_reason, number["reason 0"], NOW_MS)
     with pytest.raises(ReasonsFull):
-        written(database, retire_reason, number["reason 1"], NOW_MS)
+        write(database, retire_reason, number["reason 1"], NOW_MS)
     assert added(database, "one more")
     with pytest.raises(ReasonsFull):
-        written(database, restore_reason, number["reason 0"])
+        write(database, restore_reason, number["reason 0"])
 
 
 def test_a_decision_keeps_its_reason(database: Database) -> None:
@@ -101,13 +101,13 @@ def test_a_decision_keeps_its_reason(database: Database) -> None:
     ann, number = add_person(database, "Ann").person_id, filled(database, "time table")["time table"]
     flag_ids = {name: row.flag_id for name, row in rows_of(database).items()}
     for name, note, reason in (("a", "", number), ("b", "Page 3.", number), ("c", "", None)):
-        written(database, decide, [flag_ids[name]], ann, "wrong", note, NOW_MS, 0, reason)
-    written(database, rename_reason, number, "timetable")
-    written(database, retire_reason, number, NOW_MS)
+        write(database, decide, [flag_ids[name]], ann, "wrong", note, NOW_MS, 0, reason)
+    write(database, rename_reason, number, "timetable")
+    write(database, retire_reason, number, NOW_MS)
     said = [read(database, history, flag_ids[name])[0] for name in "abc"]
     assert [(each.reason, each.text) for each in said] == [("timetable", ""), ("timetable", "Page 3."), (None, "")]
     assert [pair.reason for pair in read(database, lambda c: list(pairs(c)))] == ["timetable", "timetable", None]
-    dues = written(database, claim_due, "sender", NOW_MS, 9, 9)
+    dues = write(database, claim_due, "sender", NOW_MS, 9, 9)
     assert [each.why for each in dues] == ["timetable", "Page 3.", ""]
 
 

@@ -50,7 +50,7 @@ def opened(place: PostgresDatabase, query: str = "") -> Database:
 def store_name(database: Database, name: str = "李娜\U0001f600") -> dict[str, int]:
     """Write something, and close the database."""
     try:
-        return database.written(lambda connection: source_ids(connection, [name]))
+        return database.write(lambda connection: source_ids(connection, [name]))
     finally:
         database.close()
 
@@ -142,9 +142,9 @@ def test_whoever_waited_for_a_lock_sees_what_was_done_under_it(postgres_database
     run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
     database = opened(postgres_database)
     level = text("SHOW transaction_isolation")
-    with database.begin() as connection:
+    with database.write_transaction() as connection:
         assert connection.execute(level).scalar() == "read committed"
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         assert connection.execute(level).scalar() == "read committed"
     database.close()
 
@@ -153,7 +153,7 @@ def test_options_of_the_address_are_added_to_ours(postgres_database: PostgresDat
     """A schema of one's own, and no limit is lost by it."""
     run("CREATE SCHEMA moderation")
     database = opened(postgres_database, f"?application_name=desk&options={quote('-c search_path=moderation')}")
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         shown = [
             connection.execute(text(f"SHOW {name}")).scalar()
             for name in ("search_path", "lock_timeout", "statement_timeout", "application_name")

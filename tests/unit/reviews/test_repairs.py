@@ -34,7 +34,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 from tests.unit.reviews.outbox_made import arrived, events_of
 
@@ -67,7 +67,7 @@ def story_of(database: Database, name: str) -> int:
 
 def merged(database: Database, one: str, into: str, by: Person) -> None:
     """Merge the stories of two articles."""
-    written(database, merge.merge, story_of(database, one), story_of(database, into), by, NOW_MS)
+    write(database, merge.merge, story_of(database, one), story_of(database, into), by, NOW_MS)
 
 
 def refused(work: Callable[[], object]) -> str:
@@ -80,7 +80,7 @@ def refused(work: Callable[[], object]) -> str:
 def test_what_is_split_off_takes_its_copies_along(database: Database, ann: Person) -> None:
     """Now and later, and not those of others; its flag stays as it is."""
     add(database, *CHAIN)
-    new = written(database, split.split, number(database, "b"), ann, NOW_MS)
+    new = write(database, split.split, number(database, "b"), ann, NOW_MS)
     assert roots(database) == {"b": "b", "c": "b", "d": "b", "e": "b", "f": "a"}
     add(database, flagged("g", "d"), flagged("h", "f"))
     assert roots(database) | {"g": "b", "h": "a"} == roots(database)
@@ -93,11 +93,11 @@ def test_a_split_within_a_split(database: Database, ann: Person) -> None:
     """Each keeps its own copies, whichever is undone first."""
     add(database, *CHAIN)
     for name in ("b", "c"):
-        written(database, split.split, number(database, name), ann, NOW_MS)
+        write(database, split.split, number(database, name), ann, NOW_MS)
     assert roots(database) == {"b": "b", "c": "c", "d": "c", "e": "b", "f": "a"}
-    written(database, split.undo_split, number(database, "b"), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "b"), ann, NOW_MS)
     assert roots(database) == {"b": "a", "c": "c", "d": "c", "e": "a", "f": "a"}
-    written(database, split.undo_split, number(database, "c"), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "c"), ann, NOW_MS)
     assert set(roots(database).values()) == {"a"}
     check_counts(database)
 
@@ -106,30 +106,30 @@ def test_an_undone_split_goes_where_the_event_says(database: Database, ann: Pers
     """Where the original has no flag, nothing but the event knows the root."""
     add(database, flagged("c", "b", cluster="a"))
     story_id = rows_of(database)["c"].story_id
-    written(database, split.split, number(database, "c"), ann, NOW_MS)
-    assert written(database, split.undo_split, number(database, "c"), ann, NOW_MS) == story_id
+    write(database, split.split, number(database, "c"), ann, NOW_MS)
+    assert write(database, split.undo_split, number(database, "c"), ann, NOW_MS) == story_id
     assert roots(database) == {"c": "a"}
 
 
 def test_an_undone_split_goes_where_later_events_say(database: Database, ann: Person) -> None:
     """The flag of its original came after it, and then a release."""
     add(database, flagged("c", "b", cluster="x"))
-    written(database, split.split, number(database, "c"), ann, NOW_MS)
+    write(database, split.split, number(database, "c"), ann, NOW_MS)
     add(database, flagged("b", "a"))
-    written(database, split.undo_split, number(database, "c"), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "c"), ann, NOW_MS)
     assert roots(database) == {"c": "a", "b": "a"}
-    written(database, split.split, number(database, "c"), ann, NOW_MS)
+    write(database, split.split, number(database, "c"), ann, NOW_MS)
     add(database, released(flagged("b", "a")))
-    written(database, split.undo_split, number(database, "c"), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "c"), ann, NOW_MS)
     assert roots(database) == {"c": "b", "b": "a"}
 
 
 def test_a_released_version_keeps_its_copies_when_its_split_is_undone(database: Database, ann: Person) -> None:
     """It was released since then: it is kept, whatever people say of stories."""
     add(database, *CHAIN)
-    written(database, split.split, number(database, "b"), ann, NOW_MS)
+    write(database, split.split, number(database, "b"), ann, NOW_MS)
     add(database, released(CHAIN[0]))
-    written(database, split.undo_split, number(database, "b"), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "b"), ann, NOW_MS)
     assert roots(database) == {"b": "a", "c": "b", "d": "b", "e": "b", "f": "a"}
     check_counts(database)
 
@@ -141,16 +141,16 @@ def test_splits_that_are_refused(database: Database, ann: Person) -> None:
 
     def why(flag_id: int) -> str:
         assert read(database, split.why_not_split, flag_id) == refused(
-            lambda: written(database, split.split, flag_id, ann, NOW_MS)
+            lambda: write(database, split.split, flag_id, ann, NOW_MS)
         )
-        return refused(lambda: written(database, split.split, flag_id, ann, NOW_MS))
+        return refused(lambda: write(database, split.split, flag_id, ann, NOW_MS))
 
     assert [why(number(database, name)) for name in ("a", "gone", "n")] == ["root", "released", "kind"]
     assert why(999) == "gone"
-    assert refused(lambda: written(database, split.undo_split, number(database, "b"), ann, NOW_MS)) == "gone"
-    assert refused(lambda: written(database, split.undo_split, 999, ann, NOW_MS)) == "gone"
+    assert refused(lambda: write(database, split.undo_split, number(database, "b"), ann, NOW_MS)) == "gone"
+    assert refused(lambda: write(database, split.undo_split, 999, ann, NOW_MS)) == "gone"
     assert number_of(database, STORY_SPLITS) == 0
-    written(database, split.split, number(database, "b"), ann, NOW_MS)
+    write(database, split.split, number(database, "b"), ann, NOW_MS)
     assert why(number(database, "b")) == "split"
     assert read(database, split.why_not_split, number(database, "c")) is None
 
@@ -161,9 +161,9 @@ def test_what_would_stay_where_it_is_is_not_split_off(database: Database, ann: P
     story_id, flag_id = story_of(database, "a"), number(database, "b")
     for one, into in (("b", "a"), ("a", "b")):
         merged(database, one, into, ann)
-        assert refused(lambda: written(database, split.split, flag_id, ann, NOW_MS)) == "merged"
-        written(database, merge.undo_merge, _root(database, one).story_id, ann, NOW_MS)
-    assert written(database, split.split, flag_id, ann, NOW_MS) != story_id
+        assert refused(lambda: write(database, split.split, flag_id, ann, NOW_MS)) == "merged"
+        write(database, merge.undo_merge, _root(database, one).story_id, ann, NOW_MS)
+    assert write(database, split.split, flag_id, ann, NOW_MS) != story_id
     assert roots(database)["b"] == "b"
 
 
@@ -171,7 +171,7 @@ def test_copies_that_would_go_along_are_counted(database: Database, ann: Person)
     """Those in force."""
     add(database, *CHAIN)
     assert read(database, split.copies_with, number(database, "b")) == 3
-    written(database, decide, [number(database, "e")], ann.person_id, "wrong", "", NOW_MS, 9)
+    write(database, decide, [number(database, "e")], ann.person_id, "wrong", "", NOW_MS, 9)
     assert read(database, split.copies_with, number(database, "b")) == 2
     assert read(database, split.copies_with, number(database, "f")) == 0
 
@@ -180,8 +180,8 @@ def test_merged_stories_are_shown_as_one(database: Database, ann: Person) -> Non
     """With all that comes later, under the number of either."""
     add(database, flagged("a1", "a"), flagged("b1", "b"), flagged("b2", "b"))
     one, other = story_of(database, "a"), story_of(database, "b")
-    written(database, decide, [number(database, "b1")], ann.person_id, "right", "", NOW_MS, 9)
-    written(database, merge.merge, one, other, ann, NOW_MS)
+    write(database, decide, [number(database, "b1")], ann.person_id, "right", "", NOW_MS, 9)
+    write(database, merge.merge, one, other, ann, NOW_MS)
     add(database, flagged("a2", "a", at_ms=NOW_MS + 9), flagged("a3", "a1"))
     assert set(roots(database).values()) == {"b"}
     for story_id in (one, other):
@@ -195,7 +195,7 @@ def test_merged_stories_are_shown_as_one(database: Database, ann: Person) -> Non
     }
     check_counts(database)
     # One's own decision, and a release, count where the flag is shown.
-    written(database, decide, [number(database, "a1")], ann.person_id, "wrong", "", NOW_MS, 9)
+    write(database, decide, [number(database, "a1")], ann.person_id, "wrong", "", NOW_MS, 9)
     add(database, released(flagged("a2", "a")))
     check_counts(database)
 
@@ -210,10 +210,10 @@ def test_an_undone_merge_brings_back_its_own(database: Database, ann: Person) ->
     assert set(roots(database).values()) == {"c"}
     listed = read(database, merges_into, numbers["c"], 9)
     assert sorted((each.root_id, each.into_root_id) for each in listed) == [("a", "b"), ("b", "c"), ("d", "c")]
-    written(database, merge.undo_merge, numbers["b"], ann, NOW_MS)
+    write(database, merge.undo_merge, numbers["b"], ann, NOW_MS)
     assert roots(database) == {"a1": "b", "a2": "b", "b1": "b", "c1": "c", "d1": "c", "d2": "c"}
-    written(database, merge.undo_merge, numbers["a"], ann, NOW_MS)
-    written(database, merge.undo_merge, numbers["d"], ann, NOW_MS)
+    write(database, merge.undo_merge, numbers["a"], ann, NOW_MS)
+    write(database, merge.undo_merge, numbers["d"], ann, NOW_MS)
     assert roots(database) == {name: name[0] for name in roots(database)}
     assert read(database, merges_into, numbers["c"], 9) == []
     check_counts(database)
@@ -227,15 +227,15 @@ def test_merges_that_are_refused(database: Database, ann: Person) -> None:
     numbers = [story.story_id for story in map(partial(_root, database), "abc")]
     for one in numbers:
         for into in numbers:
-            assert refused(lambda: written(database, merge.merge, one, into, ann, NOW_MS)) == "merged"  # noqa: B023
+            assert refused(lambda: write(database, merge.merge, one, into, ann, NOW_MS)) == "merged"  # noqa: B023
     for one, into in ((999, numbers[0]), (numbers[0], 999)):
-        assert refused(lambda: written(database, merge.merge, one, into, ann, NOW_MS)) == "gone"  # noqa: B023
+        assert refused(lambda: write(database, merge.merge, one, into, ann, NOW_MS)) == "gone"  # noqa: B023
     for one in (numbers[2], 999):
-        assert refused(lambda: written(database, merge.undo_merge, one, ann, NOW_MS)) == "gone"  # noqa: B023
+        assert refused(lambda: write(database, merge.undo_merge, one, ann, NOW_MS)) == "gone"  # noqa: B023
 
 
 def _root(database: Database, name: str) -> Any:  # noqa: ANN401  # a row
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         return connection.execute(select(STORIES).where(STORIES.c.root_id == name)).one()
 
 
@@ -248,7 +248,7 @@ def test_two_merges_at_once_make_no_circle(database: Database, second: Database,
 
         def attempt(on: Database, first: int, into: int) -> str:
             try:
-                written(on, merge.merge, first, into, ann, NOW_MS)
+                write(on, merge.merge, first, into, ann, NOW_MS)
             except RepairRefused as error:
                 return error.why
             return "done"
@@ -269,13 +269,13 @@ def test_a_merge_while_flags_come(database: Database, second: Database, ann: Per
 
     def change() -> None:
         for _ in range(5):
-            written(database, merge.merge, a, b, ann, NOW_MS)
-            written(database, merge.undo_merge, a, ann, NOW_MS)
-        written(database, merge.merge, a, b, ann, NOW_MS)
+            write(database, merge.merge, a, b, ann, NOW_MS)
+            write(database, merge.undo_merge, a, ann, NOW_MS)
+        write(database, merge.merge, a, b, ann, NOW_MS)
 
     at_once([come, change])
     assert set(roots(database).values()) == {"b"}
-    written(database, merge.undo_merge, a, ann, NOW_MS)
+    write(database, merge.undo_merge, a, ann, NOW_MS)
     assert roots(database) == {name: name[0] for name in roots(database)}
     check_counts(database)
 
@@ -293,14 +293,14 @@ def test_what_is_split_off_and_merged_back(database: Database, ann: Person) -> N
     """It is shown where it was; both can be undone, in either order."""
     add(database, *CHAIN)
     for undone in (["split", "merge"], ["merge", "split"]):
-        written(database, split.split, number(database, "b"), ann, NOW_MS)
+        write(database, split.split, number(database, "b"), ann, NOW_MS)
         merged(database, "b", "a", ann)
         assert set(roots(database).values()) == {"a"}
         for each in undone:
             if each == "split":
-                written(database, split.undo_split, number(database, "b"), ann, NOW_MS)
+                write(database, split.undo_split, number(database, "b"), ann, NOW_MS)
             else:
-                written(database, merge.undo_merge, _root(database, "b").story_id, ann, NOW_MS)
+                write(database, merge.undo_merge, _root(database, "b").story_id, ann, NOW_MS)
         assert set(roots(database).values()) == {"a"}
         check_counts(database)
 
@@ -309,9 +309,9 @@ def test_a_split_story_has_its_original(database: Database, ann: Person) -> None
     """Although no flag names it: its version, its source, where it comes from, and who did it."""
     add(database, flagged("b", "a", sources=("wire", "post")), flagged("c", "a", sources=(None, None)))
     for name in "bc":
-        written(database, split.split, number(database, name), ann, NOW_MS + 5)
+        write(database, split.split, number(database, name), ann, NOW_MS + 5)
     assert read(database, stories.root_versions, ["b", "c", "a", "x"]) == {"a": "aa", "b": "aa", "c": "aa"}
-    written(database, set_sources, [FlagSources(number(database, "c"), "blog", "post")])
+    write(database, set_sources, [FlagSources(number(database, "c"), "blog", "post")])
     sources = [read(database, stories.story, story_of(database, name)) for name in "bc"]
     assert [each and each.root_source for each in sources] == ["wire", "blog"]
     (made,) = read(database, splits_of, "b")
@@ -324,14 +324,14 @@ def test_a_flood_goes_on_in_the_story_that_shows_it(database: Database, ann: Per
 
     def came(*names: str) -> list[Any]:
         added = add(database, *(flagged(f"{name}-copy", name[0], at_ms=NOW_MS + n) for n, name in enumerate(names)))
-        return list(written(database, note_floods, added.stories, NOW_MS, 60.0, 3))
+        return list(write(database, note_floods, added.stories, NOW_MS, 60.0, 3))
 
     (begun,) = came("a1", "a2", "a3", "b1")
     merged(database, "a", "b", ann)
     assert came("a4", "b2") == []
     (now,) = read(database, floods, 9)
     assert (now.flood_id, now.root_id, now.copies) == (begun.flood_id, "a", 6)
-    written(database, merge.undo_merge, begun.story_id, ann, NOW_MS)
+    write(database, merge.undo_merge, begun.story_id, ann, NOW_MS)
     assert came("a5") == []
     # Where lineage takes all of its flags, it goes along.
     merged(database, "a", "b", ann)
@@ -350,10 +350,10 @@ def test_other_systems_are_told(database: Database, ann: Person, monkeypatch: py
     monkeypatch.setattr(outcome, "write_story_events", tell)
     add(database, *CHAIN, flagged("y", "x"))
     a, x, flag_id = story_of(database, "a"), story_of(database, "x"), number(database, "b")
-    b = written(database, split.split, flag_id, ann, NOW_MS)
-    written(database, split.undo_split, flag_id, ann, NOW_MS)
-    written(database, merge.merge, x, a, ann, NOW_MS)
-    written(database, merge.undo_merge, x, ann, NOW_MS)
+    b = write(database, split.split, flag_id, ann, NOW_MS)
+    write(database, split.undo_split, flag_id, ann, NOW_MS)
+    write(database, merge.merge, x, a, ann, NOW_MS)
+    write(database, merge.undo_merge, x, ann, NOW_MS)
     assert told == [
         StoryChange(a, "split", "Ann", ("b", "aa"), b),
         StoryChange(b, "merged", "Ann", None, a),
@@ -365,7 +365,7 @@ def test_other_systems_are_told(database: Database, ann: Person, monkeypatch: py
 def test_the_original_of_a_split_story_has_its_version(database: Database, ann: Person) -> None:
     """In its first event, although no flag names it."""
     arrived(database, flagged("b", "a"), flagged("c", "a"))
-    written(database, split.split, number(database, "b"), ann, NOW_MS)
+    write(database, split.split, number(database, "b"), ann, NOW_MS)
     event = events_of(database, "story")[-1]
     assert (event["cause"], event["preferred"]) == ("began", {"id": "b", "version": "aa", "source": "a"})
 
@@ -374,7 +374,7 @@ def test_repairs_outlast_a_rebuild(database: Database, ann: Person) -> None:
     """Its events are those that are known already, in another order and with a new one among them."""
     events = [*CHAIN, flagged("y", "x"), released(CHAIN[3])]
     add(database, *events)
-    written(database, split.split, number(database, "c"), ann, NOW_MS)
+    write(database, split.split, number(database, "c"), ann, NOW_MS)
     merged(database, "x", "a", ann)
     before = roots(database)
     assert before == {"b": "a", "c": "c", "d": "c", "e": "a", "f": "a", "y": "a"}
@@ -388,10 +388,10 @@ def test_repairs_are_exported(database: Database, ann: Person) -> None:
     """Behind all pairs: whether the two are one story. What was undone is left out."""
     add(database, flagged("b", "a", similarity=0.8), flagged("c", "a"), flagged("y", "x", sources=("s", "t")))
     for name in "bc":
-        written(database, split.split, number(database, name), ann, NOW_MS)
-    written(database, split.undo_split, number(database, "c"), ann, NOW_MS)
+        write(database, split.split, number(database, name), ann, NOW_MS)
+    write(database, split.undo_split, number(database, "c"), ann, NOW_MS)
     merged(database, "x", "a", ann)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         assert connection.execute(select(FLAGS.c.home_id).where(FLAGS.c.article_id == "y")).scalar() is not None
         lines = [_line(pair) for pair in pairs(connection)]
     assert [line["kind"] for line in lines] == ["flag", "flag", "flag", "split", "merge"]

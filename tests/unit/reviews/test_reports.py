@@ -22,7 +22,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     rows_of,
-    written,
+    write,
 )
 
 PAIR = MissedPair(
@@ -41,7 +41,7 @@ UNDO_MS = 10_000
 
 def add_report(database: Database, pair: MissedPair, person_id: int, note: str = "") -> int | None:
     """Report a pair now."""
-    return written(database, reports.add, pair, person_id, note, NOW_MS, UNDO_MS)
+    return write(database, reports.add, pair, person_id, note, NOW_MS, UNDO_MS)
 
 
 def test_a_report_has_all_that_was_said(database: Database) -> None:
@@ -65,10 +65,10 @@ def test_a_pair_is_reported_once_until_it_is_undone(database: Database, second: 
     (number,) = [number for number in numbers if number is not None]
     assert add_report(database, replace(PAIR, version="ab"), ann) is not None
     assert add_report(database, replace(PAIR, article_id=""), ann) is not None
-    assert not written(database, reports.undo, number, bob, NOW_MS)
-    assert not written(database, reports.undo, number, ann, NOW_MS + UNDO_MS)
-    assert written(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
-    assert not written(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
+    assert not write(database, reports.undo, number, bob, NOW_MS)
+    assert not write(database, reports.undo, number, ann, NOW_MS + UNDO_MS)
+    assert write(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
+    assert not write(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
     assert read(database, reports.report_of, PAIR) is None
     assert len(read(database, reports.latest, 10)) == 2
     again = add_report(database, PAIR, bob)
@@ -87,8 +87,8 @@ def test_reports_are_exported_and_estimated_from_never(database: Database, monke
     before = read(database, pair_counts)
     numbers = [add_report(database, replace(PAIR, article_id=name), ann) for name in "bcde"]
     add_report(database, replace(PAIR, article_id="none", similarity=None), ann)
-    written(database, reports.undo, numbers[1] or 0, ann, NOW_MS)
-    with database.reading() as connection:
+    write(database, reports.undo, numbers[1] or 0, ann, NOW_MS)
+    with database.read_transaction() as connection:
         found = list(pairs(connection))
     assert [(pair.kind, pair.decision, pair.similarity) for pair in found] == [
         ("flag", None, 0.9),
@@ -122,7 +122,7 @@ def test_reports_outlast_a_rebuild(database: Database) -> None:
     ann = add_person(database, "Ann").person_id
     add(database, flagged("b", "a"))
     number = add_report(database, replace(PAIR, article_id="z"), ann)
-    written(database, add_events, [flagged("b", "a"), flagged("c", "a")])
+    write(database, add_events, [flagged("b", "a"), flagged("c", "a")])
     assert [each.report_id for each in read(database, reports.latest, 10)] == [number]
 
 

@@ -27,7 +27,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 
 
@@ -43,31 +43,31 @@ def fill(database: Database) -> None:
     add(database, flagged("unverified", "o", similarity=None), flagged("open", "o", similarity=None))
     add_missed(database, *(near_miss(f"n{number}", "o", sampled_in=10.0 + number % 2) for number in range(4)))
     ids = flag_ids(database)
-    written(database, decide, ids[:5], person, "right", "", NOW_MS, 0)
-    written(database, decide, ids[5:9], person, "wrong", "", NOW_MS, 0)
-    written(database, decide, ids[12:13], person, "wrong", "", NOW_MS, 0)
-    written(database, decide, ids[-3:-1], person, "right", "", NOW_MS, 0)
+    write(database, decide, ids[:5], person, "right", "", NOW_MS, 0)
+    write(database, decide, ids[5:9], person, "wrong", "", NOW_MS, 0)
+    write(database, decide, ids[12:13], person, "wrong", "", NOW_MS, 0)
+    write(database, decide, ids[-3:-1], person, "right", "", NOW_MS, 0)
     decide_by_rule(database, person)
 
 
 def decide_by_rule(database: Database, person: int) -> None:
     """Let standing decisions decide flags, of which one has no similarity, and one is released elsewhere later."""
-    sources = written(database, source_ids, ("s0", "s1", "wire"))
+    sources = write(database, source_ids, ("s0", "s1", "wire"))
     mute = NewStanding("wrong", person, NOW_MS + 9, "", sources=(sources["s0"], sources["wire"]))
     story_id = rows_of(database)["a0"].story_id
     for new in (mute, NewStanding("right", person, NOW_MS + 9, "", story_id=story_id)):
-        written(database, begin, new, NOW_MS)
+        write(database, begin, new, NOW_MS)
     muted = [flagged(f"m{n}", "x", similarity=0.9, sources=("s0", "wire"), at_ms=NOW_MS + n) for n in range(3)]
     further = [flagged(f"f{n}", "o", similarity=None if n == 3 else 0.9, sources=("s1", "wire")) for n in range(4)]
     added = add(database, *muted, *further)
-    assert written(database, apply, added.flag_ids, NOW_MS, 5) == {"right": 4, "wrong": 3}
+    assert write(database, apply, added.flag_ids, NOW_MS, 5) == {"right": 4, "wrong": 3}
     add(database, released(further[0]), released(muted[0]))
 
 
 def test_counts_are_those_of_the_pairs(database: Database) -> None:
     """As the export has them, one by one; those without a similarity are counted apart."""
     fill(database)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         pairs = list(reviewed_pairs.pairs(connection))
     expected = Counter(
         (pair.kind, pair.similarity, pair.decision, pair.sampled_in) for pair in pairs if pair.similarity is not None
@@ -87,7 +87,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
     rows = rows_of(database)
     assert [rows[f"m{n}"].state for n in range(3)] == ["wrong"] * 3
     assert [rows[f"f{n}"].state for n in range(4)] == ["released", "right", "right", "right"]
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         of_rules = list(reviewed_pairs.pairs(connection))[-7:]
     assert [(pair.decision, pair.at_ms, pair.person) for pair in of_rules] == [
         *[(None, None, None)] * 3,
@@ -95,7 +95,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
         *[(None, None, None)] * 3,
     ]
     decided = sum(each.pairs for each in read(database, pair_counts) if each.decision is not None)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
     assert decided == sum(pair.decision is not None for pair in pairs)
 
@@ -103,7 +103,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
 def test_sources_have_the_reviews_of_their_later_articles(database: Database) -> None:
     """Most first; the counts of one are of its own pairs."""
     fill(database)
-    with database.reading() as connection:
+    with database.read_transaction() as connection:
         pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
     decided = Counter(pair.source or "" for pair in pairs if pair.decision)
     sources = read(database, reviews_by_source)

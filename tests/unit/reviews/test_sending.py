@@ -15,7 +15,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     rows_of,
-    written,
+    write,
 )
 
 FINAL_MS = NOW_MS + 10_000
@@ -28,19 +28,19 @@ def decided(database: Database, decision: Decision, *names: str) -> list[int]:
     rows = rows_of(database)
     person_id = add_person(database, f"Ann {names[0]}").person_id
     ids = [rows[name].flag_id for name in names]
-    return written(database, decide, ids, person_id, decision, "why", NOW_MS, FINAL_MS - NOW_MS).review_ids
+    return write(database, decide, ids, person_id, decision, "why", NOW_MS, FINAL_MS - NOW_MS).review_ids
 
 
 def claimed(database: Database, worker: str, at_ms: int, limit: int = 100) -> list[int]:
     """Claim what is due; return the reviews."""
-    return [each.review_id for each in written(database, claim_due, worker, at_ms, LEASE_MS, limit)]
+    return [each.review_id for each in write(database, claim_due, worker, at_ms, LEASE_MS, limit)]
 
 
 def test_what_is_wrong_is_due_when_it_is_final(database: Database) -> None:
     """With the flag, who decided and the note."""
     reviews = decided(database, "wrong", "a")
     assert claimed(database, "w", FINAL_MS - 1) == []
-    (found,) = written(database, claim_due, "w", FINAL_MS, LEASE_MS, 9)
+    (found,) = write(database, claim_due, "w", FINAL_MS, LEASE_MS, 9)
     assert (found.review_id, found.flag.article_id, found.person, found.why) == (reviews[0], "a", "Ann a", "why")
 
 
@@ -50,10 +50,10 @@ def test_nothing_else_is_due(database: Database) -> None:
     decided(database, "skip", "b")
     (review_id,) = decided(database, "wrong", "c")
     person_id = 3
-    assert written(database, undo, [review_id], person_id, NOW_MS)
+    assert write(database, undo, [review_id], person_id, NOW_MS)
     add_missed(database, near_miss("near", "original"))
     flag_id = rows_of(database)["near"].flag_id
-    written(database, decide, [flag_id], person_id, "wrong", "", NOW_MS, 0)
+    write(database, decide, [flag_id], person_id, "wrong", "", NOW_MS, 0)
     assert claimed(database, "w", FINAL_MS) == []
     assert read(database, backlog, FINAL_MS) == ReleaseBacklog(0, None)
 
@@ -71,8 +71,8 @@ def test_what_is_sent_or_refused_is_due_no_more(database: Database) -> None:
     first, second = decided(database, "wrong", "a", "b")
     assert read(database, backlog, FINAL_MS + 1) == ReleaseBacklog(2, FINAL_MS)
     claimed(database, "w", FINAL_MS)
-    written(database, mark_sent, first, FINAL_MS + 1)
-    written(database, mark_refused, second, "the window has ended" * 100, FINAL_MS + 1)
+    write(database, mark_sent, first, FINAL_MS + 1)
+    write(database, mark_refused, second, "the window has ended" * 100, FINAL_MS + 1)
     assert claimed(database, "w", FINAL_MS + 10 * LEASE_MS) == []
     assert read(database, backlog, FINAL_MS + 1) == ReleaseBacklog(0, None)
 
@@ -101,7 +101,7 @@ def test_processes_that_claim_at_once_get_different_ones(database: Database, sec
         while portion := claimed(each, name, FINAL_MS, limit):
             found += portion
             for review_id in portion:
-                written(each, mark_sent, review_id, FINAL_MS)
+                write(each, mark_sent, review_id, FINAL_MS)
         return found
 
     one, other = at_once([lambda: take(database, "one"), lambda: take(second, "other")])

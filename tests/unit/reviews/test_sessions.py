@@ -5,7 +5,7 @@ from sqlalchemy import select
 from consumer.reviews import people, sessions
 from consumer.reviews.database import Database
 from consumer.reviews.tables import SESSIONS
-from tests.unit.reviews.made import NOW_MS, add_person, number_of, read, written
+from tests.unit.reviews.made import NOW_MS, add_person, number_of, read, write
 
 SESSION_MS = 1_000_000
 IDLE_MS = 300_000
@@ -14,7 +14,7 @@ IDLE_MS = 300_000
 def begun(database: Database) -> tuple[str, people.Person]:
     """The secret of a new session, and whose it is."""
     person = add_person(database, "Ann", "admin")
-    return written(database, sessions.begin_session, person.person_id, NOW_MS, SESSION_MS), person
+    return write(database, sessions.begin_session, person.person_id, NOW_MS, SESSION_MS), person
 
 
 def person_at(database: Database, secret: str, after_ms: int) -> people.Person | None:
@@ -73,22 +73,22 @@ def test_whoever_is_disabled_has_no_session(database: Database) -> None:
     """At once, and not when it ends; enabling does not bring it back."""
     secret, person = begun(database)
     add_person(database, "Bob", "admin")
-    written(database, people.disable, person.person_id, NOW_MS)
+    write(database, people.disable, person.person_id, NOW_MS)
     assert person_at(database, secret, 1) is None
-    written(database, people.enable, person.person_id)
+    write(database, people.enable, person.person_id)
     assert person_at(database, secret, 1) is None
 
 
 def test_ending_sessions(database: Database) -> None:
     """One, and those that have ended by themselves."""
     secret, person = begun(database)
-    other = written(database, sessions.begin_session, person.person_id, NOW_MS, SESSION_MS)
-    written(database, sessions.end_session, secret)
+    other = write(database, sessions.begin_session, person.person_id, NOW_MS, SESSION_MS)
+    write(database, sessions.end_session, secret)
     assert person_at(database, secret, 1) is None
     assert person_at(database, other, 1) == person
-    written(database, sessions.end_session, other)
-    written(database, sessions.begin_session, person.person_id, NOW_MS, 5)
-    kept = written(database, sessions.begin_session, person.person_id, NOW_MS, 6)
-    written(database, sessions.sweep, NOW_MS + 5)
+    write(database, sessions.end_session, other)
+    write(database, sessions.begin_session, person.person_id, NOW_MS, 5)
+    kept = write(database, sessions.begin_session, person.person_id, NOW_MS, 6)
+    write(database, sessions.sweep, NOW_MS + 5)
     assert number_of(database, SESSIONS) == 1
     assert person_at(database, kept, 5) == person

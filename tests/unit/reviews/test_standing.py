@@ -21,22 +21,22 @@ from consumer.reviews.standing import standing_decisions
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
     LASTS_MS_MAX,
-    AlreadyStanding,
+    DuplicateStandingDecision,
     NewStanding,
     OwnerDisabled,
     PairHistory,
     StandingDecision,
-    StandingEnded,
-    StandingFull,
-    StandingMissing,
+    StandingDecisionEnded,
     StandingOutcome,
     StandingRevocation,
+    TooManyStandingDecisions,
+    UnknownStandingDecision,
     begin,
     counts_in_force,
     end,
     ended_since,
     in_force,
-    pair_record,
+    pair_history,
 )
 from consumer.reviews.stories import story
 from consumer.reviews.tables import REVIEWS
@@ -57,7 +57,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 from tests.unit.reviews.outbox_made import causes_of
 
@@ -83,17 +83,17 @@ class Desk:
         self, *, sources: tuple[str, str] = ("a", "b"), reason_id: int | None = None, at_ms: int = NOW_MS
     ) -> StandingDecision:
         """Let Bob mute a pair of sources."""
-        numbers = written(self.database, source_ids, sources)
+        numbers = write(self.database, source_ids, sources)
         pair = numbers[sources[0]], numbers[sources[1]]
         return self._begin(NewStanding("wrong", self.bob, at_ms + HOUR_MS, "", reason_id, sources=pair), at_ms)
 
     def take(self, *events: Verdict, at_ms: int = NOW_MS + 1) -> dict[StandingOutcome, int]:
         """Take in events as the intake does, and return what was decided."""
-        return dict(written(self.database, apply, add(self.database, *events).flag_ids, at_ms, UNDO_MS))
+        return dict(write(self.database, apply, add(self.database, *events).flag_ids, at_ms, UNDO_MS))
 
     def end(self, standing: StandingDecision, at_ms: int = NOW_MS + 2) -> StandingRevocation:
         """End one."""
-        return written(self.database, end, standing.standing_id, at_ms)
+        return write(self.database, end, standing.standing_id, at_ms)
 
     def states(self) -> dict[str, str]:
         """The state of each entry; everything that is counted is checked as well."""
@@ -110,7 +110,7 @@ class Desk:
         return [(entry.person, f"{entry.action} {entry.subject}", entry.why) for entry in entries[::-1]]
 
     def _begin(self, new: NewStanding, at_ms: int) -> StandingDecision:
-        return written(self.database, begin, new, at_ms)
+        return write(self.database, begin, new, at_ms)
 
 
 @pytest.fixture
@@ -138,13 +138,13 @@ def test_further_copies_of_a_story_are_right_as_they_come(desk: Desk) -> None:
 
 def test_flags_of_a_muted_pair_are_released(desk: Desk) -> None:
     """By the usual way, once they are final, with the reason; the other way round the sources are another pair."""
-    reason = written(desk.database, add_reason, "Mirror")
+    reason = write(desk.database, add_reason, "Mirror")
     desk.mute(sources=("copier", "wire"), reason_id=reason.reason_id)
     events = [flagged("d", "o", sources=("copier", "wire")), flagged("e", "o", sources=("wire", "copier"))]
     assert desk.take(*events) == {"wrong": 1}
     assert desk.states() == {**dict.fromkeys("abce", "open"), "d": "wrong"}
-    assert written(desk.database, claim_due, "w", NOW_MS + UNDO_MS, 9, 9) == []
-    (release,) = written(desk.database, claim_due, "w", NOW_MS + 1 + UNDO_MS, 9, 9)
+    assert write(desk.database, claim_due, "w", NOW_MS + UNDO_MS, 9, 9) == []
+    (release,) = write(desk.database, claim_due, "w", NOW_MS + 1 + UNDO_MS, 9, 9)
     assert (release.flag.article_id, release.person, release.why) == ("d", "Bob", "Mirror")
     assert desk.known()[0].subject == "copier -> wire"
     assert read(desk.database, counts_in_force, NOW_MS) == {"wrong": 1}
@@ -164,12 +164,12 @@ def test_a_story_that_was_merged_keeps_its_decision(desk: Desk) -> None:
     add(desk.database, flagged("x", "further"), flagged("y", "other"))
     other, further = (rows_of(desk.database)[name].story_id for name in "yx")
     eve = add_person(desk.database, "Eve")
-    written(desk.database, merge, other, desk.story_id, eve, NOW_MS)
+    write(desk.database, merge, other, desk.story_id, eve, NOW_MS)
     desk.of_story()
-    written(desk.database, merge, desk.story_id, further, eve, NOW_MS)
+    write(desk.database, merge, desk.story_id, further, eve, NOW_MS)
     assert desk.take(flagged("d", "original"), flagged("e", "other"), flagged("f", "further")) == {"right": 2}
     assert {rows_of(desk.database)[name].story_id for name in "def"} == {further}
-    written(desk.database, undo_merge, desk.story_id, eve, NOW_MS)
+    write(desk.database, undo_merge, desk.story_id, eve, NOW_MS)
     assert desk.take(flagged("g", "original"), flagged("h", "other"), flagged("i", "further")) == {"right": 2}
     states = desk.states()
     assert [states[name] for name in "defghi"] == ["right", "right", "open"] * 2
@@ -183,9 +183,9 @@ def test_other_kinds_and_what_is_decided_or_released_are_left_alone(desk: Desk) 
     gone, decided = flagged("gone", "original"), flagged("decided", "original")
     add(desk.database, decided)
     ids = {name: row.flag_id for name, row in rows_of(desk.database).items()}
-    written(desk.database, decide, [ids["decided"]], desk.bob, "skip", "", NOW_MS, UNDO_MS)
+    write(desk.database, decide, [ids["decided"]], desk.bob, "skip", "", NOW_MS, UNDO_MS)
     assert desk.take(gone, released(gone)) == {}
-    assert dict(written(desk.database, apply, list(ids.values())[3:], NOW_MS + 1, UNDO_MS)) == {}
+    assert dict(write(desk.database, apply, list(ids.values())[3:], NOW_MS + 1, UNDO_MS)) == {}
     states = desk.states()
     assert [states[name] for name in ("near", "match", "gone", "decided")] == ["open", "open", "released", "skipped"]
 
@@ -196,7 +196,7 @@ def test_what_comes_again_changes_nothing(desk: Desk) -> None:
     events = [flagged("d", "original"), flagged("e", "original")]
     assert desk.take(*events) == {"right": 2}
     (review, *_) = read(desk.database, history, rows_of(desk.database)["d"].flag_id)
-    assert written(desk.database, undo, [review.entry_id], desk.ann, NOW_MS + 2) == [review.entry_id]
+    assert write(desk.database, undo, [review.entry_id], desk.ann, NOW_MS + 2) == [review.entry_id]
     assert desk.take(*events, *(flagged(name, "original") for name in "abc")) == {}
     assert desk.states() == {**dict.fromkeys("abcd", "open"), "e": "right"}
     assert (number_of(desk.database, REVIEWS), desk.known()[0].flags) == (2, 2)
@@ -211,7 +211,7 @@ def test_it_ends_by_itself(desk: Desk) -> None:
     (ended,) = read(desk.database, ended_since, NOW_MS, NOW_MS + 100)
     assert (ended.standing_id, ended.ended_ms, ended.flags) == (standing.standing_id, NOW_MS + 100, 1)
     assert read(desk.database, ended_since, NOW_MS + 101, NOW_MS + 200) == []
-    with pytest.raises(StandingEnded):
+    with pytest.raises(StandingDecisionEnded):
         desk.end(standing, NOW_MS + 100)
 
 
@@ -221,21 +221,21 @@ def test_ended_it_takes_back_what_is_not_final(desk: Desk) -> None:
     desk.take(flagged("final", "o"), at_ms=NOW_MS + 1)
     desk.take(flagged("sent", "o"), flagged("undone", "o"), flagged("open", "o"), at_ms=NOW_MS + UNDO_MS)
     ids = {name: row.flag_id for name, row in rows_of(desk.database).items()}
-    with desk.database.begin() as connection:
+    with desk.database.write_transaction() as connection:
         claimed = update(REVIEWS).where(REVIEWS.c.flag_id == ids["sent"])
         connection.execute(claimed.values(claimed_by="w", claimed_ms=NOW_MS))
         own = connection.execute(select(REVIEWS.c.review_id).where(REVIEWS.c.flag_id == ids["undone"])).scalar_one()
-    written(desk.database, undo, [own], desk.bob, NOW_MS + UNDO_MS)
+    write(desk.database, undo, [own], desk.bob, NOW_MS + UNDO_MS)
     ending = desk.end(standing, NOW_MS + 1 + UNDO_MS)
-    assert ([flag.article_id for flag in ending.taken_back], ending.kept) == (["open"], 2)
+    assert ([flag.article_id for flag in ending.reopened], ending.kept) == (["open"], 2)
     states = desk.states()
     assert [states[name] for name in ("final", "sent", "undone", "open")] == ["wrong", "wrong", "open", "open"]
-    with pytest.raises(StandingEnded):
+    with pytest.raises(StandingDecisionEnded):
         desk.end(standing, NOW_MS + 1 + UNDO_MS)
     assert desk.take(flagged("later", "o"), at_ms=NOW_MS + 2 + UNDO_MS) == {}
     desk.mute(at_ms=NOW_MS + 3 + UNDO_MS)
-    with pytest.raises(StandingMissing):
-        written(desk.database, end, 999, NOW_MS)
+    with pytest.raises(UnknownStandingDecision):
+        write(desk.database, end, 999, NOW_MS)
 
 
 def test_a_mute_fits_flags_whose_sources_become_known_later(desk: Desk) -> None:
@@ -246,13 +246,13 @@ def test_a_mute_fits_flags_whose_sources_become_known_later(desk: Desk) -> None:
     events = [with_sources(name, "o", at_ms=NOW_MS) for name in ("later", "undone", "other")]
     assert desk.take(*events) == {}
     ids = {name: row.flag_id for name, row in rows_of(desk.database).items()}
-    made = written(desk.database, decide, [ids["undone"]], desk.ann, "right", "", NOW_MS, UNDO_MS).review_ids
-    written(desk.database, undo, made, desk.ann, NOW_MS)
+    made = write(desk.database, decide, [ids["undone"]], desk.ann, "right", "", NOW_MS, UNDO_MS).review_ids
+    write(desk.database, undo, made, desk.ann, NOW_MS)
     missing = read(desk.database, sources_missing, 9)
     names = {ids["other"]: "somebody"}
     filled = [FlagSources(row.flag_id, names.get(row.flag_id, "copier"), "wire") for row in missing]
-    written(desk.database, set_sources, filled)
-    found = written(desk.database, apply, [row.flag_id for row in filled], NOW_MS + 1, UNDO_MS, are_stored=True)
+    write(desk.database, set_sources, filled)
+    found = write(desk.database, apply, [row.flag_id for row in filled], NOW_MS + 1, UNDO_MS, are_stored=True)
     assert dict(found) == {"wrong": 1}
     states = desk.states()
     assert [states[name] for name in ("before", "later", "undone", "other")] == ["open", "wrong", "open", "open"]
@@ -264,7 +264,7 @@ def test_a_story_s_decision_does_not_reach_flags_whose_sources_become_known(desk
     desk.take(flagged("d", "original", sources=(None, None), at_ms=NOW_MS + 50))
     desk.of_story()
     ids = [rows_of(desk.database)["d"].flag_id]
-    assert written(desk.database, apply, ids, NOW_MS + 1, UNDO_MS, are_stored=True) == {}
+    assert write(desk.database, apply, ids, NOW_MS + 1, UNDO_MS, are_stored=True) == {}
 
 
 def test_it_follows_a_story_that_another_takes_over(desk: Desk) -> None:
@@ -285,12 +285,12 @@ def test_an_account_that_is_disabled_has_no_standing_decisions(desk: Desk) -> No
     desk.of_story()
     desk.mute(sources=("copier", "wire"))
     desk.take(flagged("d", "original"))
-    written(desk.database, people.disable, desk.ann, NOW_MS + 5)
+    write(desk.database, people.disable, desk.ann, NOW_MS + 5)
     assert [each.person for each in desk.known(NOW_MS + 5)] == ["Bob"]
     assert desk.take(flagged("e", "original"), at_ms=NOW_MS + 6) == {}
     with pytest.raises(OwnerDisabled):
         desk.of_story(at_ms=NOW_MS + 7)
-    written(desk.database, people.enable, desk.ann)
+    write(desk.database, people.enable, desk.ann)
     assert desk.take(flagged("f", "original"), at_ms=NOW_MS + 8) == {}
     assert desk.states() == {**dict.fromkeys("abcef", "open"), "d": "right"}
     assert [each.ended_ms for each in read(desk.database, ended_since, NOW_MS, NOW_MS + 9)] == [NOW_MS + 5]
@@ -300,20 +300,20 @@ def test_there_is_one_about_a_story_or_a_pair(desk: Desk, second: Database, monk
     """Also where two people make one at the same moment; and no more in all than batches can be compared with."""
 
     def muted(database: Database) -> bool:
-        pair = written(database, source_ids, ("a", "b"))
+        pair = write(database, source_ids, ("a", "b"))
         new = NewStanding("wrong", desk.bob, NOW_MS + HOUR_MS, "", sources=(pair["a"], pair["b"]))
         try:
-            written(database, begin, new, NOW_MS)
-        except AlreadyStanding:
+            write(database, begin, new, NOW_MS)
+        except DuplicateStandingDecision:
             return False
         return True
 
     assert sorted(at_once([partial(muted, desk.database), partial(muted, second)])) == [False, True]
     desk.of_story()
-    with pytest.raises(AlreadyStanding):
+    with pytest.raises(DuplicateStandingDecision):
         desk.of_story(at_ms=NOW_MS + 1)
     monkeypatch.setattr(standing_decisions, "IN_FORCE_MAX", 2)
-    with pytest.raises(StandingFull):
+    with pytest.raises(TooManyStandingDecisions):
         desk.mute(sources=("copier", "wire"))
 
 
@@ -323,8 +323,8 @@ def test_none_is_for_ever(desk: Desk, decision: StandingOutcome) -> None:
     longest = NewStanding(decision, desk.ann, NOW_MS + LASTS_MS_MAX[decision], "", story_id=desk.story_id)
     for ends_ms in (longest.ends_ms + 1, NOW_MS):
         with pytest.raises(ValueError, match="must be within"):
-            written(desk.database, begin, longest._replace(ends_ms=ends_ms), NOW_MS)
-    assert written(desk.database, begin, longest, NOW_MS).ends_ms == longest.ends_ms
+            write(desk.database, begin, longest._replace(ends_ms=ends_ms), NOW_MS)
+    assert write(desk.database, begin, longest, NOW_MS).ends_ms == longest.ends_ms
 
 
 def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
@@ -338,7 +338,7 @@ def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
         statements.append(statement)
 
     event.listen(desk.database._engine, "before_cursor_execute", heard)
-    decided = written(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS)
+    decided = write(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS)
     event.remove(desk.database._engine, "before_cursor_execute", heard)
     assert dict(decided) == {"right": MANY // 2, "wrong": MANY // 2}
     assert len(statements) < MANY / 20
@@ -348,7 +348,7 @@ def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
 def test_no_story_is_told_to_be_decided(desk: Desk) -> None:
     """Again and again, as its further copies come. A person's decision about the last copy before is told."""
     desk.of_story()
-    written(desk.database, decide, flag_ids(desk.database), desk.bob, "right", "", NOW_MS, UNDO_MS)
+    write(desk.database, decide, flag_ids(desk.database), desk.bob, "right", "", NOW_MS, UNDO_MS)
     assert [cause for cause, *_ in causes_of(desk.database)] == ["decided"]
     for name in "de":
         desk.take(flagged(name, "original"))
@@ -360,13 +360,13 @@ def test_people_are_told_apart_from_standing_decisions(desk: Desk) -> None:
     desk.mute()
     desk.take(*(flagged(name, "o") for name in "de"))
     ids = {name: row.flag_id for name, row in rows_of(desk.database).items()}
-    written(desk.database, decide, [ids["a"], ids["b"]], desk.bob, "wrong", "", NOW_MS + 1, UNDO_MS)
-    written(desk.database, decide, [ids["c"]], desk.ann, "right", "", NOW_MS + 1, UNDO_MS)
+    write(desk.database, decide, [ids["a"], ids["b"]], desk.bob, "wrong", "", NOW_MS + 1, UNDO_MS)
+    write(desk.database, decide, [ids["c"]], desk.ann, "right", "", NOW_MS + 1, UNDO_MS)
     told = read(desk.database, deciders, [ids["a"], ids["d"]])
     assert told == {ids["a"]: Decider("Bob", is_standing=False), ids["d"]: Decider("Bob", is_standing=True)}
-    pair = written(desk.database, source_ids, ("a", "b"))
-    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS) == PairHistory(5, right=1, wrong=2)
-    assert read(desk.database, pair_record, (pair["a"], pair["b"]), NOW_MS + 1) == PairHistory(0, right=0, wrong=0)
+    pair = write(desk.database, source_ids, ("a", "b"))
+    assert read(desk.database, pair_history, (pair["a"], pair["b"]), NOW_MS) == PairHistory(5, right=1, wrong=2)
+    assert read(desk.database, pair_history, (pair["a"], pair["b"]), NOW_MS + 1) == PairHistory(0, right=0, wrong=0)
     own = read(desk.database, own_reviews_at, desk.bob, None, NOW_MS + 1)
     assert [review.flag_id for review in own] == [ids["a"], ids["b"]]
 
@@ -376,8 +376,8 @@ def test_a_release_that_was_sent_comes_back(desk: Desk) -> None:
     desk.mute()
     gone = flagged("d", "o")
     desk.take(gone)
-    (release,) = written(desk.database, claim_due, "w", NOW_MS + HOUR_MS, 9, 9)
-    written(desk.database, mark_sent, release.review_id, NOW_MS + HOUR_MS)
+    (release,) = write(desk.database, claim_due, "w", NOW_MS + HOUR_MS, 9, 9)
+    write(desk.database, mark_sent, release.review_id, NOW_MS + HOUR_MS)
     assert desk.take(released(gone), at_ms=NOW_MS + HOUR_MS) == {}
     assert desk.states()["d"] == "wrong"
     assert len(flag_ids(desk.database)) == 4

@@ -17,7 +17,7 @@ from tests.unit.reviews.made import (
     read,
     released,
     rows_of,
-    written,
+    write,
 )
 
 
@@ -101,7 +101,7 @@ def test_what_spreads_fastest(database: Database) -> None:
     person_id = add_person(database, "Ann").person_id
     made(database, "wrong", 99, 99, 99)
     wrong = [row.flag_id for row in rows_of(database).values() if row.root_id == "wrong"]
-    written(database, decide, wrong, person_id, "wrong", "", NOW_MS, 0)
+    write(database, decide, wrong, person_id, "wrong", "", NOW_MS, 0)
     found = read(database, stories.fastest, NOW_MS + 90_000, 9)
     assert [(spread.story.root_id, spread.since) for spread in found] == [("fast", 2), ("large", 1)]
 
@@ -126,7 +126,7 @@ def test_open_flags_of_some_roots(database: Database) -> None:
     add_missed(database, near_miss("near", "a"))
     add(database, released(flagged("a-2", "a")))
     rows = rows_of(database)
-    written(database, decide, [rows["a-3"].flag_id], ann.person_id, "right", "", NOW_MS, 0)
+    write(database, decide, [rows["a-3"].flag_id], ann.person_id, "right", "", NOW_MS, 0)
     found = read(database, stories.stories_of_roots, ["a", "b", "nobody"])
     assert {root: (story.story_id, story.copies, story.open_copies) for root, story in found.items()} == {
         "a": (first, 3, 2),

@@ -12,7 +12,7 @@ from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.repairs.merge import merge
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from tests.processor_time import within_processor_s
-from tests.unit.reviews.made import NOW_MS, add, add_person, flag_ids, flagged, released, rows_of, written
+from tests.unit.reviews.made import NOW_MS, add, add_person, flag_ids, flagged, released, rows_of, write
 from tests.unit.reviews.outbox_made import arrived, causes_of, events_of
 
 
@@ -95,7 +95,7 @@ def test_a_release_lets_a_story_grow_that_another_is_merged_into(database: Datab
     middle = flagged("m", "o")
     arrived(database, middle, *copies(9, original="m"), flagged("x1", "x"), flagged("m2", "m", original_version="bb"))
     found = {row.root_id: row.story_id for row in rows_of(database).values()}
-    written(database, merge, found["m"], found["x"], add_person(database, "Ann"), NOW_MS)
+    write(database, merge, found["m"], found["x"], add_person(database, "Ann"), NOW_MS)
     told = len(causes_of(database))
     arrived(database, released(middle))
     assert causes_of(database)[told:] == [("grew", "x", 11)]
@@ -105,22 +105,22 @@ def test_a_copy_that_was_wrong_begins_its_story(database: Database) -> None:
     """Once it is none any more, whether the decision is taken back or changed; and only the first time."""
     add(database, *copies(1), flagged("other", "p"))
     ann, (first, second) = add_person(database, "Ann").person_id, flag_ids(database)
-    made = written(database, decide, [first, second], ann, "wrong", "", NOW_MS, 50).review_ids
+    made = write(database, decide, [first, second], ann, "wrong", "", NOW_MS, 50).review_ids
     told = len(causes_of(database))
-    written(database, undo, made[:1], ann, NOW_MS + 1)
-    written(database, decide, [second], ann, "skip", "", NOW_MS + 1, 50)
+    write(database, undo, made[:1], ann, NOW_MS + 1)
+    write(database, decide, [second], ann, "skip", "", NOW_MS + 1, 50)
     assert causes_of(database)[told:] == [("began", "o", 1), ("began", "p", 1)]
-    made = written(database, decide, [first], ann, "wrong", "", NOW_MS + 2, 50).review_ids
-    written(database, undo, made, ann, NOW_MS + 3)
+    made = write(database, decide, [first], ann, "wrong", "", NOW_MS + 2, 50).review_ids
+    write(database, undo, made, ann, NOW_MS + 3)
     assert [cause for cause, _, _ in causes_of(database)].count("began") == 2
 
 
 def test_a_member_that_has_left_does_not_stand_for_its_story(database: Database) -> None:
     """Although the story names it until another one is found."""
     add(database, *copies(2))
-    written(database, lambda connection: connection.execute(update(STORIES).values(preferred_id=1)))
-    written(database, lambda connection: connection.execute(update(FLAGS).values(state="released")))
-    written(database, write_story_events, [StoryChange(1, "grew")], NOW_MS)
+    write(database, lambda connection: connection.execute(update(STORIES).values(preferred_id=1)))
+    write(database, lambda connection: connection.execute(update(FLAGS).values(state="released")))
+    write(database, write_story_events, [StoryChange(1, "grew")], NOW_MS)
     assert events_of(database, "story")[0]["preferred"] == {"id": "o", "version": "aa", "source": "s"}
 
 
@@ -134,13 +134,13 @@ def test_what_an_event_says_of_members(database: Database) -> None:
         chosen = update(STORIES).where(STORIES.c.story_id == first.story_id).values(preferred_id=first.flag_id)
         connection.execute(chosen)
 
-    written(database, prefer)
+    write(database, prefer)
     told = [
         StoryChange(first.story_id, "preferred"),
         StoryChange(late.story_id, "split", "Ann", ("c1", "aa"), first.story_id),
         StoryChange(late.story_id, "split", "Ann", ("gone", "cc"), first.story_id),
     ]
-    written(database, write_story_events, told, NOW_MS)
+    write(database, write_story_events, told, NOW_MS)
     preferred, split, unknown = events_of(database, "story")
     assert preferred["preferred"] == {"id": "c0", "version": "aa", "source": "s0"}
     assert (split["preferred"], split["sources"]) == ({"id": "unseen", "version": None, "source": None}, 0)
@@ -153,7 +153,7 @@ def test_a_story_that_has_lost_all_is_told_of(database: Database) -> None:
     """It has no times of its own then."""
     arrived(database, *copies(1))
     arrived(database, flagged("o", "root"))
-    written(database, write_story_events, [StoryChange(1, "merged", "Ann", None, 2)], NOW_MS + 5)
+    write(database, write_story_events, [StoryChange(1, "merged", "Ann", None, 2)], NOW_MS + 5)
     event = events_of(database, "story")[-1]
     assert (event["copies"], event["into"], event["first_at"]) == (0, 2, event["at"])
 
@@ -164,7 +164,7 @@ def test_sources_are_counted_of_copies_in_force(database: Database) -> None:
     gone = flagged("gone", "o", sources=("u", "t"))
     arrived(database, *flags, gone)
     arrived(database, released(gone))
-    written(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
+    write(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
     assert [event["sources"] for event in events_of(database, "story")] == [3, 2]
 
 
@@ -174,19 +174,19 @@ def test_the_last_decision_of_a_story_is_told(database: Database) -> None:
     begun = causes_of(database)
     ann = add_person(database, "Ann").person_id
     flags = flag_ids(database)
-    written(database, decide, flags[:2], ann, "right", "", NOW_MS, 50)
-    written(database, decide, flags[2:3], ann, "skip", "", NOW_MS, 50)
+    write(database, decide, flags[:2], ann, "right", "", NOW_MS, 50)
+    write(database, decide, flags[2:3], ann, "skip", "", NOW_MS, 50)
     assert causes_of(database) == begun
-    made = written(database, decide, flags[2:], ann, "wrong", "", NOW_MS, 50).review_ids
+    made = write(database, decide, flags[2:], ann, "wrong", "", NOW_MS, 50).review_ids
     assert causes_of(database)[2:] == [("decided", "o", 2), ("decided", "p", 0)]
     assert {event["person"] for event in events_of(database, "story")[2:]} == {"Ann"}
-    written(database, decide, flags[2:3], ann, "right", "", NOW_MS + 1, 50)
-    written(database, undo, made, ann, NOW_MS + 1)
+    write(database, decide, flags[2:3], ann, "right", "", NOW_MS + 1, 50)
+    write(database, undo, made, ann, NOW_MS + 1)
     assert len(causes_of(database)) == 4, "nothing was left to decide already, or something is again"
-    written(database, decide, flags[3:], ann, "right", "", NOW_MS + 2, 50)
+    write(database, decide, flags[3:], ann, "right", "", NOW_MS + 2, 50)
     assert causes_of(database)[4:] == [("decided", "p", 1)]
-    written(database, reopen, flags[:1])
-    written(database, decide, flags[:1], ann, "right", "", NOW_MS + 3, 50)
+    write(database, reopen, flags[:1])
+    write(database, decide, flags[:1], ann, "right", "", NOW_MS + 3, 50)
     assert causes_of(database)[5:] == [("decided", "o", 3)]
 
 
@@ -198,7 +198,7 @@ def flooded(database: Database, *, now_ms: int = NOW_MS) -> list[int]:
         return [flood.flood_id for flood in write_flood_events(connection, now_ms)]
 
     arrived(database, *copies(5))
-    return written(database, work)
+    return write(database, work)
 
 
 def test_a_flood_is_told_of_twice(database: Database) -> None:
@@ -229,7 +229,7 @@ def test_a_flood_that_an_earlier_version_noticed_is_told_of(database: Database) 
         connection.execute(update(FLOODS).values(sent_ms=None))
         return [flood.flood_id for flood in write_flood_events(connection, NOW_MS)]
 
-    assert written(database, forget) == [1]
+    assert write(database, forget) == [1]
 
 
 def test_a_change_that_fails_leaves_no_event(database: Database) -> None:
@@ -241,7 +241,7 @@ def test_a_change_that_fails_leaves_no_event(database: Database) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        written(database, fail)
+        write(database, fail)
     assert causes_of(database) == [("began", "o", 1)]
 
 
@@ -256,5 +256,5 @@ def test_a_large_story_is_told_of_without_reading_its_flags(database: Database) 
     batch = [flagged(f"c{number}", "o", sources=(f"s{number % 7}", "s")) for number in range(20_000)]
     arrived(database, *batch)
     with within_processor_s(1):
-        written(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
+        write(database, write_story_events, [StoryChange(1, "preferred")], NOW_MS)
     assert [event["sources"] for event in events_of(database, "story")] == [8, 8, 8]

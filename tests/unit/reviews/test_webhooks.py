@@ -12,7 +12,7 @@ from consumer.reviews.outbox.webhooks import (
     WebhookTaken,
     secrets_of,
 )
-from tests.unit.reviews.made import NOW_MS, at_once, read, written
+from tests.unit.reviews.made import NOW_MS, at_once, read, write
 from tests.unit.reviews.webhooks_made import (
     SECRET,
     add_webhook,
@@ -75,7 +75,7 @@ def test_there_are_not_many(database: Database) -> None:
         add_webhook(database, settings("one more"))
     for missing in (webhooks.end_former, webhooks.remove):
         with pytest.raises(WebhookMissing):
-            written(database, missing, 4_711)
+            write(database, missing, 4_711)
     with pytest.raises(WebhookMissing):
         read(database, webhooks.webhook_numbered, 4_711)
     with pytest.raises(WebhookMissing):
@@ -91,16 +91,16 @@ def test_two_secrets_sign_for_a_day(database: Database) -> None:
         assert destination.secrets == read(database, secrets_of, hook, now_ms)
         return destination.secrets
 
-    written(database, webhooks.rotate, hook, "whsec_bmV3", NOW_MS)
+    write(database, webhooks.rotate, hook, "whsec_bmV3", NOW_MS)
     assert signing(NOW_MS + FORMER_MS - 1) == ("whsec_bmV3", SECRET)
     assert signing(NOW_MS + FORMER_MS) == ("whsec_bmV3",)
-    written(database, webhooks.end_expired, NOW_MS + FORMER_MS - 1)
+    write(database, webhooks.end_expired, NOW_MS + FORMER_MS - 1)
     assert found(database, hook).former_until_ms == NOW_MS + FORMER_MS
-    written(database, webhooks.end_expired, NOW_MS + FORMER_MS)
+    write(database, webhooks.end_expired, NOW_MS + FORMER_MS)
     assert found(database, hook).former_until_ms is None
     assert signing(NOW_MS) == ("whsec_bmV3",)
-    written(database, webhooks.rotate, hook, "whsec_YWdhaW4=", NOW_MS)
-    written(database, webhooks.end_former, hook)
+    write(database, webhooks.rotate, hook, "whsec_YWdhaW4=", NOW_MS)
+    write(database, webhooks.end_former, hook)
     assert signing(NOW_MS) == ("whsec_YWdhaW4=",)
 
 
@@ -108,7 +108,7 @@ def test_a_webhook_goes_with_what_waits_for_it(database: Database) -> None:
     """What others wait for stays, and so does the latest event."""
     ops, site = add_webhook(database, settings("ops")), add_webhook(database, settings("site", kinds=["flag"]))
     tell(database, happened("a"), happened("b", kind="flag"), happened("c"))
-    assert written(database, webhooks.remove, ops) == 3
+    assert write(database, webhooks.remove, ops) == 3
     assert outbox(database) == [2, 3]
     assert waiting(database, site) == [2]
     assert [each.settings.name for each in read(database, webhooks.webhooks)] == ["site"]
@@ -117,5 +117,5 @@ def test_a_webhook_goes_with_what_waits_for_it(database: Database) -> None:
 def test_a_number_is_given_once(database: Database) -> None:
     """A page that still shows a webhook which was removed changes no other, and neither does an attempt."""
     first = add_webhook(database, settings())
-    written(database, webhooks.remove, first)
+    write(database, webhooks.remove, first)
     assert add_webhook(database, settings()) != first

@@ -13,7 +13,7 @@ from consumer.reviews.outbox.events import EventKind, NewEvent
 from consumer.reviews.outbox.webhooks import WebhookSettings
 from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX
-from tests.unit.reviews.made import NOW_MS, read, written
+from tests.unit.reviews.made import NOW_MS, read, write
 
 SECRET: Final = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="
 
@@ -35,7 +35,7 @@ def add_webhook(database: Database, wanted: WebhookSettings, secret: str = SECRE
         wei = people.person_named(connection, "Wei") or people.add_person(connection, "Wei", "admin", now_ms)
         return webhooks.create(connection, wanted, secret, wei.person_id, now_ms)
 
-    return database.written(added)
+    return database.write(added)
 
 
 def happened(
@@ -53,7 +53,7 @@ def tell(database: Database, *new: NewEvent, now_ms: int = NOW_MS) -> None:
         acquire_lock(connection, Lock.FLAGS)
         events.append(connection, new, now_ms)
 
-    database.written(told)
+    database.write(told)
 
 
 def outbox(database: Database) -> list[int]:
@@ -74,4 +74,4 @@ def found(database: Database, webhook_id: int) -> webhooks.Webhook:
 
 def change(database: Database, webhook_id: int, wanted: WebhookSettings) -> None:
     """Change a webhook."""
-    written(database, webhooks.change, webhook_id, wanted)
+    write(database, webhooks.change, webhook_id, wanted)

@@ -22,7 +22,7 @@ from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import Turns
+from consumer.lifecycle.thread_progress import ThreadProgress
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.ports import ReleasingSink
@@ -191,7 +191,7 @@ def served(
     hooks, section = heard or Hooks(), ServiceSection(**({"listen": "127.0.0.1:0"} | settings))
     limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
     inbox = Inbox(section.gather_s, limits, ReadLimits(), hooks.report)
-    interruption = ReportedDrain(Turns(hooks), Drain(StopSignal(interrupts=False), WAIT_S))
+    interruption = ReportedDrain(ThreadProgress(hooks), Drain(StopSignal(interrupts=False), WAIT_S))
 
     def load() -> ServiceParts:
         chosen, answering = judging() if callable(judging) else judging, AnsweringSink(sink or NullSink())

@@ -19,7 +19,7 @@ from consumer.model.limits import ReadLimits
 from consumer.service import problems
 from consumer.service.bank_routes import bank_changing_routes, bank_reading_routes, item_routes
 from consumer.service.bank_writing import BankWrites
-from consumer.service.checking import Checks
+from consumer.service.checking import CheckHandler
 from consumer.service.context import LoadedService, ServiceContext
 from consumer.service.inbox import Inbox, InboxLimits
 from consumer.service.pages import describing_routes
@@ -59,7 +59,7 @@ def routes() -> list[APIRoute]:
     routers = (
         open_routes(desk, HangLog(tuple), ServiceMetrics()),
         describing_routes(),
-        reading_routes(desk, Checks(1, report)),
+        reading_routes(desk, CheckHandler(1, report)),
         writing_routes(desk, writes),
         bank_reading_routes(banks, desk),
         bank_changing_routes(desk.receiving, BankWrites(desk, banks, None)),

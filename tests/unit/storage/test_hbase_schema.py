@@ -13,8 +13,8 @@ from storage.hbase.schema import (
     FOREVER_S,
     SET_INLINE_BYTES,
     DescribedFamily,
+    PrefixLoad,
     Schema,
-    Share,
     check,
     posting_splits,
     schema_of,
@@ -22,9 +22,9 @@ from storage.hbase.schema import (
 from storage.hbase.table_script import render_script
 
 PLACE = parse_place("hbase://one,two:9091/feed")
-PLAIN = [Share(first, 1) for first in (0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13)]
+PLAIN = [PrefixLoad(first, 1) for first in (0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13)]
 """Four blocks and four bands, a posting each."""
-WITH_PARTS = [Share(first, 4) for first in range(4)] + [Share(0x10 + band, 1) for band in range(4)]
+WITH_PARTS = [PrefixLoad(first, 4) for first in range(4)] + [PrefixLoad(0x10 + band, 1) for band in range(4)]
 """Four blocks of four parts each, and four bands."""
 
 
@@ -89,11 +89,11 @@ def test_regions_follow_the_load() -> None:
 
 @given(
     shares=st.dictionaries(st.integers(0, 255), st.integers(1, 4), min_size=1, max_size=32).map(
-        lambda some: [Share(first, some[first]) for first in sorted(some)]
+        lambda some: [PrefixLoad(first, some[first]) for first in sorted(some)]
     ),
     regions=st.integers(1, 300),
 )
-def test_regions_are_even(shares: list[Share], regions: int) -> None:
+def test_regions_are_even(shares: list[PrefixLoad], regions: int) -> None:
     """Whatever the first bytes, no region has more than its share of uniform postings, to within a key."""
     splits = posting_splits(shares, regions)
     assert list(splits) == sorted(set(splits))
@@ -150,7 +150,7 @@ def test_numbers_that_no_table_has(ttl_s: int, regions: int) -> None:
 def test_first_bytes_have_to_rise() -> None:
     """Shares in another order would give splits that are not regions."""
     with pytest.raises(ValueError, match="rising order"):
-        posting_splits([Share(1, 1), Share(0, 1)], 4)
+        posting_splits([PrefixLoad(1, 1), PrefixLoad(0, 1)], 4)
 
 
 def test_the_script_has_every_attribute_and_split(schema: Schema) -> None:
@@ -174,7 +174,7 @@ def test_strings_of_ruby_end_where_they_should(schema: Schema) -> None:
 
 
 def test_tables_that_fit(schema: Schema) -> None:
-    """What is as it has to be has no misfit, with the colon that Thrift puts behind families or without."""
+    """What is as it has to be has no problem, with the colon that Thrift puts behind families or without."""
     described = fitting(schema)
     assert check(schema, PLACE, described) == []
     bare = {name: [shown._replace(name=shown.name.rstrip(":")) for shown in some] for name, some in described.items()}
@@ -193,17 +193,17 @@ def test_tables_that_fit(schema: Schema) -> None:
     ],
 )
 def test_a_misfit_is_named(schema: Schema, values: dict[str, object], says: str) -> None:
-    """A misfit is one sentence with table, family, attribute, what is there, what is wanted, and what mends it."""
+    """A problem is one sentence with table, family, attribute, what is there, what is wanted, and what mends it."""
     (problem,) = check(schema, PLACE, changed(schema, "articles", "b", **values))
     mended = "run: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
     assert problem == f"The table feed:articles, family b: {says}; {mended}"
 
 
 def test_cells_may_live_longer(schema: Schema) -> None:
-    """A longer life is not a misfit, and meta never expires."""
+    """A longer life is not a problem, and meta never expires."""
     assert check(schema, PLACE, changed(schema, "postings", "p", ttl_s=FOREVER_S)) == []
-    (misfit,) = check(schema, PLACE, changed(schema, "meta", "m", ttl_s=691_200))
-    assert "at least FOREVER" in misfit
+    (problem,) = check(schema, PLACE, changed(schema, "meta", "m", ttl_s=691_200))
+    assert "at least FOREVER" in problem
 
 
 def test_what_is_missing_is_named(schema: Schema) -> None:

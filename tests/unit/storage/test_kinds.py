@@ -31,7 +31,7 @@ OPENING = StoreArguments(lifetime_s=60, plan="4x16")
 def test_a_url_names_one_kind(url: str, kind: StoreKind) -> None:
     """No two patterns match the same URL."""
     assert kind_of(url) is kind
-    assert [found for found in KINDS if found.names(url)] == [kind]
+    assert [found for found in KINDS if found.matches(url)] == [kind]
 
 
 @pytest.mark.parametrize("url", ["", "memory", "memory:x", "lmdb:", "hbase://gateway", "hbase:/g/feed", "redis://x"])

@@ -12,7 +12,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TMessageType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
+from storage.hbase.row_answers import CellShape, MalformedAnswer, RowAnswerReader, RowCells, UnexpectedAnswer
 from storage.hbase.thrift_client import DECLARED_ERRORS, Hbase, TCell, TRowResult
 
 CALL: Final = "getRowsWithColumns"
@@ -108,7 +108,7 @@ def test_another_answer_is_handed_back(result: str) -> None:
         if result == "error"
         else Hbase.getRowsWithColumns_result()
     ) + bytes(2)
-    with pytest.raises(OtherAnswer) as other:
+    with pytest.raises(UnexpectedAnswer) as other:
         RowAnswerReader(received(whole)).message()
     assert other.value.received == whole
 
@@ -116,7 +116,7 @@ def test_another_answer_is_handed_back(result: str) -> None:
 def test_an_exception_of_the_server_is_handed_back() -> None:
     """A message of type exception has another struct."""
     whole = answer({}, TMessageType.EXCEPTION)
-    with pytest.raises(OtherAnswer):
+    with pytest.raises(UnexpectedAnswer):
         RowAnswerReader(received(whole)).message()
 
 
@@ -134,7 +134,7 @@ def test_no_changed_byte_raises_anything_else(place: int, bit: int) -> None:
     try:
         reader.message()
         found = reader.rows(SHAPE)
-    except (MalformedAnswer, OtherAnswer):
+    except (MalformedAnswer, UnexpectedAnswer):
         return
     assert len(found) == 1
     (row_cells,) = found.values()

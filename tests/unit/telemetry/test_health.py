@@ -15,9 +15,9 @@ from typing import get_args
 import pytest
 
 from consumer.kafka.sink.transactions import SinkReconnected
-from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.handover import ClientProgressed
 from consumer.kafka.source.rebalances import PartitionsRebalanced
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
+from consumer.lifecycle.thread_progress import MAIN, ThreadIdle, ThreadProgressed, WorkerProgressed
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.telemetry.health import Health
@@ -104,13 +104,13 @@ def serve(answer: Callable[[PageRequest], PageResponse], failures: Failures) -> 
 
 def test_a_run_is_alive_while_its_client_turns(server: PageServer, hooks: Hooks, clock: Clock) -> None:
     """The client's thread may be silent for as long as the limit; longer, and the run is not alive until it turns."""
-    hooks.report(ThreadRested(MAIN))
-    hooks.report(ClientTurned())
+    hooks.report(ThreadIdle(MAIN))
+    hooks.report(ClientProgressed())
     clock.now_s += 60
     assert get(server, "/healthz")[:2] == (200, "ok\n")
     clock.now_s += 0.1
     assert get(server, "/healthz")[0] == 503
-    hooks.report(ClientTurned())
+    hooks.report(ClientProgressed())
     assert get(server, "/healthz")[0] == 200
 
 
@@ -119,7 +119,7 @@ def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health
     for _ in range(3):
         clock.now_s += 60
         assert health.hanging_threads() == []
-        hooks.report(ThreadTurned(MAIN))
+        hooks.report(ThreadProgressed(MAIN))
     clock.now_s += 61
     assert [(late.thread, "test_health" in late.stack) for late in health.hanging_threads()] == [("main", True)]
 
@@ -134,7 +134,7 @@ def test_a_main_thread_that_hangs_is_shown(server: PageServer, hooks: Hooks, clo
     release = threading.Event()
 
     def work() -> None:
-        hooks.report(ThreadTurned(MAIN))
+        hooks.report(ThreadProgressed(MAIN))
         stand_still_here(release)
 
     thread = threading.Thread(target=work)
@@ -155,8 +155,8 @@ def test_a_main_thread_that_hangs_is_shown(server: PageServer, hooks: Hooks, clo
 
 def test_where_the_main_thread_is_when_the_client_hangs(server: PageServer, hooks: Hooks, clock: Clock) -> None:
     """When the client's thread hangs, the stack of the main thread is shown, too."""
-    hooks.report(ThreadRested(MAIN))
-    hooks.report(ClientTurned())
+    hooks.report(ThreadIdle(MAIN))
+    hooks.report(ClientProgressed())
     clock.now_s += 61
     status, text, _ = get(server, "/healthz")
     assert status == 503
@@ -166,19 +166,19 @@ def test_where_the_main_thread_is_when_the_client_hangs(server: PageServer, hook
 
 def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, clock: Clock) -> None:
     """A topic may be quiet for hours: only a thread that works has to turn."""
-    hooks.report(ThreadTurned(MAIN))
+    hooks.report(ThreadProgressed(MAIN))
     clock.now_s += 59
-    hooks.report(ThreadTurned(MAIN))
-    hooks.report(ClientTurned())
+    hooks.report(ThreadProgressed(MAIN))
+    hooks.report(ClientProgressed())
     clock.now_s += 59
     assert health.hanging_threads() == []
     clock.now_s += 2
     assert [late.thread for late in health.hanging_threads()] == ["client", "main"]
-    hooks.report(ClientTurned())
-    hooks.report(ThreadRested(MAIN))
+    hooks.report(ClientProgressed())
+    hooks.report(ThreadIdle(MAIN))
     assert health.hanging_threads() == []
     clock.now_s += 59
-    hooks.report(ClientTurned())
+    hooks.report(ClientProgressed())
     clock.now_s += 59
     assert health.hanging_threads() == []
 
@@ -187,14 +187,14 @@ def test_workers_work_for_the_thread_that_judges(clock: Clock) -> None:
     """While it waits for them their progress is its own; they do not stand in for another thread."""
     health = Health(60, grouped=False, judge="judging", clock=clock)
     hooks = Hooks(health)
-    hooks.report(ThreadTurned("judging"))
-    hooks.report(ThreadTurned("read-ahead"))
+    hooks.report(ThreadProgressed("judging"))
+    hooks.report(ThreadProgressed("read-ahead"))
     clock.now_s += 50
-    hooks.report(WorkerTurned())
+    hooks.report(WorkerProgressed())
     clock.now_s += 50
     assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
-    hooks.report(ThreadRested("judging"))
-    hooks.report(WorkerTurned())
+    hooks.report(ThreadIdle("judging"))
+    hooks.report(WorkerProgressed())
     clock.now_s += 61
     assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
 
@@ -205,7 +205,7 @@ def test_a_file_has_no_group(clock: Clock) -> None:
     hooks = Hooks(health)
     clock.now_s += 1000
     assert (health.hanging_threads(), health.why_not_ready()) == ([], [])
-    hooks.report(ThreadTurned(MAIN))
+    hooks.report(ThreadProgressed(MAIN))
     clock.now_s += 61
     assert [late.thread for late in health.hanging_threads()] == ["main"]
 

@@ -107,8 +107,8 @@ def test_every_series_that_is_known_begins_at_0(measure: Measure, families: dict
 def test_labels_are_bounded(measure: Measure) -> None:
     """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
-        assert label.values or label.others
-        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, *BANKS}
+        assert label.values or label.others_limit
+        assert not label.others_limit or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, *BANKS}
         assert len(set(label.values)) == len(label.values)
 
 

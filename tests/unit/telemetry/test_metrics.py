@@ -13,10 +13,10 @@ from consumer.kafka.source.arrivals import RecordTimeBehind
 from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.fetching import FetchingPaused, FetchingWaited
 from consumer.kafka.source.gaps import RecordsDeleted
-from consumer.kafka.source.handover import ClientTurned
-from consumer.kafka.source.holds import NoteUnreadable, PartitionsHeld
+from consumer.kafka.source.handover import ClientProgressed
+from consumer.kafka.source.holds import NoteIgnored, PartitionsHeld
 from consumer.kafka.source.rebalances import PartitionsRebalanced, Rebalance
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
+from consumer.lifecycle.thread_progress import MAIN, ThreadIdle, ThreadProgress, ThreadProgressed
 from consumer.model.article import ExtractionOutcome, Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
@@ -274,7 +274,7 @@ def test_an_outage_counts_once(metrics: Metrics, hooks: Hooks) -> None:
 
 def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
     """Reports of a source on its group, lag and lost records are metrics."""
-    hooks.report(ClientTurned())
+    hooks.report(ClientProgressed())
     hooks.report(PartitionsRebalanced("assigned", 3))
     hooks.report(LagMeasured("articles", 0, 12))
     hooks.report(FetchingPaused(paused=True))
@@ -321,7 +321,7 @@ def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics, hooks: Hooks)
     hooks.report(PartitionsHeld({("articles", 1): None}))
     assert value(metrics, "dupwatch_partition_held", topic="articles", partition="0") is None
     hooks.report(RecordTimeBehind())
-    hooks.report(NoteUnreadable())
+    hooks.report(NoteIgnored())
     assert value(metrics, "dupwatch_record_times_behind_total") == 1
     assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
 
@@ -364,7 +364,7 @@ def test_one_report_reaches_metrics_and_health(metrics: Metrics, clock: Clock) -
     """Both listen to the same hooks: an outage, an assignment and a hold show in both."""
     health = Health(60, clock=clock)
     hooks = Hooks(metrics, health)
-    hooks.report(ClientTurned())
+    hooks.report(ClientProgressed())
     hooks.report(PartitionsRebalanced("assigned", 2))
     assert health.why_not_ready() == []
     assert value(metrics, "dupwatch_assigned_partitions") == 2
@@ -381,23 +381,23 @@ def test_threads_that_work_show_in_metrics_and_health(metrics: Metrics, clock: C
     """The main thread is busy while it works; one that does not turn is late, and one that rests is not."""
     health = Health(60, clock=clock)
     hooks = Hooks(metrics, health)
-    turns = Turns(hooks)
-    hooks.report(ClientTurned())
-    turns.turn()
+    progress = ThreadProgress(hooks)
+    hooks.report(ClientProgressed())
+    progress.report()
     assert value(metrics, "dupwatch_busy") == 1
     clock.now_s += 61
     assert [late.thread for late in health.hanging_threads()] == ["client", "main"]
-    hooks.report(ClientTurned())
-    turns.rest()
+    hooks.report(ClientProgressed())
+    progress.report_idle()
     assert health.hanging_threads() == []
     assert value(metrics, "dupwatch_busy") == 0
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
-    with turns.at_work():
+    with progress.at_work():
         assert value(metrics, "dupwatch_busy") == 1
     assert value(metrics, "dupwatch_busy") == 0
     clock.now_s += 30
-    hooks.report(ClientTurned())
+    hooks.report(ClientProgressed())
     clock.now_s += 31
     assert health.hanging_threads() == []
 
@@ -406,12 +406,12 @@ def test_threads_beside_the_main_one_are_not_busy(metrics: Metrics, clock: Clock
     """A thread that prepares batches counts for health, under its name, and not for the busy main thread."""
     health = Health(60, clock=clock)
     hooks = Hooks(metrics, health)
-    hooks.report(ThreadRested(MAIN))
-    hooks.report(ThreadTurned("read-ahead"))
+    hooks.report(ThreadIdle(MAIN))
+    hooks.report(ThreadProgressed("read-ahead"))
     assert value(metrics, "dupwatch_busy") == 0
     clock.now_s += 61
     assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
-    hooks.report(ThreadRested("read-ahead"))
+    hooks.report(ThreadIdle("read-ahead"))
     assert health.hanging_threads() == []
 
 

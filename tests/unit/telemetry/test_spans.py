@@ -169,12 +169,12 @@ def test_a_batch_that_was_given_up_is_an_error(tracing: SpanListening) -> None:
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     tracing.hooks.report(BatchAbandoned())
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
-    tracing.listener.ended()
+    tracing.listener.end_unfinished()
     given_up, cut_short = tracing.batches
     assert given_up.status.status_code is cut_short.status.status_code is StatusCode.ERROR
     assert given_up.attributes is not None
     assert given_up.attributes["error.type"] == "abandoned"
-    tracing.listener.ended()
+    tracing.listener.end_unfinished()
     assert len(tracing.batches) == 2
 
 
@@ -209,7 +209,7 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: Spa
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     with pytest.raises(SinkError):
         fail(timed(tracing.hooks, "emit"))
-    tracing.listener.ended()
+    tracing.listener.end_unfinished()
     (emit,) = [span for span in tracing.spans if span.name == "emit"]
     assert emit.status.status_code is StatusCode.ERROR
     assert emit.attributes is not None

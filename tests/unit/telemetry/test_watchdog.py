@@ -13,7 +13,7 @@ from consumer.telemetry.health import enforce
 from consumer.lifecycle.stopping import StopSignal
 stopping = StopSignal()
 def hang():
-    stopping.asked_at_s = time.monotonic()
+    stopping.requested_at_s = time.monotonic()
     threading.Event().wait()
 enforce(stopping, lambda: None, 0.0)
 hang()

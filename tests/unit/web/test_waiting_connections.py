@@ -3,7 +3,7 @@
 from typing import cast
 
 from consumer.web.connections import Connection, ConnectionLimits, Connections
-from consumer.web.requests import ConnectionsChanged, LimitMet
+from consumer.web.requests import ConnectionsChanged, LimitExceeded
 
 
 class _Connection:
@@ -27,7 +27,7 @@ def test_where_all_wait_for_an_answer_a_new_connection_gives_way() -> None:
     for each in entered:
         connections.enter(cast("Connection", each))
     assert [each.was_aborted for each in entered] == [False, False, True]
-    assert reported[-1:] == [LimitMet("connections_max")]
+    assert reported[-1:] == [LimitExceeded("connections_max")]
     entered[0].is_needed = False
     connections.enter(cast("Connection", _Connection(connections, is_needed=False)))
     assert entered[0].was_aborted

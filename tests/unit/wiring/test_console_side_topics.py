@@ -2,10 +2,10 @@
 
 from consumer.kafka.source.client_thread import LagMeasured, ReplicasChecked
 from consumer.kafka.source.gaps import RecordsDeleted
-from consumer.kafka.source.handover import ClientTurned
+from consumer.kafka.source.handover import ClientProgressed
 from consumer.kafka.source.holds import PartitionsHeld
 from consumer.kafka.source.rebalances import PartitionsRebalanced
-from consumer.lifecycle.turns import ThreadTurned
+from consumer.lifecycle.thread_progress import ThreadProgressed
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import ConsoleMetrics
@@ -20,8 +20,8 @@ class Heard:
     def __init__(self) -> None:
         self.hooks = Hooks()
         self.reported: list[object] = []
-        for kind in (LagMeasured, Outage, ThreadTurned, ReplicasChecked, RecordsDeleted, SideTopicAssigned,
-                     ClientTurned, PartitionsRebalanced, PartitionsHeld):  # fmt: skip
+        for kind in (LagMeasured, Outage, ThreadProgressed, ReplicasChecked, RecordsDeleted, SideTopicAssigned,
+                     ClientProgressed, PartitionsRebalanced, PartitionsHeld):  # fmt: skip
             self.hooks.on(kind, self.reported.append)
         self.second = side_hooks(self.hooks, SIDE_TOPICS[0])
         self.third = side_hooks(self.hooks, SIDE_TOPICS[1])
@@ -60,11 +60,11 @@ def test_a_client_that_hangs_is_not_hidden_by_the_other() -> None:
     heard, now_s = Heard(), [0.0]
     health = Health(60, grouped=False, clock=lambda: now_s[0])
     health.listen(heard.hooks)
-    heard.hooks.report(ClientTurned())
-    heard.second.report(ClientTurned())
-    heard.third.report(ClientTurned())
+    heard.hooks.report(ClientProgressed())
+    heard.second.report(ClientProgressed())
+    heard.third.report(ClientProgressed())
     now_s[0] = 61.0
-    heard.second.report(ClientTurned())
+    heard.second.report(ClientProgressed())
     assert {each.thread for each in health.hanging_threads()} == {"client", "bank-matches client"}
 
 

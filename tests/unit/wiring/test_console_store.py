@@ -223,7 +223,7 @@ def test_stored_articles_are_compared_as_the_store_was_made(tmp_path: Path) -> N
         Detector(lazy(), bound.settings, lambda: TIME_MS).judge([version])
     assert comparable() is comparable()
     near = BankItem(bank="spam", item="notice", text=edited(texts[0], 3))
-    found = MatchSearch(comparable, lambda: TIME_MS).kept(Banks.of([Bank(bank="spam", action="deny"), near]))
+    found = MatchSearch(comparable, lambda: TIME_MS).find_kept(Banks.of([Bank(bank="spam", action="deny"), near]))
     assert [match.stored.record.id for match in found.matches.found] == ["notice"]
     lazy.close()
 

@@ -19,7 +19,7 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.lifecycle.stopping import StopSignal
-from consumer.lifecycle.turns import MAIN, ThreadTurned
+from consumer.lifecycle.thread_progress import MAIN, ThreadProgressed
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
@@ -54,7 +54,7 @@ class Until:
         time.sleep(0.01)
         self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
-            self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
+            self._stopping.requested_by, self._stopping.requested_at_s = 15, time.monotonic()
 
 
 def configured(address: str, folder: Path, workers: int, **more: dict[str, Any]) -> Config:
@@ -192,7 +192,7 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
         prepared_lasting_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
     ):
         families = scraped(run)
-        stopping.asked_by = 15
+        stopping.requested_by = 15
         run.pipeline.run()
     assert value(families, "dupwatch_outages_total", part="store") == 1
     assert value(families, "dupwatch_recoveries_total", part="store") == 1
@@ -215,7 +215,7 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
     stopping, streams, hooks = StopSignal(interrupts=False), Streams(io.BytesIO(), io.BytesIO()), Hooks()
     Until(ARTICLES, stopping).listen(hooks)
     threads: set[str] = set()
-    hooks.on(ThreadTurned, lambda turned: threads.add(turned.thread))
+    hooks.on(ThreadProgressed, lambda turned: threads.add(turned.thread))
     with mock_cluster(TOPICS) as address:
         producer = ordered_producer(address)
         for number in range(ARTICLES):

@@ -60,7 +60,7 @@ def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:
     settings = components.judge_settings(config, components.lexicon_of(config))
 
     stopping = StopSignal()
-    stopping.asked_at_s = -math.inf
+    stopping.requested_at_s = -math.inf
     detector = interruptible_detector(MemoryStore(), settings, Drain(stopping, 0), config)
     with pytest.raises(Abandoned, match="asked to stop"):
         detector.store.stats()

@@ -93,7 +93,7 @@ def test_a_batch_is_given_up_when_there_is_no_time_left() -> None:
         running.start()
         submission = inbox.put([b'{"id": "a", "body": "b"}'])
         assert away.wait(WAIT_S)
-        stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
+        stopping.requested_by, stopping.requested_at_s = 15, time.monotonic()
         inbox.close()
         running.join(WAIT_S)
         assert not running.is_alive()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import Fingerprinter, Fingerprints, KnownShingles, Scheme
-from consumer.lifecycle.turns import WorkerTurned
+from consumer.lifecycle.thread_progress import WorkerProgressed
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.workers import pool
@@ -67,8 +67,8 @@ def test_threads_share_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are computed ahead, in pieces; each is what it would be at once, and each piece is a turn."""
     monkeypatch.setattr(pool, "PIECE_CHARS_MAX", 20)
     hooks = Hooks()
-    turned: list[WorkerTurned] = []
-    hooks.on(WorkerTurned, turned.append)
+    turned: list[WorkerProgressed] = []
+    hooks.on(WorkerProgressed, turned.append)
     engine = Fingerprinter(Scheme(), load_lexicon())
     expected = engine.fingerprint(TEXTS, LANGUAGES)
     threads = ThreadedFingerprinting(engine, 1, hooks)

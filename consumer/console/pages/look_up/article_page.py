@@ -54,7 +54,7 @@ class QuotedPart(NamedTuple):
     left_out: int
 
 
-class ArticlePage(NamedTuple):
+class ArticleDetails(NamedTuple):
     """The details of a stored version."""
 
     view: ArticleView
@@ -66,14 +66,14 @@ class ArticlePage(NamedTuple):
     stretch: int
     ended: bool
     chain: Sequence[DuplicateLink]
-    chain_goes_on: bool
+    chain_continues: bool
     shared_keywords: tuple[str, ...]
     reasons: list[str]
     ended_before: EndedBefore | None
     ended_before_text: str
     released: Released | None
     banks: tuple[BankMention, ...]
-    quoted: list[QuotedPart]
+    quoted_parts: list[QuotedPart]
     text: str
     part: int
     parts: int
@@ -105,7 +105,7 @@ def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, ver
     story: Story | None = None
     preferred: PreferredLine | None = None
     if article_id:
-        with visit.context.database.reading() as connection:
+        with visit.context.database.read_transaction() as connection:
             flags = flags_of_article(connection, article_id, FLAGS_MAX)
             story = _story_of(connection, article_id, flags)
             members = None if story is None else read_preferred(connection, [story])
@@ -136,12 +136,12 @@ def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow])
     return own if own is not None or not copies else story_numbered(connection, copies[0])
 
 
-def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
+def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticleDetails:
     stored, verdict = facts.links[0]
     piece, part, parts = plain_part(facts.body or "", visit.query.integer("part", 1))
     language, record, view = visit.language, stored.record, article_view(stored, facts.body)
     ended_before = verdict.ended_before if verdict and isinstance(verdict.ended_before, EndedBefore) else None
-    return ArticlePage(
+    return ArticleDetails(
         view=view,
         verdict=verdict,
         decided_ms=None if verdict is None else since_1970_ms(datetime.fromisoformat(verdict.decided_at)),
@@ -151,21 +151,21 @@ def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticlePage:
         stretch=record.stretch or 0,
         ended=facts.ended is not None,
         chain=facts.links[1 : CHAIN_MAX + 1],
-        chain_goes_on=len(facts.links) > CHAIN_MAX + 1,
+        chain_continues=len(facts.links) > CHAIN_MAX + 1,
         shared_keywords=shown_keywords(facts.shared_keywords),
         reasons=[] if verdict is None else list(verdict_sentences(language, verdict)),
         ended_before=ended_before,
         ended_before_text="" if ended_before is None else ended_before_text(language, ended_before),
         released=verdict.released if verdict and isinstance(verdict.released, Released) else None,
         banks=verdict.banks if verdict and isinstance(verdict.banks, tuple) else (),
-        quoted=list(quoted(facts.passages)),
+        quoted_parts=list(quoted_parts(facts.passages)),
         text=piece.text,
         part=part,
         parts=parts,
     )
 
 
-def quoted(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
+def quoted_parts(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
     """Yield the shared parts of an article with the passages that appear word for word in other articles."""
     for part, passages in shared:
         some = None

@@ -13,7 +13,7 @@ from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.reviews.portable import ID_BYTES_MAX
-from consumer.web.requests import LimitMet, LimitName
+from consumer.web.requests import LimitExceeded, LimitName
 
 TEXT_CHARS_MAX: Final = ITEM_CHARS_MAX
 """The most characters of a pasted text, the same as for a bank item."""
@@ -31,7 +31,7 @@ class PastedText(NamedTuple):
 def count_limit(visit: SignedInVisit, error: PageError) -> PageError:
     """Report the limit that an error names, if any, and return the error, which a page shows next to its form."""
     if error.limit is not None:
-        visit.context.hooks.report(LimitMet(error.limit))
+        visit.context.hooks.report(LimitExceeded(error.limit))
     return error
 
 

@@ -89,10 +89,12 @@ def report(visit: SignedInVisit) -> Response:
         def added(connection: Connection) -> int | None:
             report_id = reports.add(connection, pair.missed, visit.person.person_id, note, now_ms, undo_ms)
             if report_id is not None:
-                visit.note(connection, "report.add", at_ms=now_ms, subject=_subject(pair.missed, report_id), why=note)
+                visit.add_audit_entry(
+                    connection, "report.add", at_ms=now_ms, subject=_subject(pair.missed, report_id), why=note
+                )
             return report_id
 
-        report_id = visit.context.database.written(added)
+        report_id = visit.context.database.write(added)
         if report_id is not None:
             if pair.missed.article_id:
                 return visit.redirect(f"/reports/{report_id}")
@@ -104,21 +106,21 @@ def report(visit: SignedInVisit) -> Response:
 
 def show_report(visit: SignedInVisit) -> Response:
     """Show a report."""
-    return _report_page(visit, visit.places["report_id"])
+    return _report_page(visit, visit.path_parameters["report_id"])
 
 
 def undo(visit: SignedInVisit) -> Response:
     """Undo one of the visitor's own reports, and show it. Raises ``PageError`` if it cannot be undone."""
-    report_id, now_ms = visit.places["report_id"], visit.context.now_ms()
+    report_id, now_ms = visit.path_parameters["report_id"], visit.context.now_ms()
     found = read_report(visit, report_id)
 
     def undone(connection: Connection) -> bool:
         is_undone = reports.undo(connection, report_id, visit.person.person_id, now_ms)
         if is_undone:
-            visit.note(connection, "report.undo", at_ms=now_ms, subject=_subject(found, report_id))
+            visit.add_audit_entry(connection, "report.undo", at_ms=now_ms, subject=_subject(found, report_id))
         return is_undone
 
-    if not visit.context.database.written(undone):
+    if not visit.context.database.write(undone):
         message = N_("This report can no longer be undone: it is final, was already undone, or is somebody else's.")
         raise PageError(HTTPStatus.CONFLICT, message)
     return visit.redirect(f"/reports/{report_id}")
@@ -126,7 +128,7 @@ def undo(visit: SignedInVisit) -> Response:
 
 def read_report(visit: SignedInVisit, report_id: int) -> MissedPairReport:
     """Return a report. Raises ``PageError`` if it does not exist."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         found = reports.report(connection, report_id)
     if found is None:
         raise not_found()
@@ -191,7 +193,7 @@ def _refusal(visit: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
         )
     if not pair.missed.article_id and comparison.near:
         return ReportRefusal(N_("Nothing was missed: this text would be flagged as a copy of the article."))
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         flag = reports.flag_of_pair(connection, pair.missed)
         known = reports.report_of(connection, pair.missed)
     if flag is not None:
@@ -218,7 +220,7 @@ def _view(side: explanation.ComparedArticle) -> ArticleView:
 
 
 def _form(visit: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         latest = reports.latest(connection, LATEST_MAX)
     response = visit.page(
         "report_form.html",

@@ -10,7 +10,7 @@ from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.bank_texts import BANK_ITEMS_MAX
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import refusal_text
-from consumer.console.pages.look_up.article_page import quoted
+from consumer.console.pages.look_up.article_page import quoted_parts
 from consumer.console.pages.look_up.pasted_text import TEXT_CHARS_MAX, PastedText, article_of, count_limit, pasted_in
 from consumer.console.stored_matches import LOOK_UP_S, WAIT_S, TextMatches
 from consumer.console.verdict_words import ended_before_text, event_moment
@@ -83,7 +83,7 @@ def _page(
         banks_compared="" if matches is None else matches.banks,
         bank_items_max=BANK_ITEMS_MAX,
         part_letters_min=PART_LETTERS_MIN,
-        quoted=[] if matches is None else list(quoted(matches.queried.passages)),
+        quoted=[] if matches is None else list(quoted_parts(matches.queried.passages)),
         ended_before_text="" if ended is None else ended_before_text(visit.language, ended),
         seen_first="" if seen is None else event_moment(visit.language, seen.first),
         seen_last="" if seen is None else event_moment(visit.language, seen.last),

@@ -33,7 +33,7 @@ _LINK: Final = re.compile(f"/stories/({_NUMBER.pattern})(?:[/?#].*)?$")
 def confirm(visit: SignedInVisit) -> Response:
     """Show which story would become part of which, and ask for confirmation."""
     named = visit.query.text(OTHER, _CHARS_MAX)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
         other = _named_story(connection, named)
         if other.story_id == story.story_id:
@@ -75,8 +75,8 @@ def _repair(
     now_ms = visit.context.now_ms()
 
     def changed(connection: Connection) -> MergedStories:
-        pair = repair(connection, visit.places["story_id"], visit.person, now_ms)
-        visit.note(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
+        pair = repair(connection, visit.path_parameters["story_id"], visit.person, now_ms)
+        visit.add_audit_entry(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
         return pair
 
     return run_repair(visit, changed)

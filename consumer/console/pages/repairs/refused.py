@@ -26,7 +26,7 @@ _MESSAGES: Final[Mapping[RepairRefusal, str]] = {
 def run_repair(visit: SignedInVisit, repair: Callable[[Connection], _Result]) -> _Result:
     """Run a repair in a transaction. Raises ``PageError`` if it is refused."""
     try:
-        return visit.context.database.written(repair)
+        return visit.context.database.write(repair)
     except RepairRefused as error:
         raise repair_error(error.why) from error
 

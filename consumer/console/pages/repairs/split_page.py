@@ -16,7 +16,7 @@ from consumer.reviews.repairs import split
 def confirm(visit: SignedInVisit) -> Response:
     """Show what would be split off, and ask for confirmation."""
     flag = requested_flag(visit)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         why = split.why_not_split(connection, flag.flag_id)
         copies = split.copies_with(connection, flag.flag_id)
     if why is not None:
@@ -42,7 +42,7 @@ def _repair(visit: SignedInVisit, action: str, repair: Callable[[Connection, int
 
     def changed(connection: Connection) -> int:
         story_id = repair(connection, flag.flag_id, visit.person, now_ms)
-        visit.note(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id)
+        visit.add_audit_entry(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id)
         return story_id
 
     return visit.redirect(f"/stories/{run_repair(visit, changed)}")

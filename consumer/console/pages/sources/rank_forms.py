@@ -66,7 +66,7 @@ def set_named(visit: SignedInVisit) -> Response:
 
 def change(visit: SignedInVisit) -> Response:
     """Set or remove the rank of a source that has one, depending on the button."""
-    action, source_id = visit.form.text("action"), visit.places["source_id"]
+    action, source_id = visit.form.text("action"), visit.path_parameters["source_id"]
     if action not in _NOTICES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A rank can be set or removed."))
     rank = _rank_in(visit.form) if action == "set" else 0
@@ -86,7 +86,7 @@ def change(visit: SignedInVisit) -> Response:
 def _set(visit: SignedInVisit, connection: Connection, source: str, rank: int) -> None:
     now_ms = visit.context.now_ms()
     rank_changes.set_rank(connection, source, rank, visit.person.person_id, now_ms)
-    visit.note(connection, "source.rank", at_ms=now_ms, subject=source, why=f"{rank}")
+    visit.add_audit_entry(connection, "source.rank", at_ms=now_ms, subject=source, why=f"{rank}")
 
 
 def _remove(visit: SignedInVisit, connection: Connection, known: SourceRank) -> None:
@@ -97,11 +97,11 @@ def _remove(visit: SignedInVisit, connection: Connection, known: SourceRank) -> 
         raise PageError(HTTPStatus.CONFLICT, message)
     now_ms = visit.context.now_ms()
     rank_changes.remove_rank(connection, known, visit.context.section.authority, now_ms)
-    visit.note(connection, "source.rank", at_ms=now_ms, subject=known.source, why="removed")
+    visit.add_audit_entry(connection, "source.rank", at_ms=now_ms, subject=known.source, why="removed")
 
 
 def _write_and_show(visit: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:
-    visit.context.database.written(work)
+    visit.context.database.write(work)
     return visit.redirect("/sources", done=action)
 
 

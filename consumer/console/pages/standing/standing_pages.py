@@ -19,7 +19,7 @@ from consumer.console.pages.standing.standing_words import (
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import requested_story
 from consumer.console.visit import Fields, SignedInVisit
-from consumer.reviews.audit import NewAuditEntry, note_all
+from consumer.reviews.audit import NewAuditEntry, add_entries
 from consumer.reviews.database import Connection
 from consumer.reviews.decisions import NOTE_CHARS_MAX
 from consumer.reviews.moderation import reasons
@@ -28,14 +28,14 @@ from consumer.reviews.sources import source_id
 from consumer.reviews.standing import standing_decisions
 from consumer.reviews.standing.standing_decisions import (
     IN_FORCE_MAX,
-    AlreadyStanding,
+    DuplicateStandingDecision,
     NewStanding,
     OwnerDisabled,
     StandingDecision,
-    StandingEnded,
-    StandingFull,
-    StandingMissing,
+    StandingDecisionEnded,
     StandingRevocation,
+    TooManyStandingDecisions,
+    UnknownStandingDecision,
 )
 from consumer.reviews.stories import root_versions
 from consumer.text.timestamps import rfc3339
@@ -47,12 +47,14 @@ RECORD_MS: Final = 7 * MS_PER_DAY
 """The time span for which the mute page summarises a pair's flags."""
 SOURCE_CHARS_MAX: Final = 2_000
 _NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
-    AlreadyStanding: N_("There is already a standing decision about this. Nothing was changed. Stop it first."),
-    StandingFull: N_(
+    DuplicateStandingDecision: N_(
+        "There is already a standing decision about this. Nothing was changed. Stop it first."
+    ),
+    TooManyStandingDecisions: N_(
         "At most %(most)s standing decisions can be in force together. Nothing was changed. Stop one first."
     ),
     OwnerDisabled: N_("Your account was disabled. Nothing was changed."),
-    StandingEnded: N_("This standing decision has already ended. Nothing was changed."),
+    StandingDecisionEnded: N_("This standing decision has already ended. Nothing was changed."),
 }
 
 
@@ -66,7 +68,7 @@ class StandingRow(NamedTuple):
 def show_standing(visit: SignedInVisit) -> Response:
     """Show the standing decisions in force, and those that ended recently."""
     now_ms = visit.context.now_ms()
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         running = standing_decisions.in_force(connection, now_ms)[::-1]
         ended = standing_decisions.ended_since(connection, now_ms - LISTED_MS, now_ms)
         roots = [each.root_id for each in (*running, *ended) if each.root_id is not None]
@@ -86,7 +88,7 @@ def begin_for_story(visit: SignedInVisit) -> Response:
     """Decide that all further copies of a story are right."""
     form, now_ms = visit.form, visit.context.now_ms()
     duration_ms, note = duration_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
     _begin(
         visit, NewStanding("right", visit.person.person_id, now_ms + duration_ms, note, story_id=story.story_id), now_ms
@@ -97,9 +99,9 @@ def begin_for_story(visit: SignedInVisit) -> Response:
 def confirm_mute(visit: SignedInVisit) -> Response:
     """Show what muting a pair of sources would do, and ask for confirmation."""
     now_ms = visit.context.now_ms()
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         source, original_source = _pair_in(visit.query, connection)
-        record = standing_decisions.pair_record(connection, (source, original_source), now_ms - RECORD_MS)
+        record = standing_decisions.pair_history(connection, (source, original_source), now_ms - RECORD_MS)
         muted = [
             each
             for each in standing_decisions.in_force(connection, now_ms)
@@ -123,7 +125,7 @@ def mute(visit: SignedInVisit) -> Response:
     form, now_ms = visit.form, visit.context.now_ms()
     ends_ms, note = now_ms + duration_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
     reason_id = chosen_reason(form)
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         sources = _pair_in(form, connection)
     _begin(visit, NewStanding("wrong", visit.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
     return visit.redirect("/standing", **done_fields("muted"))
@@ -134,22 +136,22 @@ def end(visit: SignedInVisit) -> Response:
     now_ms, story_id = visit.context.now_ms(), visit.form.integer("story_id", 0)
 
     def ended(connection: Connection) -> StandingRevocation:
-        ending = standing_decisions.end(connection, visit.places["standing_id"], now_ms)
+        ending = standing_decisions.end(connection, visit.path_parameters["standing_id"], now_ms)
         standing = ending.standing
-        why = f"{standing.decision}, of {standing.person}: {len(ending.taken_back)} taken back, {ending.kept} final"
-        visit.note(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
+        why = f"{standing.decision}, of {standing.person}: {len(ending.reopened)} taken back, {ending.kept} final"
+        visit.add_audit_entry(connection, "standing.end", at_ms=now_ms, subject=standing.subject, why=why)
         undone = [
             NewAuditEntry(now_ms, visit.person.name, visit.address, "flag.undo", flag.article_id, flag.flag_id)
-            for flag in ending.taken_back
+            for flag in ending.reopened
         ]
-        note_all(connection, undone)
+        add_entries(connection, undone)
         return ending
 
     try:
-        ending = visit.context.database.written(ended)
-    except StandingMissing as error:
+        ending = visit.context.database.write(ended)
+    except UnknownStandingDecision as error:
         raise not_found() from error
-    except StandingEnded as error:
+    except StandingDecisionEnded as error:
         raise _refusal(error) from error
     return visit.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
 
@@ -161,12 +163,12 @@ def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
         reason = None if new.reason_id is None else reasons.choice_numbered(connection, new.reason_id).name
         made = standing_decisions.begin(connection, new, now_ms)
         why = with_note(f"{new.decision} until {rfc3339(new.ends_ms)}", with_note(reason, new.note))
-        visit.note(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
+        visit.add_audit_entry(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
 
     try:
         with refusing_reasons():
-            visit.context.database.written(begun)
-    except (AlreadyStanding, StandingFull, OwnerDisabled) as error:
+            visit.context.database.write(begun)
+    except (DuplicateStandingDecision, TooManyStandingDecisions, OwnerDisabled) as error:
         raise _refusal(error) from error
 
 

@@ -26,7 +26,7 @@ _NOTICES: Final[Mapping[str, str]] = {
 
 def duration_choices(visit: SignedInVisit, decision: StandingOutcome) -> list[tuple[str, str]]:
     """Return the possible durations of a standing decision as options of a list."""
-    return [(str(seconds), visit.language.span(seconds)) for seconds in _durations_s(decision)]
+    return [(str(seconds), visit.language.duration(seconds)) for seconds in _durations_s(decision)]
 
 
 def duration_ms_in(form: Fields, decision: StandingOutcome) -> int:
@@ -43,7 +43,7 @@ def _durations_s(decision: StandingOutcome) -> list[int]:
 
 def done_fields(done: str, ending: StandingRevocation | None = None) -> dict[str, object]:
     """Return the query fields that make a page say what was done."""
-    counts = {} if ending is None else {_TAKEN_BACK: len(ending.taken_back), _KEPT: ending.kept}
+    counts = {} if ending is None else {_TAKEN_BACK: len(ending.reopened), _KEPT: ending.kept}
     return {_DONE: done, **counts}
 
 

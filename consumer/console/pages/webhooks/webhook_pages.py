@@ -46,7 +46,7 @@ def show_webhooks(visit: SignedInVisit) -> Response:
 
 def show_webhook(visit: SignedInVisit) -> Response:
     """Show a webhook."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         webhook = _webhook(visit, connection)
     return _page(visit, webhook, notice=_NOTICES.get(visit.query.text("done"), ""))
 
@@ -57,7 +57,7 @@ def create(visit: SignedInVisit) -> Response:
 
     def created(connection: Connection) -> Webhook:
         webhook_id = webhooks.create(connection, settings, secret, visit.person.person_id, now_ms)
-        visit.note(connection, "webhook.add", subject=settings.name)
+        visit.add_audit_entry(connection, "webhook.add", subject=settings.name)
         return webhooks.webhook_numbered(connection, webhook_id)
 
     try:
@@ -70,11 +70,11 @@ def create(visit: SignedInVisit) -> Response:
 
 def change(visit: SignedInVisit) -> Response:
     """Change name, URL, kinds and sources of a webhook."""
-    webhook_id: int = visit.places["webhook_id"]
+    webhook_id: int = visit.path_parameters["webhook_id"]
 
     def changed(connection: Connection) -> None:
         webhooks.change(connection, webhook_id, settings)
-        visit.note(connection, "webhook.change", subject=settings.name)
+        visit.add_audit_entry(connection, "webhook.change", subject=settings.name)
 
     try:
         settings = _checked_settings(visit)
@@ -82,7 +82,7 @@ def change(visit: SignedInVisit) -> Response:
     except PageError as error:
         if error.status == HTTPStatus.NOT_FOUND:
             raise
-        with visit.context.database.reading() as connection:
+        with visit.context.database.read_transaction() as connection:
             webhook = _webhook(visit, connection)
         return _page(visit, webhook, refusal=error)
     return visit.redirect(f"/webhooks/{webhook_id}", done="changed")
@@ -141,7 +141,7 @@ def test(visit: SignedInVisit) -> Response:
 
 def confirm_removal(visit: SignedInVisit) -> Response:
     """Show how many events would be removed, and ask for confirmation."""
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         return visit.page("webhook_remove.html", webhook=_webhook(visit, connection))
 
 
@@ -151,14 +151,14 @@ def remove(visit: SignedInVisit) -> Response:
     def removed(connection: Connection) -> None:
         webhook = _webhook(visit, connection)
         count = webhooks.remove(connection, webhook.webhook_id)
-        visit.note(connection, "webhook.remove", subject=webhook.settings.name, why=f"{count} events")
+        visit.add_audit_entry(connection, "webhook.remove", subject=webhook.settings.name, why=f"{count} events")
 
     _write(visit, removed)
     return visit.redirect("/webhooks", done="removed")
 
 
 def _list_page(visit: SignedInVisit, *, notice: str = "", refusal: PageError | None = None) -> Response:
-    with visit.context.database.reading() as connection:
+    with visit.context.database.read_transaction() as connection:
         known = webhooks.webhooks(connection)
     return visit.page(
         "webhooks.html",
@@ -233,13 +233,13 @@ def _change_and_show(
 def _webhook_with_audit_entry(visit: SignedInVisit, connection: Connection, action: str) -> Webhook:
     """Record an action on the webhook in the path, and return the webhook. Raises ``PageError``."""
     webhook = _webhook(visit, connection)
-    visit.note(connection, action, subject=webhook.settings.name)
+    visit.add_audit_entry(connection, action, subject=webhook.settings.name)
     return webhook
 
 
 def _webhook(visit: SignedInVisit, connection: Connection) -> Webhook:
     try:
-        return webhooks.webhook_numbered(connection, visit.places["webhook_id"])
+        return webhooks.webhook_numbered(connection, visit.path_parameters["webhook_id"])
     except webhooks.WebhookMissing as error:
         raise not_found() from error
 
@@ -247,7 +247,7 @@ def _webhook(visit: SignedInVisit, connection: Connection) -> Webhook:
 def _write(visit: SignedInVisit, work: Callable[[Connection], _Result]) -> _Result:
     """Run a change of webhooks in a transaction. Raises ``PageError`` if it is refused."""
     try:
-        return visit.context.database.written(work)
+        return visit.context.database.write(work)
     except webhooks.WebhookMissing as error:
         raise not_found() from error
     except webhooks.WebhookTaken as error:

@@ -20,7 +20,7 @@ class LostProducing:
     def __init__(self, *_: object) -> None:
         type(self).created += 1
         self.client = self
-        self.ended = False
+        self.has_failed = False
         self.last_error = ""
 
     def init_transactions(self) -> None:

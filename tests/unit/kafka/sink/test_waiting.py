@@ -43,25 +43,25 @@ def test_a_long_wait_is_reported_and_so_is_its_end(
     """Once for each outage, with its last error; health and metrics go by it."""
     for _ in range(2):
         reasons.clear()
-        waiting.no_progress("nothing is acknowledged", "")
+        waiting.note_no_progress("nothing is acknowledged", "")
         now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.no_progress("nothing is acknowledged", "")
+        waiting.note_no_progress("nothing is acknowledged", "")
         assert reasons == []
         now_s[0] += 0.1
-        waiting.no_progress("nothing is acknowledged", "connection refused")
-        waiting.no_progress("nothing is acknowledged", "connection refused")
+        waiting.note_no_progress("nothing is acknowledged", "connection refused")
+        waiting.note_no_progress("nothing is acknowledged", "connection refused")
         assert reasons == ["nothing is acknowledged: connection refused"]
-        waiting.progress()
-        waiting.progress()
+        waiting.note_progress()
+        waiting.note_progress()
         assert reasons == ["nothing is acknowledged: connection refused", None]
 
 
 def test_short_waits_are_not_reported(waiting: BrokerWait, reasons: list[str | None], now_s: list[float]) -> None:
     """The time before the last progress does not count."""
     for _ in range(5):
-        waiting.no_progress("nothing is acknowledged", "")
+        waiting.note_no_progress("nothing is acknowledged", "")
         now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.progress()
+        waiting.note_progress()
     assert reasons == []
 
 
@@ -73,5 +73,5 @@ def test_giving_up_ends_the_wait_at_once(reasons: list[str | None]) -> None:
 
     waiting = BrokerWait(keeping(reasons), refuse)
     with pytest.raises(Abandoned):
-        waiting.no_progress("nothing is acknowledged", "")
+        waiting.note_no_progress("nothing is acknowledged", "")
     assert reasons == []

@@ -43,7 +43,7 @@ class Given:
 
         monkeypatch.setattr(kafka_client, "new_consumer", create)
         for module in (gaps, group_places):
-            monkeypatch.setattr(module, "AGAIN_S", 0.0)
+            monkeypatch.setattr(module, "RETRY_PAUSE_S", 0.0)
         monkeypatch.setattr(fetching, "POLL_S", 0.0)
         monkeypatch.setattr(kafka_client, "CLOSE_S", 0.05)
         chosen: dict[str, Any] = {"start": "earliest", "on_gap": "continue", "transactional": True} | options
@@ -318,7 +318,7 @@ def test_a_commit_that_a_rebalance_refuses_is_repeated_soon_and_logged_once(
     """Other refusals wait longer; a member that hangs may delay the others for a whole session."""
     caplog.set_level("INFO", "dupwatch")
     given = Given(monkeypatch, transactional=False)
-    monkeypatch.setattr(group_places, "AGAIN_S", 60.0)
+    monkeypatch.setattr(group_places, "RETRY_PAUSE_S", 60.0)
     monkeypatch.setattr(group_places, "_REBALANCING_S", 0.0)
     given.group.offsets = {P0: 5}
     given.assign(P0)

@@ -11,60 +11,63 @@ MAIN: Final = "main"
 """The name of the main thread in health pages and metrics."""
 
 
-class ThreadTurned(NamedTuple):
+class ThreadProgressed(NamedTuple):
     """A thread begins to work on records, or has made progress since its last report."""
 
     thread: str
 
 
-class ThreadRested(NamedTuple):
+class ThreadIdle(NamedTuple):
     """A thread waits for records, or for another thread to take its prepared batches."""
 
     thread: str
 
 
-class WorkerTurned(NamedTuple):
+class WorkerProgressed(NamedTuple):
     """A worker process, or a thread that works for the judging thread, has made progress."""
 
 
-_WORKED: Final = WorkerTurned()
+_WORKED: Final = WorkerProgressed()
 
 
 class _Reports(threading.local):
-    """The reports of each thread, created once, because a thread reports a turn for every record."""
+    """The reports of each thread, created once, because a thread reports progress for every record."""
 
     def __init__(self) -> None:
         thread = threading.current_thread()
         name = MAIN if thread is threading.main_thread() else thread.name
-        self.turned = ThreadTurned(name)
-        self.rested = ThreadRested(name)
+        self.progressed = ThreadProgressed(name)
+        self.idle = ThreadIdle(name)
         self.for_main = False
 
 
-class Turns:
+class ThreadProgress:
     """Reports of progress; each is about the calling thread."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._reports = _Reports()
 
-    def turn(self) -> None:
+    def report(self) -> None:
         """Report progress; called between any two pieces of work, and while waiting for a store or brokers."""
-        self._hooks.report(self._reports.turned)
+        self._hooks.report(self._reports.progressed)
         if self._reports.for_main:
             self._hooks.report(_WORKED)
 
-    def rest(self) -> None:
+    def report_idle(self) -> None:
         """Report that this thread waits for records."""
-        self._hooks.report(self._reports.rested)
+        self._hooks.report(self._reports.idle)
 
     @contextmanager
     def at_work(self, *, for_main: bool = False) -> Iterator[None]:
-        """Report work during the block, and rest after it; ``for_main``: the main thread waits for this one."""
+        """Report progress when the block begins, and that the thread is idle when it ends.
+
+        ``for_main``: the main thread waits for this one.
+        """
         self._reports.for_main = for_main
-        self.turn()
+        self.report()
         try:
             yield
         finally:
             self._reports.for_main = False
-            self.rest()
+            self.report_idle()

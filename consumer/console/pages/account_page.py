@@ -19,7 +19,7 @@ _NOTICES: Final = {
 }
 
 
-def show_own(visit: SignedInVisit) -> Response:
+def show_account(visit: SignedInVisit) -> Response:
     """Show the person's account."""
     return _page(visit, _NOTICES.get(visit.query.text("done"), ""))
 
@@ -32,9 +32,9 @@ def change_language(visit: SignedInVisit) -> Response:
 
     def changed(connection: Connection) -> None:
         people.set_language(connection, visit.person.person_id, language or None)
-        visit.note(connection, "own.language", subject=visit.person.name, why=language)
+        visit.add_audit_entry(connection, "own.language", subject=visit.person.name, why=language)
 
-    visit.context.database.written(changed)
+    visit.context.database.write(changed)
     return visit.redirect("/me", done="language")
 
 
@@ -47,20 +47,20 @@ def change_password(visit: SignedInVisit) -> Response:
         return _page(visit, why_not, HTTPStatus.BAD_REQUEST)
     # Somebody at an unattended browser must not be able to guess without limit.
     attempt = begin_attempt(visit, person.name)
-    with context.database.reading() as connection:
+    with context.database.read_transaction() as connection:
         known = people.person_with_password(connection, person.name, old)
     if known is None:
-        context.database.written(lambda c: note_failure(c, visit, person.name))
+        context.database.write(lambda c: note_failure(c, visit, person.name))
         return _page(visit, N_("The current password is wrong. Nothing was changed."), HTTPStatus.FORBIDDEN)
 
     def changed(connection: Connection) -> str:
         now_ms = context.now_ms()
         end_attempt(connection, attempt)
         people.set_password(connection, person.person_id, new)
-        visit.note(connection, "own.password", at_ms=now_ms, subject=person.name)
+        visit.add_audit_entry(connection, "own.password", at_ms=now_ms, subject=person.name)
         return sessions.begin_session(connection, person.person_id, now_ms, round(context.section.session_s * 1_000))
 
-    secret = context.database.written(changed)
+    secret = context.database.write(changed)
     response = visit.redirect("/me", done="password")
     visit.session.begin(response, secret, context.section.session_s)
     return response
