@@ -14,7 +14,7 @@ A version that somebody has split off is also the root of its copies, and its ow
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import CTE, ColumnElement, Connection, Select, and_, func, select, update
+from sqlalchemy import CTE, ColumnElement, Connection, Select, and_, select, update
 
 from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import COPIES, RULES, Kind
@@ -34,7 +34,6 @@ class Descent(NamedTuple):
     copy: ArticleVersion
     original: ArticleVersion
     cluster: str | None
-    arrived_ms: int
 
 
 class StoredFlag(NamedTuple):
@@ -79,13 +78,7 @@ def homes_of(connection: Connection, rows: Sequence[Descent]) -> dict[ArticleVer
     same_batch = {row.copy: row for row in rows if RULES[row.kind].is_copy}
     splits = split_versions(connection, {version for row in rows for version in (row.copy, row.original)})
     found = {row.copy: _home_or_root(row, originals, same_batch, splits) for row in rows}
-    spans: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        root = found[row.copy]
-        if isinstance(root, str):
-            first_ms, last_ms = spans.get(root, (row.arrived_ms, row.arrived_ms))
-            spans[root] = (min(first_ms, row.arrived_ms), max(last_ms, row.arrived_ms))
-    stories = stories_by_root(connection, spans)
+    stories = stories_by_root(connection, dict.fromkeys(each for each in found.values() if isinstance(each, str)))
     return {copy: stories[each] if isinstance(each, str) else each for copy, each in found.items()}
 
 
@@ -144,21 +137,16 @@ def detach_copies_of_released(connection: Connection, released: Sequence[tuple[A
     is_copy_of = and_(_COPIES.c.original_id == FLAGS.c.article_id, _COPIES.c.original_version == FLAGS.c.version)
     for portion in portions(versions):
         copied = (
-            select(FLAGS.c.flag_id, FLAGS.c.source_id, func.min(_COPIES.c.arrived_ms), func.max(_COPIES.c.arrived_ms))
+            select(FLAGS.c.flag_id, FLAGS.c.source_id)
             .join_from(FLAGS, _COPIES, is_copy_of)
             .where(FLAGS.c.flag_id.in_(portion))
-            .group_by(FLAGS.c.flag_id, FLAGS.c.source_id)
+            .distinct()
         )
         found = connection.execute(copied).all()
-        spans: dict[str, tuple[int, int]] = {}
-        for flag_id, _, first_ms, last_ms in found:
-            root = versions[flag_id][0]
-            known = spans.get(root, (first_ms, last_ms))
-            spans[root] = (min(known[0], first_ms), max(known[1], last_ms))
-        stories = stories_by_root(connection, spans)
-        sources = {versions[flag_id][0]: source_id for flag_id, source_id, *_ in found if source_id is not None}
+        stories = stories_by_root(connection, dict.fromkeys(versions[flag_id][0] for flag_id, _ in found))
+        sources = {versions[flag_id][0]: source_id for flag_id, source_id in found if source_id is not None}
         store_root_sources(connection, sources)
-        for flag_id, *_ in found:
+        for flag_id, _ in found:
             touched |= _move(
                 connection, _with_descendants(_copies_of(versions[flag_id])), stories[versions[flag_id][0]]
             )

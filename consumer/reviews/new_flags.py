@@ -65,7 +65,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
 
 def _places_of(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleVersion, StoryPlace]:
     """Return the story of each row. Missing stories are created."""
-    descents = [Descent(row.kind, row.copy, row.original, row.cluster, row.arrived_ms) for row in rows]
+    descents = [Descent(row.kind, row.copy, row.original, row.cluster) for row in rows]
     homes = homes_of(connection, descents)
     found = story_places(connection, set(homes.values()))
     return {copy: found[home] for copy, home in homes.items()}

@@ -43,15 +43,15 @@ def home(flags: FromClause = FLAGS) -> ColumnElement[int]:
     return func.coalesce(flags.c.home_id, flags.c.story_id)
 
 
-def stories_by_root(connection: Connection, spans: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Return the number of each root's story. Missing stories are created with the given time spans."""
+def stories_by_root(connection: Connection, roots: Collection[str]) -> dict[str, int]:
+    """Return the number of each root's story. Missing stories are created, without flags."""
     found: dict[str, int] = {}
-    for portion in portions(spans):
+    for portion in portions(roots):
         rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(STORIES.c.root_id.in_(portion)))
         found |= {row.root_id: row.story_id for row in rows}
     new = [
-        {"root_id": root, "copies": 0, "open_copies": 0, "first_ms": span[0], "last_ms": span[1]}
-        for root, span in spans.items()
+        {"root_id": root, "copies": 0, "open_copies": 0, "first_ms": NO_FLAGS, "last_ms": NO_FLAGS}
+        for root in roots
         if root not in found
     ]
     statement = insert(STORIES).returning(STORIES.c.root_id, STORIES.c.story_id)

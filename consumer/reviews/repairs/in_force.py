@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import CTE, ColumnElement, Connection, Select, bindparam, exists, select
 
 from consumer.reviews.portable import portions
-from consumer.reviews.story_changes import NO_FLAGS, stories_by_root
+from consumer.reviews.story_changes import stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_MERGES, STORY_SPLITS
 
 IS_SPLIT: Final[ColumnElement[bool]] = (
@@ -41,7 +41,7 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
 def story_places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
     """Return, for each story by lineage, where its flags are shown. The caller must hold ``Lock.FLAGS``."""
     heads = _last_roots(connection, homes)
-    stories = stories_by_root(connection, dict.fromkeys(heads.values(), (NO_FLAGS, NO_FLAGS)))
+    stories = stories_by_root(connection, dict.fromkeys(heads.values()))
     return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
 
 

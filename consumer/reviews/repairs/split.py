@@ -28,7 +28,7 @@ def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> 
         raise RepairRefused(why or "gone")
     values = {"article_id": flag.article_id, "version": flag.version, "from_root_id": flag.root_id}
     connection.execute(insert(STORY_SPLITS).values(**values, person_id=person.person_id, at_ms=now_ms))
-    new_story_id = stories_by_root(connection, {flag.article_id: (flag.arrived_ms, flag.arrived_ms)})[flag.article_id]
+    new_story_id = stories_by_root(connection, [flag.article_id])[flag.article_id]
     # Often only this flag tells the source of the new root, since few flags have copies.
     without_source = (STORIES.c.story_id == new_story_id, STORIES.c.root_source_id.is_(None))
     connection.execute(update(STORIES).where(*without_source).values(root_source_id=flag.source_id))
@@ -49,7 +49,7 @@ def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int
     if root is None:
         raise RepairRefused("gone")
     # If the original has no flag, the former root is known only from the split.
-    descent = Descent(flag.kind, copy, (flag.original_id, flag.original_version), root, flag.arrived_ms)
+    descent = Descent(flag.kind, copy, (flag.original_id, flag.original_version), root)
     move_with_copies(connection, flag_id, homes_of(connection, [descent])[copy])
     return _write_events(connection, flag, person, "merged", now_ms)
 

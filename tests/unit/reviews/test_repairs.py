@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from consumer.cli.people.reviews import _line
 from consumer.reviews import stories
@@ -20,7 +20,7 @@ from consumer.reviews.queue import Filters, page
 from consumer.reviews.repairs import merge, outcome, split
 from consumer.reviews.repairs.outcome import RepairRefused
 from consumer.reviews.repairs.repair_list import merges_into, splits_of
-from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
+from consumer.reviews.tables import FLAGS, STORIES, STORY_MERGES, STORY_SPLITS
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -409,3 +409,17 @@ def test_repairs_are_exported(database: Database, ann: Person) -> None:
     }
     assert (joined["decision"], joined["source"], joined["original_source"]) == ("right", "t", "b")
     assert (joined["id"], joined["original"], joined["version"], joined["arrived_at"]) == ("x", "a", None, None)
+
+
+def test_a_story_that_shows_no_flags_has_no_times(database: Database, ann: Person) -> None:
+    """Its first flag comes while it is merged, and is split off before the merge is undone."""
+    with database.write_transaction() as connection:
+        # As in a database into which the repairs of another one were imported.
+        values = {"root_id": "b", "into_root_id": "a", "person_id": ann.person_id, "at_ms": NOW_MS}
+        connection.execute(insert(STORY_MERGES).values(values))
+    add(database, flagged("a1", "a"), flagged("b1", "b"))
+    assert roots(database) == {"a1": "a", "b1": "a"}
+    write(database, split.split, number(database, "b1"), ann, NOW_MS)
+    write(database, merge.undo_merge, _root(database, "b").story_id, ann, NOW_MS)
+    add(database, flagged("b2", "b", at_ms=NOW_MS + 9))
+    assert (_root(database, "b").first_ms, _root(database, "b").last_ms) == (NOW_MS + 9, NOW_MS + 9)
