@@ -84,7 +84,7 @@ class Check:
     articles that share a long stretch with the text; it needs ``judge.parts``. ``ended_before`` is a near article that
     was retracted or replaced; it is set only if the text repeats nothing. ``banks`` are the known texts that it
     repeats; they need ``banks.url``. A text repeats nothing if a bank allows it. ``text_kind`` says how the text is
-    compared, like the ``kind`` of a fingerprint: a ``short`` text repeats only texts with equal letters and digits.
+    compared, like the ``kind`` of a fingerprint: a ``short`` text repeats only equal texts, ignoring case and spaces.
 
     >>> with open("memory:") as window:
     ...     (check,) = window.check("The first ferry left at noon.")
@@ -183,8 +183,8 @@ class Window:
         Each is an ``Article`` or a mapping with its fields. All are checked before the first is stored. An article
         that any process judged before gets the same verdict again, byte for byte.
 
-        The text of an article ends when its id gets another text or is retracted. With a ``key``, a text that had
-        ended is in force again and judged again, unless a call with the same key already did that.
+        A text is in force until its id gets another text or is retracted. With a ``key``, a text that is no longer in
+        force comes into force again and is judged again, unless a call with the same key has already done that.
 
         Raises ``InvalidArticle``, ``StoreError``, and ``Error`` for a key that is empty, has more than 128 characters
         or is not valid Unicode. After a ``StoreError``, call again with the same articles and key.
@@ -295,8 +295,8 @@ def open(  # noqa: A001  # as gzip.open
 
     ``config`` is a configuration file, as for ``dupwatch run --config``. ``settings`` override it, by section and
     name, for example ``{"judge": {"similarity_min": 0.9}}``. Environment variables apply, too. All other settings are
-    those of the store. Use the window in a ``with`` statement, or call ``close``. Raises ``ConfigError`` and
-    ``StoreError``.
+    those of the store, or the defaults if the store is new. Use the window in a ``with`` statement, or call ``close``.
+    Raises ``ConfigError`` and ``StoreError``.
 
     >>> with open("memory:", settings={"judge": {"similarity_min": 0.9}}) as window:
     ...     window.check("The first ferry left at noon.")[0].outcome

@@ -59,7 +59,10 @@ class SteadyClock:
         return self._steps
 
     def ahead_s(self) -> float:
-        """Check the wall clock, and return how many seconds it is ahead of this one; below 0 if behind."""
+        """Check the wall clock, and return how many seconds it was ahead of this clock after its last step.
+
+        Below 0 if it was behind, 0 if it has not stepped.
+        """
         self.now_ms()
         return self._ahead_ns / _NS_PER_S
 

@@ -97,7 +97,7 @@ class VersionStore(Protocol):
 
 
 class PostingStore(Protocol):
-    """Postings, by which versions are found by key."""
+    """Postings, each of which records that a version has a key."""
 
     def add(self, records: Sequence[Record]) -> None:
         """Write all postings of each record; adding them again changes nothing.
@@ -119,7 +119,7 @@ class PostingStore(Protocol):
         ...
 
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
-        """Read at most ``postings_max`` postings with exactly this code under its key, however wide the row is.
+        """For each code, read at most ``postings_max`` postings with exactly that code, even from a wide row.
 
         Called for truncated rows, so that an equal fingerprint is found there too. The codes are distinct. A row is
         ``truncated`` if it may have more such postings.
@@ -262,7 +262,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def check(self) -> None:
-        """Read everything in the store's files, even what no other call reaches; raise ``StoreDamaged`` if it cannot.
+        """Read everything in the store's files, even what no other call reads. Raise ``StoreDamaged`` if that fails.
 
         Called by inspection; may take minutes. A store whose servers check their own files has nothing to do.
         """

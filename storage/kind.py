@@ -32,7 +32,7 @@ class StoreFinding(NamedTuple):
 class StoreCheck(NamedTuple):
     """A named check, which changes nothing in the store.
 
-    ``run`` yields findings, at least one within ``deadline_s``, and may raise ``StoreError``.
+    ``run`` yields at least one finding and may raise ``StoreError``. It is abandoned after ``deadline_s``.
     """
 
     name: str

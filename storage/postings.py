@@ -39,7 +39,7 @@ _ARRIVAL: Final = struct.Struct(">QQ")
 _TAIL: Final = struct.Struct(f">{REFERENCE_BYTES}sQQ")
 
 TAIL_WORDS: Final = _TAIL.size // _WORD_BYTES
-"""The words of a posting after its code: four of the reference, then the time and the sequence of the arrival."""
+"""The number of words after the code of a posting: four for the reference, then the arrival's time and sequence."""
 
 PostingArray = NDArray[Any]
 """A one-dimensional array of a layout's dtype."""
@@ -131,7 +131,7 @@ POSTING: Final = DEFAULT_LAYOUT.dtype
 
 
 TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
-"""How many postings are read from a row over the store's cap; such rows may be incomplete."""
+"""The maximum number of postings that are read from a row over the store's cap, which is then ``truncated``."""
 
 
 class PostingRow(msgspec.Struct, frozen=True, gc=False):
@@ -151,7 +151,7 @@ class PostingRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[PostingRow]:
-    """Take rows until they have more than ``bytes_max`` bytes: at least one if there is any, all if it is None."""
+    """Take rows until they have more than ``bytes_max`` bytes: at least one if there is any, all if that is None."""
     taken: list[PostingRow] = []
     size_bytes = 0
     for row in rows:
@@ -213,7 +213,7 @@ def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
-    """Return the layout that the postings of these records share with ``stored``, or None if there is neither.
+    """Return the layout that the postings of these records share with ``stored``, or None without any of them.
 
     Raises ``StoreRefused`` if the layouts differ; ``store`` names the store in the message.
     """

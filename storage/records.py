@@ -3,7 +3,7 @@
 Identities are digests, so that keys have one width and spread evenly:
 
 - *id hash*: BLAKE2b-128 of the article's id in UTF-8;
-- *reference*: id hash (16 bytes) + content digest (16 bytes). It names one version, and is what postings carry.
+- *reference*: id hash (16 bytes) + content digest (16 bytes). It names one version. Postings contain it.
   Both halves have 128 bits, because the authors of articles choose both the id and the content. With 64 bits a spammer
   could find two contents with the same reference in an afternoon, and the second would inherit the first one's verdict.
 """
@@ -74,12 +74,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The stored data of one version, without its verdict. Written once, when the version is created.
 
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys under
-    which the version is found. There are none for a text that matches nothing, or for which equal texts stand in after
-    a migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
-    ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
-    dates and names that tell stories in the same words apart; empty if there are none or the scheme does not use them.
-    ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` says what was
-    taken from the web page that the article arrived as, if it was one. Texts that share a part with this one find it by
+    which the version is found. Two kinds of texts have none: those that match nothing, and those that a migration
+    stored without keys because other versions of the same text have them (docs/decisions/0049). Similarity is estimated
+    from ``sketch``. ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of
+    the numbers, dates and names that tell stories in the same words apart; empty if there are none or the scheme does
+    not use them. ``stamped_ms`` is the time that the message claims, if it differs from the arrival. If the article
+    arrived as a web page, ``extracted`` says what was taken from it. Texts that share a part with this one find it by
     its ``anchors`` (8 bytes each), and ``sample`` tells how much they share; both are None if parts are not searched.
 
     ``feed`` and ``key`` are those of the origin, or None for a request without a key and in records of earlier versions
@@ -151,7 +151,7 @@ class Version(NamedTuple):
 
     ``has_fixed_arrival`` says that the time of arrival comes from the record, so that it is the same in every
     delivery. ``known_shingles`` are the hashes of the text's shingles that occur in banks, 8 bytes each. Neither is
-    stored::
+    stored. An example::
 
         (stored,) = store.create([Version(record, "The council has approved the new budget.")])
         stored.verdict  # None: the version is pending
@@ -164,7 +164,7 @@ class Version(NamedTuple):
 
     @property
     def reference(self) -> bytes:
-        """The reference of the record; a tombstone has one too."""
+        """The reference of the record, under the same name as in a tombstone."""
         return self.record.reference
 
 
@@ -207,7 +207,7 @@ _TOMBSTONE_FIELDS: Final = Tombstone.__struct_fields__.index("feed")
 def encode_record(record: Record) -> bytes:
     """Encode a record as MessagePack: an array of its fields in the order of their definition.
 
-    Fields that were added later are omitted at the end if None, so that a record has the same bytes as before.
+    Trailing None values of fields that were added later are omitted, so that earlier records keep their bytes.
     """
     return _encode_fields(record, _RECORD_FIELDS)
 

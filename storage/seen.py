@@ -62,7 +62,7 @@ class SeenEntries:
     """The entries of a store in memory, by digest, each with the time of writing. Not thread-safe."""
 
     def __init__(self) -> None:
-        # In order of writing: the first may be forgotten next.
+        # In order of writing, except that ``forget`` moves entries that it keeps to the end.
         self._entries: OrderedDict[bytes, tuple[int, SeenTimes]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class SeenEntries:
     def forget(self, before_ms: int, texts_max: int) -> int:
         """Look at up to ``texts_max`` entries, and delete those last seen and last written before ``before_ms``.
 
-        Returns the number of deleted entries.
+        Stops at the first entry written later. Returns the number of deleted entries.
         """
         forgotten = 0
         for _ in range(min(texts_max, len(self._entries))):

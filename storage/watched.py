@@ -33,13 +33,13 @@ Operation = Literal[
     "sweep",
     "forget_seen",
 ]
-"""The calls that a run makes."""
+"""The calls that are reported."""
 StoreCall = Literal[
     Operation, "history", "release", "settings", "planned", "newest_ms", "scan", "scan_seen", "check", "stats"
 ]
 """All calls except ``together`` and ``close``, including those of commands and of a run that opens its store."""
 TimedOperation = Literal[Operation, "commit"]
-"""``commit`` is the time that a batch waits outside its calls: for its turn to write, and for the flushed commit."""
+"""``commit`` stands for the waits of a batch outside its calls: for its turn to write, and for the flushed commit."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
 ConnectionChange = Literal["opened", "refused", "lost"]
 
@@ -79,7 +79,7 @@ class WatchedStore(Store):
     """A store that passes each call to another one, including the calls made within ``together``.
 
     ``proceed`` is called before each call and prevents it by raising an error, which the caller gets. ``report``
-    receives the outcome and duration of each call of a run. Calls without items are not reported, since they cost
+    receives the outcome and duration of each ``Operation``. Calls without items are not reported, since they cost
     nothing; nor are calls that will be repeated.
     """
 
@@ -230,7 +230,7 @@ class WatchedStore(Store):
 
 
 def _is_operation(name: StoreCall) -> TypeGuard[Operation]:
-    """Return whether a run makes this call; commands make the others."""
+    """Return whether this call is reported."""
     return name in _OPERATIONS
 
 

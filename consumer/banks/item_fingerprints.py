@@ -35,7 +35,7 @@ class ItemFingerprints:
         return len(self.digests)
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return the entries where ``chosen`` bool[n] is true."""
+        """Return the fingerprints of the items where ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
         numbers = np.cumsum(chosen) - 1
@@ -81,7 +81,7 @@ class ItemFingerprints:
 
 
 class FingerprintSnapshot(NamedTuple):
-    """The fingerprints of a process, in parts, and the number of items computed so far."""
+    """The fingerprints that a process holds, in parts, and the number of items it has fingerprinted so far."""
 
     parts: tuple[ItemFingerprints, ...]
     computed: int
@@ -105,7 +105,7 @@ CacheLoader = Callable[[], ItemFingerprints | None]
 
 
 def entry_digest(item: BankItem, action: str | None) -> bytes:
-    """Return a digest of the input of fingerprints: an item's entry and the action of its bank."""
+    """Return a digest of everything that an item's fingerprints depend on: its entry and the action of its bank."""
     return hashlib.blake2b(encode_entry(item), digest_size=_DIGEST_BYTES, key=(action or "").encode()).digest()
 
 

@@ -106,7 +106,7 @@ def examine(checks: Sequence[DoctorCheck]) -> Iterator[CheckFindings]:
 def _skipped(needed: CheckFindings) -> Finding:
     if any(finding.status == "wrong" for finding in needed.findings):
         return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that check first.")
-    return unchecked(f"Skipped because the check {needed.name!r} was not made.", "See its result above.")
+    return unchecked(f"Skipped because the check {needed.name!r} was not completed.", "See its result above.")
 
 
 def exit_code(results: Iterable[CheckFindings]) -> int:
@@ -147,7 +147,7 @@ def _finding_of(error: Exception) -> Finding:
     if isinstance(error, KafkaException):
         return _kafka_finding(error.args[0])
     if isinstance(error, OSError):
-        return wrong(ConfigError, sentence(str(error)), "Make it readable for this user, or correct the setting.")
+        return wrong(ConfigError, sentence(str(error)), "Make the file readable for this user, or correct the setting.")
     return unchecked(f"The check itself failed: {error!r}.", "Rely on the other checks, and report this as a bug.")
 
 

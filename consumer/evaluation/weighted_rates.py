@@ -5,14 +5,16 @@ Pure functions.
 A near miss represents many pairs like it, and people may not have reviewed all pairs. They may have begun with the
 least certain ones, so a reviewed pair represents only pairs of about its own similarity.
 
-Pairs are counted by their position among the thresholds, so that a million pairs need no row for each threshold.
+Pairs are counted by their position among the thresholds, so that memory does not grow with pairs times thresholds.
 
-Each count (for example of the right pairs above a threshold in a group of equal weight) is a count of rare events. So
-its possible values have a gamma distribution (with Jeffreys' prior, shape count + 1/2). Draws from these distributions
-give distributions of precision and recall, whose quantiles are the ends of the intervals. With one group this is
-Jeffreys' interval for a share. A group without any miss still has the uncertainty of its weight, which intervals of
-unweighted counts would hide: if ten near misses of a thousand were reviewed and none is a copy, some copies may still
-have been missed.
+Each count (for example of the right pairs above a threshold in a group of equal weight) is treated as a count of rare
+events, so its possible values have a gamma distribution. The shape is the count plus its part of Jeffreys' prior, 1/2,
+which all groups on that side of the threshold share equally. Draws from these distributions give distributions of
+precision and recall, whose quantiles are the ends of the intervals. With one group this is Jeffreys' interval for a
+share.
+
+A group without any miss still has the uncertainty of its weight, which intervals of unweighted counts would hide: if
+ten near misses of a thousand were reviewed and none is a copy, some copies may still have been missed.
 
 The draws have a fixed seed: the same reviews give the same figures.
 """
@@ -109,7 +111,7 @@ class SplitCounts(NamedTuple):
 
 
 class DecisionCounts(NamedTuple):
-    """The same counts, of right and of wrong pairs."""
+    """``SplitCounts`` of the right pairs and of the wrong ones, above and below each threshold."""
 
     right_above: Values
     wrong_above: Values
@@ -125,9 +127,10 @@ class Rates(NamedTuple):
 
 
 def split_counts(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> SplitCounts:
-    """Count the ``chosen`` pairs on both sides of each threshold. Thresholds ascend, and ``now`` is one of them.
+    """Count the ``chosen`` pairs on both sides of each threshold. Thresholds ascend.
 
-    At ``now``, the count follows whether a pair was flagged, because its similarity is rounded to four digits.
+    ``now`` is the current threshold, one of ``thresholds``. There, pairs are counted as they were flagged, because
+    their similarities are rounded to four digits.
     """
     groups = len(known.group_weights)
     place = np.searchsorted(np.asarray(thresholds) - DIGITS, known.similarity[chosen], side="right")
@@ -166,7 +169,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def of(cls, counts: Values, is_present: Flags, weights: Values, random: np.random.Generator) -> "_Sum":
-        """Sum up the groups with any pair on this side of the threshold; other groups cannot have any."""
+        """Sum up the groups. Only those with a pair, right or wrong, on this side of the threshold are drawn."""
         if not is_present.any():
             return cls(0.0, np.zeros(DRAWS))
         shapes = counts[is_present] + _PRIOR / np.count_nonzero(is_present)

@@ -37,8 +37,9 @@ def position_of(record: RawRecord) -> Position:
 class Splitter(ABC):
     """Splits a stream into records, which do not depend on how the stream is cut into chunks.
 
-    Only the first bytes of a record over the limit are kept; the rest is hashed as it passes. ``blank_lines`` counts
-    blank lines, which are not records; ``line_feed`` is a line feed in the encoding of the stream.
+    Only the first bytes of a record over the limit are kept; the whole record is hashed as it passes.
+    ``blank_lines`` counts blank lines, which are not records; ``line_feed`` is a line feed in the encoding of the
+    stream.
     """
 
     def __init__(self, record_bytes_max: int, start: Position, encoding: str = "utf-8") -> None:
@@ -55,12 +56,12 @@ class Splitter(ABC):
 
     @property
     def between_records(self) -> bool:
-        """Return whether no byte of the next record was read yet."""
+        """Return whether no byte of the next record has been read yet."""
         return self._partial.size_bytes == 0
 
     @property
     def quoted_bytes(self) -> int:
-        """Return how many bytes were read of a record whose last quote is not closed yet, 0 if there is none."""
+        """Return the number of bytes read so far of a record with an open quote, or 0 without one."""
         return 0
 
     def line_feeds(self, data: bytes) -> int:
@@ -68,7 +69,7 @@ class Splitter(ABC):
         return data.count(self.line_feed)
 
     def ends_line(self, data: bytes) -> bool:
-        """Return whether this part of the stream ends with a line."""
+        """Return whether this part of the stream ends with a line feed."""
         return data.endswith(self.line_feed)
 
     @abstractmethod
@@ -83,7 +84,7 @@ class Splitter(ABC):
         """Return the record at which the input became unreadable, which stands for the rest of the input.
 
         Its end is the position where it begins, so that a later run reads it once the input is complete. This position
-        counts one line too many, as a mark that the fault was answered.
+        counts one line too many, which marks the fault as already reported.
         """
         partial, start = self._partial, self._done
         self.restart(Position(start.line + 1, start.offset))
@@ -174,7 +175,7 @@ class PartialRecord:
         self._held_back = b""
 
     def extend(self, piece: bytes) -> None:
-        """Add a piece, which never ends within a carriage return."""
+        """Add a piece, which must not end within the bytes of a carriage return."""
         self.size_bytes += len(piece)
         if self._digest is not None:
             self._hash(self._digest, piece)

@@ -7,7 +7,7 @@ facts can be estimated from the samples. Up to ``FACTS_KEPT`` facts, all are kep
     bytes 0-3          the number of distinct facts of the text, big-endian
     then 4 bytes each  the smallest hashes, ascending, at most ``FACTS_KEPT``
 
-A text without facts has no bytes.
+The sample of a text without facts is empty.
 """
 
 import re
@@ -54,8 +54,9 @@ class FactOverlap(NamedTuple):
     """The overlap of two texts' facts: their counts, ``fewer`` and ``more``, and the shared facts of each text.
 
     Exact up to ``FACTS_KEPT`` facts. Beyond that these are estimates, with a standard error of at most 0.07 of the
-    count if both texts have about as many facts. The two are estimated separately, because the texts may differ in
-    their number of comparable hashes. ``shared_of_fewer`` is None if the text with fewer facts has none to compare.
+    count if both texts have about as many facts. ``shared_of_fewer`` and ``shared_of_more`` are estimated separately,
+    because the texts may differ in their number of comparable hashes. ``shared_of_fewer`` is None if the text with
+    fewer facts has none to compare.
     """
 
     fewer: int
@@ -155,7 +156,10 @@ def _hashes(packed: bytes, end: bytes) -> list[bytes]:
 
 
 def _capitalised(text: str) -> set[str]:
-    """Return the capitalised words of the text as written, because case folding removes capitals."""
+    """Return the capitalised words of a text, except months, in lower case.
+
+    It needs the text as written, because case folding removes capitals.
+    """
     ascii_text = text
     if not text.isascii():
         plain = _FULL_WIDTH_LETTERS.sub(lambda row: row[0].translate(_PLAIN_LETTERS), text).replace("\u2019", "'")

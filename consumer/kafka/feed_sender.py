@@ -61,7 +61,7 @@ class FeedSender:
     def finish(self, wait: Callable[[float], bool] = lambda _: False) -> None:
         """Wait until the brokers have all records, or ``wait`` returns true.
 
-        Raises ``SinkError`` if they did not accept all of them in time.
+        Raises ``SinkError`` if a record could not be delivered.
         """
         while self._producer.flush(_SLICE_S):
             if wait(0.0):

@@ -30,7 +30,7 @@ from storage.kinds import same_store
 
 @contextmanager
 def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
-    """Build a migration, and release its resources afterwards. Group and store of ``config`` are the new ones."""
+    """Build a migration, and release its resources afterwards. ``config`` names the new group and store."""
     _check(config, plan)
     place = parse_kafka(config.source.url)
     admin_client = admin_settings(place.brokers, kafka_options(config))
@@ -92,7 +92,7 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
 
 
 def _copy_texts(config: Config, old_store: Store | None, store: Store, stopping: StopSignal) -> int:
-    """Copy the memory of texts if the new consumers use it; return the number of texts."""
+    """Copy the old store's entries of seen texts if the new consumers keep such entries; return their number."""
     return copy_seen(old_store, store, stopping.requested) if old_store is not None and config.seen_s else 0
 
 

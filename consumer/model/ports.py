@@ -128,7 +128,7 @@ class ReleasingSink(Sink, Protocol):
     """A sink for verdicts and for the events of releases."""
 
     def release(self, answer: JudgedRecord) -> None:
-        """Hand over the event of a release, so that readers of the flags learn that one was undone."""
+        """Hand over the event of a release, so that readers of the flags learn that a flag was undone."""
         ...
 
 

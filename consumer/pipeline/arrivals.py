@@ -29,7 +29,7 @@ class Arrivals(Protocol):
         ...
 
     def record_name(self, record: RawRecord) -> bytes:
-        """Return a unique name of the record, which is the same in every run that reads it."""
+        """Return a unique name of a record, the same in every run that reads it. Called only for retractions."""
         ...
 
 
@@ -100,7 +100,7 @@ class StreamArrivals:
 
 
 class SubmittedArrivals(StreamArrivals):
-    """The arrivals of records that clients send: the time of judging. A client names its own retractions."""
+    """The arrivals of records that clients send: the time of judging. Retractions are named by the request's key."""
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""

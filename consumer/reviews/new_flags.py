@@ -20,7 +20,7 @@ from consumer.reviews.word_index.waiting import queue_for_indexing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFlag(PairFigures):
-    """A queue entry as its event describes it. ``cluster`` is the root that the judge knew."""
+    """A queue entry as its event describes it. ``cluster`` is the root of its story, as far as the judge knew."""
 
     kind: Kind
     copy: ArticleVersion
@@ -31,7 +31,7 @@ class NewFlag(PairFigures):
 
 
 class InsertOutcome(NamedTuple):
-    """The numbers of new flags by version, and the stories that gained or lost other flags."""
+    """The ids of new flags by version, and the stories that gained or lost other flags."""
 
     flag_ids: dict[ArticleVersion, int]
     moved: set[int]
@@ -40,7 +40,8 @@ class InsertOutcome(NamedTuple):
 def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> InsertOutcome:
     """Store the rows, all of one kind, that are not stored yet.
 
-    If the release of a flag came first, the rest of the flag is added. The caller must hold ``Lock.FLAGS``.
+    If the release of a flag arrived before the flag, its row exists but is incomplete; it is filled in. The caller must
+    hold ``Lock.FLAGS``.
     """
     known = known_flags(connection, [row.copy for row in rows], kind)
     new = [row for row in rows if row.copy not in known]
@@ -77,7 +78,7 @@ def _complete(
     known: Mapping[ArticleVersion, StoredFlag],
     places_by_version: Mapping[ArticleVersion, StoryPlace],
 ) -> None:
-    """Fill in rows that were created by releases. Such rows count in no story."""
+    """Fill in rows that were created by releases. Stories do not count such rows as copies."""
     if not late:
         return
     columns = ("similarity", "distance", "certainty", "truncated", "decided_ms")

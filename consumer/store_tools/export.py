@@ -1,4 +1,4 @@
-"""Exports everything in a store as lines of JSON, which any program can read."""
+"""Exports the versions and tombstones of a store as lines of JSON, which any program can read."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -1,5 +1,6 @@
 """Finds moved text: a passage removed at one place of a difference and inserted at another, word for word.
 
+The difference is that between a text A and a text B: text is removed from A and inserted in B.
 Runs of ``_RUN_CHARS`` characters of changed text are looked up by hash. The longest matches win, from the beginning of
 A; no character moves twice. The work grows with the length of the texts only, because at most ``_PLACES_MAX`` places of
 a run are compared.
@@ -18,13 +19,13 @@ from consumer.text.diff import Kind, Stretch, TextPair
 from consumer.text.passages import run_hashes
 
 MOVED_WIDTH_MIN: Final = 40
-"""Narrower passages are mere phrases. A letter counts one, an ideograph three: it says as much as a syllable."""
+"""Narrower passages are mere phrases. A letter has width 1, an ideograph 3, since it stands for a whole syllable."""
 ISLAND_WIDTH_MAX: Final = 24
 """Equal text between two changes, up to this width, may be part of a moved passage."""
 _WIDE: Final = 3
 _RUN_CHARS: Final = 12
 _STEP: Final = 3
-"""One in this many runs of A is looked up. The shortest passage has more runs."""
+"""One in this many runs of A is looked up. Even the shortest passage, 14 ideographs, has this many runs."""
 _PLACES_MAX: Final = 4
 """Limit on the places of a run in B that are compared."""
 
@@ -124,7 +125,8 @@ class _MatchSet:
         if not candidates:
             return
         longest = max(candidates, key=lambda match: match.a.end - match.a.start)
-        # A later run finds any longer match that begins after this.
+        # Skip the runs within this match. A longer match that begins within it also ends after it, so a later run finds
+        # that one.
         self._looked_to = longest.a.end - _RUN_CHARS + 1
         match = _trim_to_words(self._pair, longest)
         if _width(self._pair.a[match.a.start : match.a.end]) >= MOVED_WIDTH_MIN:
@@ -214,7 +216,10 @@ def _equal_part(spans_a: Sequence[TextSpan], spans_b: Sequence[TextSpan], part: 
 
 
 def _edges(spans: Sequence[TextSpan], at: int, size: int) -> list[int]:
-    """Return the places, relative to ``at``, where spans divide ``size`` characters, and both ends; [] if none does."""
+    """Return the offsets at which spans cut the ``size`` characters from ``at``, including 0 and ``size``.
+
+    Return [] if no span overlaps these characters.
+    """
     first = max(bisect_left(spans, TextSpan(at, at)) - 1, 0)
     edges = {0, size}
     has_overlap = False
@@ -255,7 +260,8 @@ def _in_order(parts: Sequence[Stretch]) -> Iterator[Stretch]:
         yield from parts
         return
     a, b = _pieces((part.kind, part.a) for part in parts), _pieces((part.kind, part.b) for part in parts)
-    # The difference may have paired moved text with words that also stand next to it, so pair those words instead.
+    # The difference may have paired words inside a moved passage, although the same words stand next to it. Pair the
+    # words next to the passage instead.
     before, after = _take_equal_words(a, b, 0), _take_equal_words(a, b, -1)
     at_a, at_b = parts[0].at_a, parts[0].at_b
     only_a = [(kind, text, "") for kind, text in a]
@@ -283,7 +289,10 @@ def _grouped(pieces: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
 
 
 def _take_equal_words(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end: Literal[0, -1]) -> str:
-    """Remove equal words from the first change in A and B, or from the end of the last, and return them."""
+    """Remove and return the words that the changes in A and B have in common.
+
+    With ``end`` 0 these are the first words of the first change in each, with -1 the last words of the last change.
+    """
     if not a or not b or not a[end][0] == b[end][0] == "changed":
         return ""
     texts = [pieces[end][1][:: -1 if end else 1] for pieces in (a, b)]

@@ -40,8 +40,8 @@ class AnswerCutOff(Exception):  # noqa: N818  # named for the answer
 class Front:
     """An ASGI application around another one, which answers the requests of ``interface``.
 
-    ``headers`` are sent with every answer. The route of a request is ``route`` in its state, or else the router's.
-    ``limit`` in its state is the limit that its answer names.
+    ``headers`` are sent with every answer. Two members of a request's state may be set while it is answered: ``route``,
+    which is logged instead of the router's path, and ``limit``, the name of a limit that the request exceeded.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Front:
             answer = self._app if problem is None else self._problem_answer(request, problem)
             await answer(scope, receive, observed)
         except ClientDisconnect:
-            # The client is gone.
+            # The answer may have begun, but nobody reads it.
             status = CLIENT_LEFT
         except AnswerCutOff:
             # The server closes the connection of an incomplete answer.

@@ -125,7 +125,7 @@ class Courier:
             self._try_lock.release()
 
     def _resolve_endpoint(self, url: str, deadline: AttemptDeadline) -> tuple[Endpoint, Sequence[str]]:
-        """Return the endpoint of a URL, and its addresses. The caller connects to these, because they were checked.
+        """Return the endpoint of a URL, and its checked addresses. The caller must connect to no other address.
 
         Raises ``RefusedEndpoint``, ``OSError`` and ``DeadlinePassed``.
         """

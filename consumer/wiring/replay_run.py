@@ -51,8 +51,8 @@ def prepared_replay(
 ) -> Iterator[ReplayRun]:
     """Build a replay from its configuration, and release its resources afterwards.
 
-    Verdicts go to a prefix of topics, or nowhere. A replay joins no group. It uses the secret of the store ``against``,
-    whose verdicts it is compared with, so that similarities are estimated in the same way.
+    Verdicts go to the topics of the sink's prefix, or nowhere. A replay joins no group. It uses the secret of the store
+    ``against``, whose verdicts it is compared with, so that similarities are estimated in the same way.
     """
     if not feeds.source_side(config).has_ranges:
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
@@ -102,7 +102,7 @@ def _outputs(config: Config, feed: str, drain: Drain, hooks: Hooks) -> Outputs:
     """Open the topics of the sink; without topics, verdicts and dead letters are discarded."""
 
     def proceed() -> None:
-        # Stored verdicts that were not sent must not look like a clean stop.
+        # A run that could not send all stored verdicts must not seem to have stopped cleanly.
         if drain.is_over():
             raise SinkError("the verdicts of the last batch could not be sent before the run had to end")
 

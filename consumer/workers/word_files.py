@@ -168,7 +168,7 @@ def _decoration_lists() -> DecorationLists:
 
 
 def _stop_words(path: Path) -> frozenset[str]:
-    """Return stop words both as written and normalised, so that every scheme finds them."""
+    """Return stop words both in lower case and normalised, so that every scheme finds them."""
     stop_words: set[str] = set()
     for number, line in _lines(path):
         if len(line.split()) != 1:

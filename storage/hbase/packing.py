@@ -5,7 +5,7 @@ Consumers and other packers may run at the same time, and a kill at any moment i
 
 1. a set is written under a new name, and acknowledged;
 2. only then are the cells of its postings deleted, unless they were written again after they were read;
-3. sets are never edited: to merge several, a new one is written, then exactly those are deleted.
+3. sets are never edited: to merge sets, a new one is written, then exactly the merged ones are deleted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,10 @@ BUCKET_S: Final = 86_400
 ROW_POSTINGS_MIN: Final = 8
 """Fewer postings are read faster as cells than as a set."""
 CLOCKS_DIFFER_MS: Final = 60_000
-"""The maximum difference between the clocks of two servers: HBase rejects a server whose clock is off by over half."""
+"""The maximum difference between the clocks of two servers.
+
+HBase rejects a server whose clock differs from its master's by more than half of this.
+"""
 PAGE_CELLS: Final = 20_000
 PAGE_BYTES: Final = 16 << 20
 """The size of a page in cells and bytes. A page is read, and then packed."""
@@ -46,9 +49,10 @@ Rows = Mapping[bytes, Columns]
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """Options for packing postings written before ``before_ms`` by the servers' clock, by default now.
+    """Options for packing postings that were written before ``before_ms``.
 
-    The function ``pack_before_ms`` rounds that time down to whole buckets.
+    That is a time of the servers' clock, or None for now. The function ``pack_before_ms`` rounds it down to whole
+    buckets.
     """
 
     before_ms: int | None = None
@@ -89,8 +93,8 @@ class _Part(NamedTuple):
 def pack_before_ms(before_ms: int, bucket_ms: int) -> int:
     """Return the time before which postings are packed: the end of the last bucket that ended at least a minute ago.
 
-    Buckets shorter than a minute must have ended one bucket ago. As long as the clocks of servers differ by less than
-    this delay, no posting that is written after its row was read looks older than the returned time.
+    A bucket shorter than a minute must have ended at least its own length ago. As long as the clocks of servers differ
+    by less than this delay, no posting that is written after its row was read looks older than the returned time.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -109,7 +113,7 @@ class Packer:
         """Pack postings that are old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
         A killed run is resumed if it packed up to the same time. Raises ``StoreRefused`` if the store's buckets have
-        another width, ``StoreDamaged`` with row and qualifier if a cell is damaged.
+        another length, ``StoreDamaged`` with row and qualifier if a cell is damaged.
         """
         layout = self._layout()
         if layout is None:
@@ -128,7 +132,7 @@ class Packer:
             tally = tally.plus(PackTally(rows=len(page.rows) + (page.wide is not None)))
             row = page.row
             calls = self._gateways.calls()
-            # Another packer may have unpacked everything and bound the store to another width.
+            # Another packer may have unpacked everything and bound the store to another length of buckets.
             self._meta.bind_bucket(calls, options.bucket_ms)
             self._meta.save_next_row(calls, rules.pack_before_ms, row or b"")
             yield PackProgress(tally, row)
@@ -207,7 +211,7 @@ class Packer:
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
-        """Read some sets from this row on. Return them and the next row: the last one read, if it may have more."""
+        """Read some sets from this row on. Return them and the last row, which may have more; None if all were read."""
         selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, pieces_per_request=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 

@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 
 class WorkFailed(BaseException):
-    """An error of a batch's work, wrapped to pass the handlers of LMDB's errors."""
+    """An error of a batch's work, wrapped so that the handlers of LMDB's errors do not catch it."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -41,7 +41,8 @@ class Batch(local):
             answer = work()
             self._check()
         except BaseException as error:
-            # The error's type does not show this: it may come from another store, whose batch contains this one.
+            # The error's type does not show whether the map is full: another store, whose batch contains this one, may
+            # have raised it.
             if self._is_full:
                 raise lmdb.MapFullError(str(self._failure)) from error
             raise WorkFailed(error) from error

@@ -195,7 +195,10 @@ def _read_named(
 
 
 def _fresh(articles: Sequence[Article], ids: set[str], named: _NamedArticles) -> list[Article]:
-    """Return the articles with these ids that are not known yet. Retractions have no text to compare."""
+    """Return the articles with these ids that are not in ``named`` yet, and count repeated ids in ``named``.
+
+    Retractions are left out, because they have no text to compare.
+    """
     fresh: dict[str, Article] = {}
     for article in articles:
         if article.id in ids and article.body is not None:
@@ -207,7 +210,7 @@ def _fresh(articles: Sequence[Article], ids: set[str], named: _NamedArticles) ->
 
 
 class _PartsReport(msgspec.Struct, frozen=True):
-    """The output of ``--json``."""
+    """The output of ``--parts --json``."""
 
     articles: int
     bad_records: dict[str, int]

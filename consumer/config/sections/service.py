@@ -26,9 +26,9 @@ class ServiceSection(Section):
     gather_s: Annotated[float, Field(ge=0, le=1)] = 0.005
     """How long articles of several requests are gathered, to be judged and stored together."""
     inbox_records_max: Count = 4_096
-    """Maximum articles and retractions that wait to be judged; requests with further ones get 503."""
+    """Maximum articles and retractions that wait to be judged; a request that would exceed it gets 503."""
     inbox_bytes_max: Count = 64 * 1024 * 1024
-    """Maximum bytes of articles that wait to be judged; requests with further ones get 503."""
+    """Maximum bytes of articles that wait to be judged; a request that would exceed it gets 503."""
     threads: Annotated[int, Field(ge=1, le=64)] = 2
     """Threads that judge and read the store."""
     requests_max: Count = 64

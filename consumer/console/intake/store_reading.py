@@ -1,4 +1,4 @@
-"""Reads the store: all verdicts that become entries, or only the sources that flags' events do not name."""
+"""Reads the store: the verdicts that become entries of the queue, or the sources that are missing from flags."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -17,7 +17,7 @@ from storage.interface import Store
 from storage.records import StoredVersion
 
 BATCH: Final = 500
-"""The most flags of one read."""
+"""The maximum number of flags to read at once."""
 
 
 def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
@@ -42,7 +42,7 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
 
     def filled(connection: Connection) -> Mapping[StandingOutcome, int]:
         stories = set_sources(connection, rows)
-        # Decide first: a wrong flag is not a copy and cannot be preferred.
+        # Decide first: an article whose flag is decided to be wrong is not a copy, so it cannot be preferred.
         decided = parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
         refresh_preferred(connection, MemberChanges(stories=stories), parts.now_ms())
         return decided

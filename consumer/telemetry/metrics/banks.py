@@ -28,17 +28,17 @@ MATCHES: Final = Measure(
 WITHHELD: Final = Measure(
     "dupwatch_bank_matches_withheld_total",
     "counter",
-    "Bank matches that were not sent, because all denied items in them are busy; by the bank of the first item.",
+    "Bank matches not sent because all denied items in them are busy, counted for the bank of the first denied item.",
     "messages",
     (_BANK,),
 )
 LIMITED: Final = Measure(
     "dupwatch_bank_matches_limited_total",
     "counter",
-    "Articles that repeat more items of banks than a verdict names, or are similar to more than are compared.",
+    "Articles that repeat more bank items than a verdict names, or have more candidates than are compared.",
     "articles",
 )
-ITEMS: Final = Measure("dupwatch_bank_items", "gauge", "Items of banks that articles are compared with.", "items")
+ITEMS: Final = Measure("dupwatch_bank_items", "gauge", "Bank items that articles are compared with.", "items")
 BUSY: Final = Measure(
     "dupwatch_bank_items_busy",
     "gauge",

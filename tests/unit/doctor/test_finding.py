@@ -82,7 +82,7 @@ def test_what_needs_a_check_that_failed_is_not_run() -> None:
     ]
     assert [result.findings[0].found for result in results[1:3]] == [
         "Skipped because the check 'a' failed.",
-        "Skipped because the check 'b' was not made.",
+        "Skipped because the check 'b' was not completed.",
     ]
 
 
