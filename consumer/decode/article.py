@@ -27,7 +27,7 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
 
 Parse = Callable[[bytes], object]
-"""A parser of a record's bytes into values of JSON and ``bytes``. Raises ``BadRecord``, or errors that end the run."""
+"""A parser of a record's bytes into values of JSON, ``bytes`` and ``Instant``. Raises ``BadRecord`` or fatal errors."""
 
 
 _Path = Annotated[str, MinLen(1)]

@@ -1,4 +1,4 @@
-"""The table of compressions. Those with a function that decompresses can be read; the others are only recognised.
+"""The table of compressions. A compression with a function to decompress can be read; the others are only recognised.
 
 To add a codec, give its entry in ``COMPRESSIONS`` such a function. Help texts and messages then include it.
 """

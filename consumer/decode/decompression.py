@@ -20,7 +20,7 @@ WBITS: Final = 31
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_END: Final = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST: Final = range(0x50, 0x60)
-"""A frame without content begins with one of these bytes and then the other three."""
+"""A frame without content begins with one of these bytes, followed by ``_SKIPPABLE_END``."""
 WINDOW_BITS_MAX: Final = 27
 """A window of 128 MB, the default limit of zstd. A decompressor keeps that much of its output in memory."""
 _PIECE_BYTES: Final = 4_096
@@ -45,18 +45,18 @@ class CompressedFeed:
         return bool(self.waiting)
 
     def keep(self, waiting: bytes) -> None:
-        """Keep only these bytes, which are the last ones of those waiting."""
+        """Keep only these bytes, which must be the last of the waiting bytes."""
         self.offset += len(self.waiting) - len(waiting)
         self.waiting = waiting
 
     def take(self, bytes_max: int) -> bytes:
-        """Remove and return at most ``bytes_max`` bytes, the first ones of those waiting."""
+        """Remove and return the first ``bytes_max`` of the waiting bytes, or all if there are fewer."""
         taken = self.waiting[:bytes_max]
         self.keep(self.waiting[bytes_max:])
         return taken
 
     def put_back(self, unused: bytes) -> None:
-        """Put unused bytes back before those waiting."""
+        """Put unused bytes back before the waiting bytes."""
         self.offset -= len(unused)
         self.waiting = unused + self.waiting
 
@@ -127,7 +127,7 @@ def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:
 
 
 def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
-    """Yield the output before the error, byte by byte, because a failing call returns nothing."""
+    """Yield the output before the error. Feeds single bytes, because a failing call returns nothing."""
     for index in range(len(compressed)):
         try:
             chunk = inflate.decompress(compressed[index : index + 1])

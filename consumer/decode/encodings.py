@@ -45,8 +45,8 @@ class Encoding:
     def opened(self, opening: bytes) -> tuple["Encoding", int]:
         """Return the encoding of input with these first bytes, and the length of its byte order mark.
 
-        ``opening`` has ``MARK_BYTES_MAX`` bytes unless the input is shorter. Raises ``ValueError`` if a required mark
-        is missing.
+        ``opening`` must have at least ``MARK_BYTES_MAX`` bytes unless the input is shorter. Raises ``ValueError`` if a
+        required mark is missing.
         """
         names = (f"{self.name}-le", f"{self.name}-be") if self.name in _MARKED else (self.name,)
         for name in names:

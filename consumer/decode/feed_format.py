@@ -1,6 +1,6 @@
 """Guesses the format of a feed whose records are rejected, and advises what to set or convert.
 
-It inspects only the first record and some of the rejected ones. Its functions are pure.
+It inspects only the first record and some of the rejected records. Its functions are pure.
 """
 
 import re
@@ -65,9 +65,12 @@ class FormatGuess(NamedTuple):
 def guess(opening: bytes, rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
     """Guess the format of a feed with this first record. Return None if there is no clue."""
     reasons = Counter(record.reason for record in rejected)
-    most = reasons.most_common(1)[0][0] if reasons else ""
+    main_reason = reasons.most_common(1)[0][0] if reasons else ""
     shape = (
-        _binary(opening) or _encoding(opening, rejected, most) or framing(rejected) or _text_shape(opening, rejected)
+        _binary(opening)
+        or _encoding(opening, rejected, main_reason)
+        or framing(rejected)
+        or _text_shape(opening, rejected)
     )
     if shape is not None:
         what, do = shape
@@ -93,14 +96,14 @@ def encoding_advice(undecodable: Sequence[bytes]) -> str:
 def framing(rejected: Sequence[RejectedRecord]) -> tuple[str, str] | None:
     """Recognise JSON in an unsupported framing from rejected records. Return the format and advice, or None.
 
-    No line of such a feed is an article, so two rejected lines are enough.
+    No line of such a feed is an article, so one or two rejected lines are enough.
     """
     lines = [record.data.removeprefix(BOM_UTF8).strip() for record in rejected]
     if any(line.startswith(_RECORD_SEPARATOR) for line in lines):
         return "a JSON text sequence (RFC 7464)", f"remove the separators, as with tr -d '\\036' <{FEED} | jq -c ."
     if any(map(_EVENT_DATA.match, lines)) and all(map(_EVENT_LINE.match, lines)):
         return "server-sent events", f"keep the data alone, as with sed -n 's/^data: *//p' {FEED}"
-    if len(lines) > 1 and _most(map(_is_logged_object, lines)):
+    if len(lines) > 1 and _is_majority(map(_is_logged_object, lines)):
         return "JSON lines behind a prefix, as in a log", f"remove the prefix, as with sed 's/^[^{{]*//' {FEED}"
     return None
 
@@ -123,17 +126,17 @@ def _binary(opening: bytes) -> tuple[str, str] | None:
     return f"{name} data", f"unpack it, as with {name} -dc {FEED}"
 
 
-def _encoding(opening: bytes, rejected: Sequence[RejectedRecord], most: str) -> tuple[str, str] | None:
+def _encoding(opening: bytes, rejected: Sequence[RejectedRecord], main_reason: str) -> tuple[str, str] | None:
     name = _marked_encoding(opening)
     if name is None and len(opening) > 3:  # noqa: PLR2004  # two characters at least
         name = "UTF-16LE" if not any(opening[1:8:2]) else "UTF-16BE" if not any(opening[0:8:2]) else None
     if name is not None and any(opening):
         return name, f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
-    if most != Reason.INVALID_UTF8:
+    if main_reason != Reason.INVALID_UTF8:
         return None
     if b"\0" in opening or any(b"\0" in record.data for record in rejected):
         return "a binary file", "name a file of JSON lines, with an id and a body each"
-    undecodable = [record.data for record in rejected if record.reason == most]
+    undecodable = [record.data for record in rejected if record.reason == main_reason]
     name = "GB18030" if all(map(_is_gb18030, undecodable)) else "ITS_ENCODING"
     return "text that is not UTF-8", f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
 
@@ -169,9 +172,9 @@ def _text_shape(opening: bytes, rejected: Sequence[RejectedRecord]) -> tuple[str
 
 
 def _broken_objects(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
-    if _most(line.endswith(b"},") for line in lines):
+    if _is_majority(line.endswith(b"},") for line in lines):
         return "objects separated by commas", f"remove the commas, as with sed 's/,$//' {FEED}"
-    if not text.endswith(b"}") and len(lines) > 1 and _most(line[:1] in b'"{}[]' for line in lines):
+    if not text.endswith(b"}") and len(lines) > 1 and _is_majority(line[:1] in b'"{}[]' for line in lines):
         return "JSON over several lines", f"write one article per line, as with jq -c . {FEED}"
     if b"}{" in text or b"} {" in text:
         return "several objects per line", f"write one article per line, as with jq -c . {FEED}"
@@ -200,13 +203,13 @@ def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
         (b";", "CSV", f"convert it to JSON lines, as with mlr --icsv --ifs ';' --ojsonl cat {FEED}"),
     ):
         columns = text.count(separator)
-        if columns and _most(line.count(separator) >= columns for line in lines):
+        if columns and _is_majority(line.count(separator) >= columns for line in lines):
             return name, do
     return None
 
 
 def _fields(rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
-    """Guess which fields are missing from their configured places, and list the existing ones."""
+    """Guess which fields are missing from their configured places, and list the existing fields."""
     records = [parsed for record in rejected if isinstance(parsed := _parsed(record.data), dict)]
     if not records:
         return None
@@ -252,7 +255,7 @@ def likely_names(field: str, paths: Iterable[str]) -> list[str]:
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """Return the paths of members that are texts or numbers, including those one level down."""
+    """Return the paths of members that are texts or numbers, including members one level down."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()
@@ -269,7 +272,7 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold, or N
         return None
 
 
-def _most(answers: Iterable[bool]) -> bool:
+def _is_majority(answers: Iterable[bool]) -> bool:
     counted = list(answers)
     return sum(counted) * 2 > len(counted)
 

@@ -1,4 +1,4 @@
-"""Parses JSON records, with precise reasons for those that cannot be parsed."""
+"""Parses JSON records, and gives precise reasons for records that cannot be parsed."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _QUOTE: Final = ord('"')
 
 
 def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> object:
-    """Parse JSON in UTF-8, with or without a byte order mark. Raises nothing but ``BadRecord``."""
+    """Parse JSON in UTF-8, with or without a byte order mark. Raises only ``BadRecord``."""
     check_values(data, values_max)
     return _parse(data.removeprefix(BOM_UTF8))
 
@@ -24,7 +24,7 @@ def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> obje
 def check_values(data: bytes, values_max: int) -> None:
     """Raise ``BadRecord`` if JSON has more than ``values_max`` values, without parsing it."""
     # An empty object takes 3 bytes here and more than 64 in memory. The first count includes commas in strings; the
-    # exact count follows only if that exceeds the limit.
+    # exact count follows only if the first one reaches the limit.
     signs = data.count(b",") + data.count(b"[") + data.count(b"{")
     if signs >= values_max and _has_more_values(data, values_max):
         raise too_many_values(values_max)

@@ -56,7 +56,7 @@ def read_time(value: object, form: TimeForm) -> float | TimeFault:
 def _of_number(number: float, unit: Unit) -> float | TimeFault:
     if isinstance(number, float) and not math.isfinite(number):
         return TimeFault.OUT_OF_RANGE
-    found = _recognised(number) if unit == "auto" else unit
+    found = _recognise_unit(number) if unit == "auto" else unit
     if isinstance(found, TimeFault):
         return found
     per_second = _PER_SECOND[found]
@@ -65,7 +65,7 @@ def _of_number(number: float, unit: Unit) -> float | TimeFault:
     return float(number) if per_second == 1 else number / per_second
 
 
-def _recognised(number: float) -> Unit | TimeFault:
+def _recognise_unit(number: float) -> Unit | TimeFault:
     """Return the unit of a number if only one is possible.
 
     Finer units are recognised only for times from 1978 to 2286. Numbers for earlier times could also be later times in

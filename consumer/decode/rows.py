@@ -23,7 +23,7 @@ _QUOTED: Final = re.compile(r'"(?:[^"]++|"")*+')
 def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
     """Parse a row into its cells by the names of their columns; cells without a name are left out.
 
-    Raises nothing but ``BadRecord``.
+    Raises only ``BadRecord``.
     """
     cells = cells_of(decoded(data, table.encoding), table.separator, len(table.columns))
     if len(cells) != len(table.columns):

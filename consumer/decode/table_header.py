@@ -24,7 +24,7 @@ _ADVICE_OF_SEPARATORS: Final = {
 
 
 def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> TableLayout:
-    """Return the layout of a table with this header. Raises ``ValueError`` with what is wrong with the header."""
+    """Return the layout of a table with this header. Raises ``ValueError``, whose message says what is wrong."""
     try:
         text = decoded(record.whole(), encoding).removeprefix(_MARK)
         if text.lstrip().startswith("{"):

@@ -25,7 +25,7 @@ class BackfillState(NamedTuple):
 
 
 def named_state(path: Path, store: str) -> BackfillState:
-    """Return the named state. Raises ``ConfigError`` if it belongs to a backfill into another store."""
+    """Return the state that the user named. Raises ``ConfigError`` if it is damaged or belongs to another store."""
     checkpoint = load(checkpoint_path(path))
     if checkpoint is not None and checkpoint.store not in {None, store}:
         raise ConfigError(

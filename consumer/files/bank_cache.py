@@ -8,7 +8,7 @@
     seal      of everything before it, 32 bytes
 
 A seal is a keyed digest. Its key comes from the secret of the store and from everything that fingerprints depend on, so
-that a file of another store and a changed file are not used. The file's name is a digest of what fingerprints depend
+that neither a file of another store nor a changed file is used. The file's name is a digest of what fingerprints depend
 on.
 """
 
@@ -60,7 +60,7 @@ class CacheIdentity(NamedTuple):
 
 
 class BankCache:
-    """A folder with the fingerprints of items. Its errors are logged as warnings and never reach the caller."""
+    """The cache file in a folder. Errors of the file are logged as warnings and never reach the caller."""
 
     def __init__(self, folder: Path, identity: CacheIdentity, writing: FileWriting) -> None:
         self._path = folder / identity.name
@@ -102,7 +102,9 @@ class BankCache:
         return True
 
     def _warn_unusable(self, why: str) -> None:
-        log.warning("The cache of banks %s cannot be used, so all items are computed: %s", self._path, why)
+        log.warning(
+            "The cache of banks %s cannot be used, so the fingerprints of all items are computed: %s", self._path, why
+        )
 
 
 class _Head(NamedTuple):
@@ -160,7 +162,7 @@ def _columns(part: ItemFingerprints, offset: int) -> list[_Array]:
 def _pieces(parts: Sequence[ItemFingerprints], key: bytes) -> Iterator[bytes | memoryview]:
     """Yield the content of the file, piece by piece."""
     head = _Head.of(parts).encode()
-    seal = _sealed(head, key)
+    seal = _seal_of(head, key)
     yield head
     yield seal.digest()
     offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
@@ -178,9 +180,9 @@ def _pieces_of(array: _Array) -> Iterator[memoryview]:
 
 
 def _read(file: BufferedReader, size_bytes: int, key: bytes) -> ItemFingerprints:
-    """Return the fingerprints in a file. Raises ``ValueError`` for one that ``_pieces`` did not write with this key."""
+    """Return the fingerprints in a file. Raises ``ValueError`` unless ``_pieces`` wrote it with this key."""
     written = file.read(_HEAD_BYTES)
-    seal = _sealed(written, key)
+    seal = _seal_of(written, key)
     if not hmac.compare_digest(file.read(_SEAL_BYTES), seal.digest()):
         raise ValueError("it is damaged, or was not written by this version with the secret of this store")
     head = _Head(*_NUMBERS.unpack(written[len(FORMAT) :]))
@@ -217,7 +219,7 @@ def _fingerprints(arrays: list[_Array]) -> ItemFingerprints:
     )
 
 
-def _sealed(content: bytes, key: bytes) -> "hashlib.blake2b":
+def _seal_of(content: bytes, key: bytes) -> "hashlib.blake2b":
     """Return the digest that seals content; it can be updated with more content."""
     return hashlib.blake2b(content, key=key, digest_size=_SEAL_BYTES)
 

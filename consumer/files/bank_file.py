@@ -3,7 +3,7 @@
 Readers follow the file by reading the appended lines; a replaced file is read as a whole. Writers hold the ``flock`` of
 its folder, since the file is replaced when most of its lines are superseded. A killed process leaves at most an
 incomplete last line, which readers ignore and the next writer removes. A last line that an editor left without a line
-end is an entry like the others. Any other last line is an error: the file is not a file of banks.
+end is an entry like the others. Any other last line without a line end is an error: the file is not a file of banks.
 """
 
 import os
@@ -46,7 +46,7 @@ class FilePlace(NamedTuple):
 class BankFile(BankLog):
     """The file of banks at ``path``. A missing file cannot be read; the first change creates it.
 
-    The first change loads the banks into memory, so that the next one reads only what was appended.
+    The first change loads the banks into memory, so that later changes read only appended lines.
     """
 
     def __init__(self, path: Path, writing: FileWriting) -> None:
@@ -129,7 +129,7 @@ class _ReadResult(NamedTuple):
 def _read(path: Path, since: FilePlace | None) -> _ReadResult:
     """Return the entries appended ``since``, or all entries if the file does not begin with what was read then.
 
-    Raises ``BankError`` if the file cannot be read, or with the number of a line that is not a valid entry.
+    Raises ``BankError`` if the file cannot be read or a line is not a valid entry; the message has the line's number.
     """
     try:
         with opened_regular(path) as (descriptor, status):
@@ -145,7 +145,7 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
 
 
 def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWriting) -> None:
-    """Write lines after the last complete one: all of them, or none."""
+    """Append lines after the last entry: all of them, or none."""
     size_bytes = 0 if place is None else place.size_bytes
     if place is not None and not place.is_ended:
         lines = b"\n" + lines
@@ -220,7 +220,7 @@ def _is_incomplete(rest: bytes) -> bool:
 
 
 def _is_continued(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:
-    """Return whether a file still begins with what was read of it; an editor may change it and keep its length."""
+    """Return whether a file still begins with the bytes that were read; an editor may change a file in place."""
     return (
         (status.st_dev, status.st_ino) == (since.device, since.inode)
         and (status.st_size > since.size_bytes or status.st_mtime_ns == since.modified_ns)

@@ -42,7 +42,7 @@ class FileHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OutcomeCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The number of records by outcome, in all runs over this source.
 
-    Their sum is the number of records, plus the dead letters of gzip data that ended early.
+    Their sum is the number of records, plus the dead letters of compressed data that ended early or was damaged.
     """
 
     unique: int = 0
@@ -52,16 +52,17 @@ class OutcomeCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def articles(self) -> int:
-        """The number of articles that were judged."""
+        """The number of articles and retractions that were judged."""
         return self.unique + self.duplicate + self.retracted
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The saved progress of a run.
 
-    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of
-    everything that affects verdicts. ``finished`` is true once the source was read to its end. ``emit`` says which
-    verdicts the sink has, ``store`` which store a backfill fills; earlier versions wrote neither.
+    ``began_ms`` is the record time of the run's records, in milliseconds since 1970; records of an archive may have
+    their own. ``settings`` is a digest of all settings that affect verdicts. ``finished`` is true once the source was
+    read to its end. ``emit`` says which verdicts the sink has, ``store`` which store a backfill fills; earlier versions
+    wrote neither.
     """
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
@@ -170,7 +171,7 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
 
 
 class FileJournal(Journal):
-    """A journal that keeps a checkpoint next to the sink, with the sizes of both outputs if they can be cut back.
+    """A journal that keeps a checkpoint next to the sink, with the sizes to which both outputs can be cut back.
 
     The first checkpoint, with the record time, is written before the first batch.
     """

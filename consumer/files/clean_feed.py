@@ -27,6 +27,7 @@ class CleanFeed(ReleasingSink):
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
         self._verdicts.emit(answers)
         unique = (answer.record for answer in answers if answer.event.verdict.outcome == "unique")
+        # The header is written once: ``bytes()`` is empty.
         header, self._header = self._header, bytes
         records = b"".join(record.data + record.line_end for record in unique)
         write_bytes(self._out, "articles", header() + records)

@@ -1,4 +1,4 @@
-"""Checks that a run does not write to its source or its store, even under another name."""
+"""Checks that a run's outputs are distinct from its source, its store and each other, even under other names."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ class RunInput(Protocol):
 def check_apart(source: RunInput | None, written: Mapping[Path, str], store: DiskLocation | None) -> None:
     """Raise ``ConfigError`` if a written file is the source or belongs to the store.
 
-    ``written`` has the content of each file in words. ``source`` is None if the run reads no file. Links and relative
-    paths make no difference, because files are compared rather than names.
+    ``written`` maps each file to a description of its content. ``source`` is None if the run reads no file. Links and
+    relative paths make no difference, because files are compared rather than names.
     """
     for path, what in written.items():
         status = _status(path)
@@ -60,7 +60,7 @@ def check_streams_apart(source: RunInput, streams: Sequence[BinaryIO]) -> None:
 def check_stream_unwritten(stream: BinaryIO, written: Mapping[Path, str]) -> None:
     """Raise ``ConfigError`` if an output stream is redirected into a file that the run itself writes.
 
-    ``written`` has the content of each file in words.
+    ``written`` maps each file to a description of its content.
     """
     with suppress(UnsupportedOperation):
         redirected = os.fstat(stream.fileno())

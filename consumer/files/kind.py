@@ -1,4 +1,4 @@
-"""Kinds of feeds: files, standard streams, and ``nowhere:``, which discards everything."""
+"""Kinds of feeds: files, standard streams, and ``nowhere:``, which discards verdicts and dead letters."""
 
 from pathlib import Path
 from typing import Final

@@ -97,7 +97,7 @@ class FileLetterReader(LetterReader):
     @override
     def letter(self, position: str) -> Letter | None:
         if not is_number(position):
-            raise ConfigError(f"invalid position {position!r}: in a file it is a line number")
+            raise ConfigError(f"invalid position {position!r}: write a line number for a letter in a file")
         line_number = str(int(position))
         return next((letter for letter in self.letters() if letter.position == line_number), None)
 

@@ -65,7 +65,7 @@ class WholeLines(NamedTuple):
     what: str
 
     def kept_bytes(self, path: Path) -> int:
-        """Return how many bytes of the file are whole lines. Raises ``OSError``, and ``SinkError`` for another kind."""
+        """Return the size of the file's whole lines. Raises ``OSError``, or ``SinkError`` for another kind of file."""
         with path.open("rb") as file:
             first_bytes = file.read(len(self.start))
             if not self.start.startswith(first_bytes):
@@ -86,7 +86,7 @@ class LineFile:
 
     If ``keep_bytes`` is None, the file must be empty; if it is not, ``why_not_append`` completes the error.
     ``WholeLines`` decides how much to keep of a file without a checkpoint. ``size_bytes`` is the length of the file
-    after the last complete write. If the constructor raises ``SinkError``, it leaves no file behind that it created.
+    after the last complete write. If the constructor raises ``SinkError``, it has removed any file that it created.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class LineFile:
         if self._is_new and not isinstance(keep_bytes, WholeLines):
             _check_missing(path, keep_bytes)
         try:
-            # Opening a named pipe would wait for its reader; it is refused below.
+            # Without O_NONBLOCK, opening a named pipe would wait for its reader. Pipes are refused below.
             self._descriptor = open_or_make(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
-            # Only under the lock, when no other process adds lines.
+            # Read only under the lock, when no other process adds lines.
             kept = keep_bytes.kept_bytes(path) if isinstance(keep_bytes, WholeLines) else keep_bytes
             _check_content(path, self._descriptor, kept, why_not_append)
             self.size_bytes = kept or 0
@@ -132,7 +132,7 @@ class LineFile:
             raise _unwritable(self._path, error) from error
 
     def close(self) -> None:
-        """Close the file. An empty gzip file becomes one that gzip reads."""
+        """Close the file. An empty gzip file gets an empty member, so that gzip accepts it."""
         if self._descriptor < 0:
             return
         try:
@@ -143,12 +143,12 @@ class LineFile:
             self._descriptor = -1
 
     def discard(self) -> None:
-        """Close the file, and remove it if it was created here and is empty."""
+        """Close the file, and remove it if this object created it and it is empty."""
         if self._descriptor < 0:
             return
-        # Removed while it is locked: no other process writes to it.
+        # Removed while it is locked, so that no other process writes to it.
         if self._is_new and not os.fstat(self._descriptor).st_size:
-            # If the path is a link, its target was created here, not the link.
+            # If the path is a link, this object created its target, not the link.
             Path(os.path.realpath(self._path)).unlink(missing_ok=True)
         os.close(self._descriptor)
         self._descriptor = -1
@@ -206,7 +206,8 @@ def _check_content(path: Path, descriptor: int, keep_bytes: int | None, why_not_
     if keep_bytes and _is_gzip(path) and not first_bytes.startswith(GZIP.magic):
         raise SinkError(
             f"{path} is plain text, as an earlier version wrote it, and would be continued as gzip; "
-            f"rename it and its checkpoint so that its name does not end with {GZIP.suffix}, and name that as the sink"
+            f"rename it and its checkpoint so that its name does not end with {GZIP.suffix}, and name the renamed file "
+            "as the sink"
         )
 
 

@@ -61,7 +61,8 @@ class FeedGate(Gate):
     run ends with its own exit code, and says what the feed seems to be.
 
     A file can be read again, so the batch that exceeds the limit is neither judged nor rejected: once the settings or
-    the feed are corrected, the run resumes before it. A stream cannot, so its records are answered before the run ends.
+    the feed are corrected, the run resumes before it. A stream cannot be read again, so its records are answered before
+    the run ends.
 
     A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
     format shows that none can be. A feed whose first records are a log or an event stream is refused after them.
@@ -83,7 +84,7 @@ class FeedGate(Gate):
 
     @override
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count the batch. Raises ``TooManyDeadLetters`` if a file has too many."""
+        """Count the batch. Raises ``TooManyDeadLetters`` if a file has too many bad records."""
         if not batch.records:
             return
         if self._opening is None and not self._resumes:
@@ -95,22 +96,22 @@ class FeedGate(Gate):
         reaches_min = self._records - len(batch.records) < _FRAMED_RECORDS_MIN <= self._records
         if rejections and (self._limit.exceeded(self._window) or (reaches_min and self._is_framed())):
             line = batch.records[-1].line if self._streams else batch.records[0].line
-            self._refusal = self._refuse(line)
+            self._refusal = self._error(line)
         elif batch.last:
-            self._refusal = self._refuse_whole_feed(batch.records[0].line)
+            self._refusal = self._whole_feed_error(batch.records[0].line)
         if self._refusal is not None and not self._streams:
             raise self._refusal
 
     @override
     def after_commit(self) -> None:
-        """Raise ``TooManyDeadLetters`` if a stream has too many: everything read from it is answered by now."""
+        """Raise ``TooManyDeadLetters`` if a stream has too many bad records; those read so far are answered by now."""
         if self._refusal is not None:
             raise self._refusal
 
     @override
     def at_end(self) -> None:
-        """Raise ``TooManyDeadLetters`` if a stream has ended without any article."""
-        if self._streams and (refusal := self._refuse_whole_feed(None)) is not None:
+        """Raise ``TooManyDeadLetters`` if a stream that has ended has no article, or a format without articles."""
+        if self._streams and (refusal := self._whole_feed_error(None)) is not None:
             raise refusal
 
     def _is_framed(self) -> bool:
@@ -119,15 +120,15 @@ class FeedGate(Gate):
             return False
         return framing(self._rejected()) is not None
 
-    def _refuse_whole_feed(self, line: int | None) -> TooManyDeadLetters | None:
+    def _whole_feed_error(self, line: int | None) -> TooManyDeadLetters | None:
         seen, bad = totals(self._window)
         if not self._records or bad <= self._limit.share_max * seen:
             return None
         guessed = self._guess()
         has_no_articles = not self._good or (not self._resumes and guessed is not None and guessed.whole)
-        return self._refuse(line) if has_no_articles else None
+        return self._error(line) if has_no_articles else None
 
-    def _refuse(self, line: int | None) -> TooManyDeadLetters:
+    def _error(self, line: int | None) -> TooManyDeadLetters:
         seen, bad = totals(self._window)
         ((reason, _),) = Counter(rejection.letter.reason for rejection in self._samples).most_common(1)
         first = next(rejection for rejection in self._samples if rejection.letter.reason == reason)
@@ -135,7 +136,7 @@ class FeedGate(Gate):
         where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
         why = (
             f"Line {first.record.line}: {cut(first.letter.detail, _DETAIL_CHARS_MAX)}. Correct the feed, or set"
-            " source.poison_share_max=1 for dead letters"
+            " source.poison_share_max=1 to turn such records into dead letters"
             if guessed is None
             else guessed.sentence
         )
@@ -179,8 +180,8 @@ class FileOptions(NamedTuple):
 class Continuation(NamedTuple):
     """The continuation of a sink's files by a run that can be resumed.
 
-    ``marks`` say how much of earlier runs to keep, or None if the run begins with empty files. Then ``why_not_append``
-    is the clause of the error that says why the run cannot append to a file that is not empty. A sink that is opened
+    ``marks`` say how much of the files to keep, or None if the run begins with empty files. Then ``why_not_append`` is
+    the clause of the error that says why the run cannot append to a file that is not empty. A sink that is opened
     without a continuation keeps all whole lines: no run cuts it back.
     """
 
@@ -286,7 +287,7 @@ def open_nowhere(_url: str, _opening: SinkArguments) -> OpenedSink:
 
 @contextmanager
 def open_letters(url: str, _opening: SinkArguments) -> Iterator[LetterReader]:
-    """Open the dead letters of a file of verdicts, or a file of dead letters that is named itself."""
+    """Open the dead letters next to a file of verdicts, or a file of dead letters if ``url`` names one."""
     yield FileLetterReader(_letters_path(Path(url)))
 
 

@@ -1,6 +1,7 @@
 """Splits a stream of bytes into the rows of a table, CSV or TSV, in bounded memory for any input.
 
-Rows are not decoded here: each keeps its bytes and its position. A regular expression finds its end in one step.
+Rows are not decoded here: each keeps its bytes and its position. A regular expression finds the end of a row in one
+step.
 """
 
 import re
@@ -90,7 +91,7 @@ class RowSplitter(Splitter):
                 self._partial.extend(data[begin:])
                 return
             self._partial.extend(data[begin : (end - 1 - seen_bytes) * unit_bytes])
-            record = self._end(self.line_feed)
+            record = self._finish_row(self.line_feed)
             if record is not None:
                 yield record
             at = end
@@ -101,7 +102,7 @@ class RowSplitter(Splitter):
         if self.between_records:
             return None
         self._line_feeds += 1
-        return self._end(b"")
+        return self._finish_row(b"")
 
     @override
     def restart(self, position: Position) -> None:
@@ -111,7 +112,7 @@ class RowSplitter(Splitter):
         self._line_feeds = 0
 
     def _skip_cut_unit(self, chunk: bytes) -> bytes:
-        """Skip the rest of a code unit whose beginning was at the end of an earlier run's input, which answered it."""
+        """Skip the rest of a code unit that was cut off when an earlier run read it, since that run has reported it."""
         rest = -self._done.offset % self._encoding.unit_bytes if self.between_records else 0
         if rest == 0:
             return chunk
@@ -130,7 +131,7 @@ class RowSplitter(Splitter):
         return run.end()
 
     def _end_of_row(self, text: bytes, at: int) -> int:
-        """Return the end of the row that begins at ``at``; if it is not there yet, save the state and return 0."""
+        """Return the end of the row that begins at ``at``; if the text has no end yet, save the state and return 0."""
         if self._ends_with_line:
             return text.find(b"\n", at) + 1
         whole = self._patterns.row.match(text, at)
@@ -150,7 +151,7 @@ class RowSplitter(Splitter):
         self._ends_with_line = True
         return text.find(b"\n", quoted.end()) + 1
 
-    def _end(self, line_feed: bytes) -> RawRecord | None:
+    def _finish_row(self, line_feed: bytes) -> RawRecord | None:
         row, start = self._partial, self._done
         end = Position(start.line + self._line_feeds, start.offset + row.size_bytes + len(line_feed))
         self.restart(end)

@@ -1,4 +1,4 @@
-"""Verdicts to a file or a stream as lines of JSON, dead letters to a stream, and a sink that discards both."""
+"""Sinks that write verdicts to a file or a stream and dead letters to a stream, as lines of JSON, or discard both."""
 
 import io
 import os
@@ -30,7 +30,7 @@ class FileSink(ReleasingSink):
     if it is not, ``why_not_append`` completes the error. With ``WHOLE_VERDICTS`` every verdict in the file is kept, and
     only an incomplete last one, left by a killed process, is cut off. ``flush`` waits for the disk if ``writing`` says
     so. ``emit`` selects the verdicts. They are compressed if the name ends with .gz. If the constructor raises
-    ``SinkError``, it leaves no file behind that it created.
+    ``SinkError``, it has removed any file that it created.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FileSink(ReleasingSink):
         self._file.close()
 
     def discard(self) -> None:
-        """Close the file, and remove it if it was created here and is empty, since the run does not begin."""
+        """Close the file, and remove it if this sink created it and it is empty, since the run does not begin."""
         self._file.discard()
 
 
@@ -89,7 +89,7 @@ class StreamSink(UnbufferedOutput, ReleasingSink):
 
 
 class StreamDeadLetters(UnbufferedOutput, DeadLetterSink):
-    """A stream of letters as JSON lines, which is flushed with every batch. They cannot be read back."""
+    """A stream of letters as JSON lines, which is flushed with every batch. Letters cannot be read back."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -28,11 +28,11 @@ class FileSource(Source):
     """The file at ``path``, or standard input (None), read from a position on.
 
     The first bytes tell whether the input is compressed. A regular file is read in full batches until its end is
-    reached. Then a last line without a line end is a record. Any other input (standard input, a named pipe) is
-    delivered without waiting for more, and can only be read from its beginning.
+    reached. Then a last line without a line end is a record. Any other input (standard input, a named pipe) can only be
+    read from its beginning, and its records are delivered without waiting for more.
 
-    Once the first record of a table is read, ``header`` has the bytes before it. If the start is after a line that had
-    no line end at that time, ``missing_line_end`` is that line end, once the first record is read. Raises
+    Once the first record of a table is read, ``header`` has the bytes before it. If an earlier run ended with a line
+    that had no line end, ``missing_line_end`` has the missing one, once the first record is read. Raises
     ``ConfigError`` and ``SourceError``. For a wrong header of a regular file, the constructor already raises.
     """
 
@@ -46,7 +46,7 @@ class FileSource(Source):
         self._separator = form.separator(path)
         self._splitter: Splitter = LineSplitter(limits.record_bytes_max, start)
         self._read_bytes = 0
-        self._fault_answered = False
+        self._fault_reported = False
         self._descriptor: int | None = None
         try:
             self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY)
@@ -186,7 +186,7 @@ class FileSource(Source):
         """Raise ``SourceError`` for a row whose quote stays open; on a stream, after yielding it for a dead letter.
 
         A file can be read again from this row on. The text within the quote is never read as rows: an author could
-        forge them.
+        forge rows.
         """
         why = (
             f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed before "
@@ -198,21 +198,21 @@ class FileSource(Source):
         raise SourceError(f"{self._name}: {why}. All earlier rows were judged. Close the quote and run again")
 
     def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
-        """Yield the last records of input that became unreadable, unless an earlier run has answered the fault.
+        """Yield the last records of input that became unreadable, unless an earlier run has reported the fault.
 
-        While the input grows within the same line, it is the same fault.
+        While the input grows within the same line, the fault remains the same.
         """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()
             if last is not None:
                 yield last
-        if self._fault_answered and self._splitter.position.offset == self._start.offset:
+        if self._fault_reported and self._splitter.position.offset == self._start.offset:
             self._splitter.restart(self._start)
         else:
             yield self._splitter.abandon(fault)
 
     def _open_input(self) -> tuple[Codec | None, Iterator[bytes]]:
-        """Return the input's codec and all its bytes; for an uncompressed file of lines, only those after the start."""
+        """Return the input's codec and all its bytes; for an uncompressed file of lines, only bytes after the start."""
         if self._streams:
             raw = self._raw()
             opening = b""
@@ -257,7 +257,7 @@ class FileSource(Source):
             raise self._error(error) from error
 
     def _skip_to_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the decompressed input after the start; the line count tells whether a fault there was answered."""
+        """Yield the decompressed input after the start; the line count tells whether a fault there was reported."""
         left = self._start.offset
         lines = 0
         chunk = b""
@@ -272,8 +272,8 @@ class FileSource(Source):
         if self._start.offset > len(self.header) and not self._splitter.ends_line(passed):
             self.missing_line_end = self._splitter.line_feed
         lines += self._splitter.line_feeds(passed) + (passed != b"" and not self._splitter.ends_line(passed))
-        self._fault_answered = self._start.line > lines
-        if self._fault_answered:
+        self._fault_reported = self._start.line > lines
+        if self._fault_reported:
             # The line with the fault was counted, but not read.
             self._splitter.restart(Position(lines, self._start.offset))
         if left < len(chunk):
@@ -282,7 +282,7 @@ class FileSource(Source):
 
     def _open_descriptor(self) -> int:
         if self._descriptor is None:
-            raise SourceError(f"{self._name} was closed while it was read")
+            raise SourceError(f"{self._name} was closed while it was being read")
         return self._descriptor
 
     def _too_short(self) -> SourceError:

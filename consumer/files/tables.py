@@ -1,4 +1,4 @@
-"""Tables: tells which files are CSV or TSV, and opens them."""
+"""Tells which files are tables, CSV or TSV, and reads their headers."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -26,7 +26,7 @@ _SEPARATORS: Final = {"jsonl": None, "csv": ",", "tsv": "\t"}
 
 
 class FileForm(NamedTuple):
-    """The format of a file, None to take it from the name, and the encoding of tables.
+    """The format of a file, or None to take it from the file's name, and the encoding of tables.
 
     ``fields`` name the columns of a table that make up an article.
     """
@@ -38,7 +38,7 @@ class FileForm(NamedTuple):
     def separator(self, path: Path | None) -> str | None:
         """Return the separator of fields in this file, or in standard input; None for JSON lines.
 
-        Raises ``ConfigError`` for JSON lines with another encoding than UTF-8.
+        Raises ``ConfigError`` for JSON lines in an encoding other than UTF-8.
         """
         separator = _SEPARATORS[self.format or _named_format(path)]
         if separator is None and encoding_named(self.encoding).name != UTF_8:
@@ -73,7 +73,7 @@ class OpenedTable(NamedTuple):
 
 
 def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
-    """Read the header of a table. Raises ``ValueError``, whose message says what is wrong with the header.
+    """Read the header of a table. Raises ``ValueError``, whose message continues a sentence about the header.
 
     Input that ends or breaks off within its header has no rows. If it breaks off, the chunks have the part of the
     header that could be read, without a byte order mark and empty lines, and then raise the fault.
@@ -117,7 +117,7 @@ def in_units(chunks: Iterator[bytes], unit_bytes: int) -> Iterator[bytes]:
 
 
 def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) -> RawRecord | None:
-    """Return the first row, or None if there is none or its quote stays open. Everything read stays in memory."""
+    """Return the first row, or None if there is none or its quote stays open. Raises ``ValueError`` if too long."""
     left_bytes = limits.record_bytes_max
     for chunk in chunks:
         header = next(splitter.feed(chunk), None)

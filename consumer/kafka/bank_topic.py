@@ -1,4 +1,4 @@
-"""The topic of banks: a compacted topic with one partition, which has the changes in order.
+"""The topic of banks: a compacted topic with one partition, so that all changes are in order.
 
 The key of a message is ``BANK`` or ``BANK/ITEM``. Its value is an entry in JSON, or null for a removed bank or item, so
 compaction keeps the last entry of each.
@@ -33,7 +33,7 @@ from consumer.kafka.topics import PlannedTopic, Shape, init
 from consumer.model.errors import SinkError
 
 _POLL_S: Final = 0.5
-_LISTED_S: Final = 2.0
+_NEW_TOPIC_S: Final = 2.0
 _CONSUME_MAX: Final = 1_000
 _PARTITION: Final = 0
 _SHAPE: Final = Shape(partitions=1, replication=None)
@@ -41,7 +41,7 @@ _READING: Final[Mapping[str, Any]] = {"group.id": "none", "enable.partition.eof"
 
 
 def planned_banks(topic: str) -> PlannedTopic:
-    """Return the settings that the topic is created with; it keeps the last entry of each bank and item for ever."""
+    """Return the plan of the topic, which keeps the last entry of each bank and item for ever."""
     return PlannedTopic(
         topic,
         {"cleanup.policy": "compact", "retention.ms": "-1", "max.message.bytes": str(2 << 20)},
@@ -149,7 +149,7 @@ class BankTopic(BankLog):
             self._require_topic(self._consumer)
         low, high = watermarks(self._consumer, self._topic, _PARTITION, READ_S)
         if is_whole or self._next > high:
-            # This is the first reading, or the topic was recreated, and is shorter than what was read of it.
+            # This is the first reading, or the topic was recreated and ends before the next offset.
             is_whole, self._next = True, low
             self._consumer.assign([TopicPartition(self._topic, _PARTITION, OFFSET_BEGINNING)])
         entries: list[Entry] = []
@@ -179,13 +179,13 @@ class BankTopic(BankLog):
 
     def _require_topic(self, consumer: Consumer) -> None:
         # A new topic takes a moment to appear.
-        until_s = time.monotonic() + _LISTED_S
+        until_s = time.monotonic() + _NEW_TOPIC_S
         while topic_missing(consumer, self._topic):
             if time.monotonic() > until_s:
                 raise BanksMissing(
                     f"there is no topic {self._topic} at {self._brokers}; create it with dupwatch bank create"
                 )
-            time.sleep(_LISTED_S / 10)
+            time.sleep(_NEW_TOPIC_S / 10)
 
     def _decode(self, message: ClientMessage) -> Entry | None:
         """Return the entry of a message; None for an invalid one, so that one bad message does not hide the others."""
@@ -215,7 +215,7 @@ class BankTopic(BankLog):
                     producer.poll(_POLL_S)
         producer.flush(2 * READ_S)
         if refused or len(producer):
-            # Dropped, so that messages left in its queue are not written later.
+            # Drop the producer, so that the messages left in its queue are not written later.
             self._producer = None
             why = describe(refused[0]) if refused else f"the brokers did not answer within {READ_S:g} s"
             raise ChangeUnknown(
@@ -232,8 +232,8 @@ class BankTopic(BankLog):
 def _compact(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
     """Return the last entry of each bank and item, banks first, and the number of items without a bank.
 
-    The last entry of a changed bank comes after its items. An item has no bank if another process removed the bank
-    while the item was added.
+    Banks come first, because the last entry of a changed bank comes after those of its items. An item has no bank if
+    another process removed the bank while the item was added.
     """
     last = {(entry.bank, entry.item if isinstance(entry, BankItem) else None): entry for entry in entries}
     left = [entry for entry in last.values() if not entry.removed]
@@ -253,7 +253,7 @@ def _messages(entry: Entry, banks: Banks) -> Sequence[tuple[bytes, bytes | None]
 
 
 def _decode_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """Return the entry of a message. Raises ``BankError`` if the key does not belong to the entry."""
+    """Return the entry of a message. Raises ``BankError`` if it is invalid, or has the key of another entry."""
     bank, _, item = (key or b"").decode(errors="replace").partition("/")
     if value is None:
         names = {"bank": bank, "item": item} if item else {"bank": bank}

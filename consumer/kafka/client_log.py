@@ -11,7 +11,7 @@ _QUIET_S: Final = 60.0
 
 
 class ConnectionLogFilter(logging.Filter):
-    """A filter that logs each connection failure once a minute, with the number of repetitions.
+    """A filter that logs each connection failure at most once a minute, with the number of repetitions.
 
     Each of the client's threads retries about ten times a second and logs every failure, so a day without brokers would
     fill the log with millions of lines. ``clock`` returns seconds that never decrease.

@@ -1,8 +1,8 @@
-"""Checks the librdkafka properties that a user sets, by a table of refused and limited ones.
+"""Checks the librdkafka properties that a user sets against a table of refused and limited properties.
 
-A property is refused where dupwatch sets it itself, or where any other value breaks a promise. It has limits where only
-some values break a promise. librdkafka checks everything else. ``docs/operate/client_settings.md`` prints this table. A
-test compares the two, and checks that every property of the library has been reviewed.
+A property is refused if dupwatch sets it itself, or if setting it would break a promise. It has limits if only some
+values would break a promise. librdkafka checks all other properties. ``docs/operate/client_settings.md`` contains this
+table. A test compares the two, and checks that every property of the library has been reviewed.
 """
 
 import re
@@ -33,7 +33,7 @@ class ChoiceLimit:
 
 @dataclass(frozen=True, slots=True)
 class PatternLimit:
-    """A text that matches a whole pattern; ``description`` says in words what the pattern allows."""
+    """A text that the pattern matches from beginning to end; ``description`` says in words what it allows."""
 
     pattern: str
     description: str
@@ -225,8 +225,8 @@ def _printable(name: str) -> str:
 def _check_name(name: str, where: str) -> None:
     if name not in _UNDERSCORED and not _NAME.fullmatch(name):
         raise ConfigError(
-            f"{where} cannot be set: names have small letters, digits and dots only, except those of functions and "
-            f"objects, which no configuration file can contain. Correct the name, or remove it ({_PAGE})"
+            f"{where} cannot be set: names have only lower-case letters, digits and dots, except those of functions "
+            f"and objects, which no configuration file can contain. Correct the name, or remove it ({_PAGE})"
         )
     if _TOPIC_PREFIX.match(name):
         raise ConfigError(f"{where}: remove topic. from the name ({_PAGE})")

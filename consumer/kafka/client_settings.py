@@ -1,7 +1,7 @@
 """librdkafka's settings for each kind of client, built from a URL and the options of a run.
 
 The names are librdkafka's (its CONFIGURATION.md). The user's settings override these where ``client_properties`` allows
-it: settings on which the promises depend are refused or bounded.
+it: settings on which dupwatch's promises depend are refused or bounded.
 """
 
 import re
@@ -19,12 +19,12 @@ from consumer.text.redaction import with_secrets
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 FETCH_BOUNDS: Final[Mapping[str, Any]] = {
-    # Responses are small, because the client decompresses a whole response before it returns a message, and one
+    # Responses must be small, because the client decompresses a whole response before it returns a message, and one
     # compressed byte can become a thousand. A larger batch of messages is still sent, but alone; only max.message.bytes
-    # of its topic limits it. docs/contributing/load_tests.md has the memory that this takes.
+    # of its topic limits it. docs/contributing/load_tests.md says how much memory this takes.
     "fetch.max.bytes": 256 << 10,
     "max.partition.fetch.bytes": 256 << 10,
-    # Counts decompressed messages; one more response can exceed it.
+    # This counts decompressed messages. One more response can exceed it.
     "queued.max.messages.kbytes": 16_384,
 }
 """The limits on the memory of the client itself."""
@@ -69,10 +69,10 @@ class SourceOptions(NamedTuple):
     """The options for reading topics.
 
     ``start``: where a partition without a committed offset begins. ``on_gap``: what happens if records were deleted
-    before they were read. ``linger_s``: how long the first record of a batch waits for more while nothing is being
-    judged. ``revoke_s``: how long a revoked partition waits for the current batch. Up to ``batches_ahead_max`` batches
-    are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
-    the offsets, and ``note_committed`` is called instead of ``commit``.
+    before they were read. ``linger_s``: how long the first record of a batch waits for more if no records were
+    buffered. ``revoke_s``: how long a revoked partition waits for the current batch. Up to ``batches_ahead_max``
+    batches are read ahead; if the buffer stays full for ``pause_after_s``, fetching is paused. With ``transactional``,
+    the sink commits the offsets, and ``note_committed`` is called instead of ``commit``.
     """
 
     start: Literal["earliest", "latest"] = "earliest"
@@ -144,7 +144,7 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
         # "earliest" would silently skip deleted records.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        # This limits only sending, but fetch.max.bytes must not be lower. With the producer's value it would be.
+        # This limits only sending, but must not exceed fetch.max.bytes. The producer's value would.
         "message.max.bytes": 64 << 10,
     }
     if options.instance_id is not None:
@@ -170,7 +170,8 @@ def producer_settings(
     }
     if transactional:
         # The coordinator may still be ending a transaction when the next one begins. It then refuses the offsets of a
-        # batch without messages, and the client would retry after the default of 100 ms. (With messages it is 20 ms.)
+        # batch without messages, and the client would retry after the default of 100 ms. (With messages, it retries
+        # after 20 ms.)
         settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
     else:
         # No time limit: a batch waits until its verdicts are written, however long the brokers are unreachable.

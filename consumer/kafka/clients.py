@@ -37,15 +37,15 @@ _DEFAULT_PORT: Final = 9092
 def refusal(name: str, value: object) -> str | None:
     """Return why librdkafka refuses this property, and what to do; None if it accepts name and value.
 
-    The check adds an unknown property at the end, so that no client is created. The error says which of the two is
-    wrong. The returned text does not repeat the value, which may be a secret.
+    The check adds an unknown property at the end, so that no client is created. The client's error shows which of the
+    two properties it refuses. The returned text does not repeat the value, which may be a secret.
     """
     try:
         Producer({name: value, _UNKNOWN: ""})
     except KafkaException as error:
         message = error.args[0].str()
     except (TypeError, ValueError):
-        # The Python binding checks it against other properties, and will do so again when it creates the client.
+        # The Python binding checks this property against others, and does so again when the client is created.
         return None
     if message == f'{_NO_SUCH}: "{_UNKNOWN}"':
         return None
@@ -58,17 +58,17 @@ def refusal(name: str, value: object) -> str | None:
 
 def new_consumer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Consumer:
     """Create a consumer, which connects immediately; ``settings`` may include callbacks. Raises ``ConfigError``."""
-    return _created(Consumer, settings, log, "[kafka.client] or [kafka.consumer]")
+    return _create(Consumer, settings, log, "[kafka.client] or [kafka.consumer]")
 
 
 def new_producer(settings: Mapping[str, Any], log: logging.Logger = client_log) -> Producer:
     """Create a producer, which connects immediately; ``settings`` may include callbacks. Raises ``ConfigError``."""
-    return _created(Producer, settings, log, "[kafka.client] or [kafka.producer]")
+    return _create(Producer, settings, log, "[kafka.client] or [kafka.producer]")
 
 
 def new_admin(settings: Mapping[str, Any], log: logging.Logger = client_log) -> AdminClient:
     """Create a client that queries brokers and creates topics. Raises ``ConfigError``."""
-    return _created(AdminClient, settings, log, "[kafka.client]")
+    return _create(AdminClient, settings, log, "[kafka.client]")
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def broker_request(brokers: str, failure: str, error_type: type[Fatal] = SourceE
         raise error_type(failure_message(brokers, error.args[0], failure)) from error
 
 
-def _created(
+def _create(
     create: Callable[[dict[str, Any]], Client], settings: Mapping[str, Any], log: logging.Logger, sections: str
 ) -> Client:
     try:
@@ -119,7 +119,7 @@ def _log_long_wait(brokers: str, ended: threading.Event) -> None:
 
 
 def _state(address: str) -> str:
-    """Return an address, with the default port where it has none, and the result of connecting to it."""
+    """Return an address, with the default port if it has none, and the result of connecting to it."""
     parts = _ADDRESS.fullmatch(address.strip())
     if parts is None:
         return f"{address}: no answer yet"

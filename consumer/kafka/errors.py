@@ -24,6 +24,7 @@ _REFUSALS: Final = frozenset(
     }
 )
 _CERTAIN: Final = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION})
+"""Errors that are reported as an outage without a check."""
 _TRANSPORT: Final = frozenset(
     {
         KafkaError._TRANSPORT,
@@ -33,13 +34,13 @@ _TRANSPORT: Final = frozenset(
         KafkaError._WAIT_COORD,
     }
 )
-_PROBE_S: Final = 1.0
-_PROBE_WAIT_S: Final = 0.5
+_PROBE_PAUSE_S: Final = 1.0
+_PROBE_TIMEOUT_S: Final = 0.5
 REQUEST_TIMEOUT_S: Final = 5.0
 """How long the client's thread waits for an answer from the brokers."""
 RETRY_PAUSE_S: Final = 0.5
 """The pause before a failed request is repeated."""
-_MISSING_TIMES: Final = 4
+_MISSES_MAX: Final = 4
 
 
 def is_fatal(error: KafkaError) -> bool:
@@ -53,7 +54,7 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether another process uses this static member's name. A fatal error says so only in its text."""
+    """Return whether another client has taken this static member's name. A fatal error says so only in its text."""
     return KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str()
 
 
@@ -73,7 +74,11 @@ def failure_message(brokers: str, error: KafkaError, failure: str) -> str:
 
 
 class BrokerHealth:
-    """A monitor of the brokers. It checks suspicions before a report, because a single broker may fail at any time."""
+    """A monitor of the brokers.
+
+    It reports an outage only if the sign is certain or a check confirms it, because a single broker may fail at any
+    time.
+    """
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -82,12 +87,12 @@ class BrokerHealth:
         self._next_probe_s = 0.0
 
     def note_error(self, error: KafkaError) -> None:
-        """Note an error that the client survives. Most of them do not mean that the brokers are out of reach."""
+        """Note an error that the client survives. Most such errors do not mean an outage."""
         if error.code() in _CERTAIN or error.code() in _TRANSPORT:
             self.suspect(describe(error), certain=error.code() in _CERTAIN)
 
     def suspect(self, why: str, *, certain: bool) -> None:
-        """Note a sign of an outage; report it without a check if it is certain."""
+        """Note a sign of an outage. If the sign is certain, report the outage without a check."""
         if self._suspicion is None:
             self._next_probe_s = time.monotonic()
         self._suspicion = why
@@ -100,15 +105,15 @@ class BrokerHealth:
         self._report(None)
 
     def probe(self, consumer: Consumer, topic: str) -> None:
-        """Ask a broker for metadata from time to time while there is a suspicion."""
+        """While an outage is suspected, ask a broker for metadata from time to time, and report the result."""
         if self._suspicion is None or time.monotonic() < self._next_probe_s:
             return
         try:
-            consumer.list_topics(topic, timeout=_PROBE_WAIT_S)
+            consumer.list_topics(topic, timeout=_PROBE_TIMEOUT_S)
         except KafkaException:
             if self._suspicion is not None:
                 self._report(self._suspicion)
-            self._next_probe_s = time.monotonic() + _PROBE_S
+            self._next_probe_s = time.monotonic() + _PROBE_PAUSE_S
         else:
             self.note_answer()
 
@@ -119,7 +124,7 @@ class BrokerHealth:
 
 
 def committed_offsets(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
-    """Return the committed offsets of the group, negative where it has none. Raises ``KafkaException``."""
+    """Return the committed offsets of the group, negative for partitions without one. Raises ``KafkaException``."""
     committed = consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S)
     for partition in committed:
         if partition.error is not None:
@@ -137,7 +142,7 @@ class MissingTopics:
         self._next_check_s = 0.0
 
     def suspect(self, topic: str) -> None:
-        """Note that the client does not know this topic. If it is none of our topics, suspect them all."""
+        """Note that the client does not know this topic. If it is not one of our topics, suspect all of them."""
         for suspect in [topic] if topic in self._topics else self._topics:
             self._suspects.setdefault(suspect, 0)
 
@@ -152,7 +157,7 @@ class MissingTopics:
                 del self._suspects[topic]
             elif missing:
                 self._suspects[topic] = misses + 1
-                if misses + 1 == _MISSING_TIMES:
+                if misses + 1 == _MISSES_MAX:
                     raise no_topic(topic, self._brokers)
 
 

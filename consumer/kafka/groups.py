@@ -31,7 +31,7 @@ STOP_THEM: Final = (
 )
 REQUEST_TIMEOUT_S: Final = 30.0
 SETTLED_S: Final = 120.0
-"""Longer than an abandoned transaction stays open."""
+"""Longer than an abandoned transaction stays open with the default ``transaction.timeout.ms``."""
 _TRY_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
 """Errors are raised, so the client need not log each failed attempt to connect."""
@@ -42,7 +42,7 @@ _TRANSIENT: Final = frozenset(
         KafkaError.NOT_COORDINATOR,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError._WAIT_COORD,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError._WAIT_COORD,  # noqa: SLF001  # librdkafka's own codes begin with _
         KafkaError._TIMED_OUT,  # noqa: SLF001  # as above
         KafkaError._TRANSPORT,  # noqa: SLF001  # as above
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # as above
@@ -82,8 +82,8 @@ class ConsumerGroup:
     ) -> dict[Partition, CommittedOffset]:
         """Return the committed offsets of the group; partitions without one are left out.
 
-        With ``settled``, wait for open transactions that include offsets: one that was interrupted may still be
-        committed. While consumers are running, one is almost always open.
+        With ``settled``, wait for open transactions that include offsets: an interrupted one may still be committed.
+        While consumers are running, such a transaction is almost always open.
         """
         requested = [TopicPartition(*partition) for partition in partitions]
         if settled and self._settled_consumer is None:
@@ -109,9 +109,9 @@ class ConsumerGroup:
         try:
             with waiting_for_brokers(self._brokers):
                 _retry(commit, self.name, REQUEST_TIMEOUT_S)
-        except _RefusedError as refused:
-            if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
-                raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from refused
+        except _OffsetsError as failure:
+            if failure.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
+                raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from failure
             raise
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class GroupTopics:
             return {key: watermarks(self._consumer, *key, REQUEST_TIMEOUT_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """Return the offset of each partition's first message at this time or later."""
+        """Return the offset of each partition's first message at this time or later, or its end if there is none."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
@@ -160,8 +160,8 @@ class GroupTopics:
         self._consumer.close()
 
 
-class _RefusedError(SourceError):
-    """The brokers permanently refuse a request."""
+class _OffsetsError(SourceError):
+    """The brokers refused a request for offsets, or did not answer it in time."""
 
     def __init__(self, group: str, error: KafkaError) -> None:
         super().__init__(f"the offsets of the group {group} cannot be read or set: {describe(error)}")
@@ -181,7 +181,7 @@ def _partitions(
 
 
 def _retry(request: Callable[[], list[TopicPartition]], group: str, wait_s: float) -> list[TopicPartition]:
-    """Repeat a request until it has an answer for every partition."""
+    """Return the answer to a request for offsets, repeated for up to ``wait_s``. Raises ``_OffsetsError``."""
 
     def attempt() -> list[TopicPartition]:
         answer = request()
@@ -193,7 +193,7 @@ def _retry(request: Callable[[], list[TopicPartition]], group: str, wait_s: floa
     try:
         return _PAUSES.call(attempt, _is_transient, wait_s)
     except KafkaException as error:
-        raise _RefusedError(group, error.args[0]) from error
+        raise _OffsetsError(group, error.args[0]) from error
 
 
 def _is_transient(error: Exception) -> bool:
@@ -245,9 +245,11 @@ class HeldPartitions:
                 raise ConfigError(f"{name} is not held in the group {self.group.name}; see dupwatch poison list")
         selected = [held[name] for name in names or held]
         if point != ResumePoint() and len(selected) != 1:
-            raise ConfigError("an offset belongs to one partition: name it, for example articles:0")
+            raise ConfigError("an offset belongs to one partition: name the partition, for example articles:0")
         if selected:
-            self.group.commit({partition.partition: _resumed(partition, note, point) for partition, note in selected})
+            self.group.commit(
+                {partition.partition: _resumed_offset(partition, note, point) for partition, note in selected}
+            )
         return [partition for partition, _ in selected]
 
     def _held(self, *, settled: bool) -> list[tuple[HeldPartition, Note]]:
@@ -265,7 +267,7 @@ def _held_partitions(
             yield HeldPartition(partition, offset, max(0, high - max(low, offset)), note.held), note
 
 
-def _resumed(held: HeldPartition, note: Note, point: ResumePoint) -> CommittedOffset:
+def _resumed_offset(held: HeldPartition, note: Note, point: ResumePoint) -> CommittedOffset:
     """Return the offset and note of a resumed partition; its bad records are counted from zero."""
     end = held.offset + held.waiting
     if point.until is not None and point.until <= held.offset:

@@ -19,10 +19,10 @@ _GENERATION: Final = struct.Struct("<i" if sys.byteorder == "little" else ">i")
 
 
 def member_of(group_metadata: GroupMetadata) -> bytes | None:
-    """Return the id of the member, None between two memberships.
+    """Return the id of the member, or None between two memberships.
 
-    ``rd_kafka_consumer_group_metadata_write`` defines the layout: ``magic | generation (int32 of the machine) | group
-    id, 0 | member id, 0 | ...``. Raises ``ConfigError`` for another layout.
+    ``rd_kafka_consumer_group_metadata_write`` defines the layout: ``magic | generation (int32 in the machine's byte
+    order) | group id, 0 | member id, 0 | ...``. Raises ``ConfigError`` for another layout.
     """
     if not group_metadata.startswith(_MAGIC):
         raise ConfigError(

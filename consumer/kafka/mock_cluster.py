@@ -2,9 +2,9 @@
 
 It speaks Kafka's protocol on ports of 127.0.0.1, so that other clients can connect to it. Tested: groups with
 cooperative rebalancing, idempotent producers, transactions, commits and watermarks. Not supported:
-``offsets_for_times`` (it returns the end), settings of topics, and requests of admin clients to a controller, which is
-missing. A request for the metadata of a topic creates it with four partitions. Everything is in memory and ends with
-the process.
+``offsets_for_times`` (it returns the end), settings of topics, and admin requests that need a controller. A request for
+the metadata of a topic creates the topic with four partitions. All messages are in memory, and are lost when
+``mock_cluster`` ends.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _REQUEST_TIMEOUT_S: Final = 10.0
 
 @contextmanager
 def mock_cluster(topics: Sequence[str]) -> Iterator[str]:
-    """Run a cluster with these topics; yield its address, "host:port", for other clients."""
+    """Run a cluster with these topics; yield its address, "host:port", for other clients. Raises ``SourceError``."""
     # The cluster lives as long as the client that created it.
     owner = new_producer({"test.mock.num.brokers": BROKERS, "log_level": 3})
     try:

@@ -1,8 +1,9 @@
 """Notes: the state of a partition that dupwatch stores in the metadata of its committed offset.
 
 A note describes a partition after everything before its offset was answered, so both are committed together. It is a
-JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: its
-reader reports an unreadable one, and treats it as empty. See docs/use/streaming.md and docs/decisions/0030.
+JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. Only a note with nothing but
+``migrate`` is a plain text. An unreadable note never ends a run: the consumer reports it, and treats it as empty. See
+docs/use/streaming.md and docs/decisions/0030.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from consumer.model.record import Partition
 from consumer.pipeline.dead_letter_policy import WINDOW_COUNTS_MAX
 
 FORMAT: Final = 1
-"""Increased when the meaning of a member changes. New members do not need that, since readers skip unknown ones."""
+"""Increased when the meaning of a member changes. A new member does not need that: readers skip unknown members."""
 NOTE_BYTES_MAX: Final = 1_000
 """Brokers accept 4,096 bytes by default (``offset.metadata.max.bytes``)."""
 REASON_CHARS_MAX: Final = 40
@@ -32,7 +33,7 @@ class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
     """The reason for a hold: ``bad`` of the last ``records`` could not be judged, most often because of ``reason``.
 
     With ``batch_offset``, the client cannot unpack the batch that begins there, and ``reason`` is its error. ``bad``
-    and ``records`` are then 0; versions that do not know ``batch_offset`` need them to hold the partition too.
+    and ``records`` are then 0: versions that do not know ``batch_offset`` hold the partition only if both are present.
     """
 
     bad: Count
@@ -84,7 +85,7 @@ class _StoredNote(Note, frozen=True, kw_only=True, omit_defaults=True):
     dupwatch: Literal[1]
 
 
-class UnreadableNote(ValueError):  # noqa: N818  # named for the note, as the errors of models are
+class UnreadableNote(ValueError):  # noqa: N818  # named for the note, which is at fault
     """The metadata of an offset is not a note that this version can read."""
 
 
@@ -117,7 +118,7 @@ def decode_note(metadata: str | None) -> Note:
 def note_of(metadata: str | None) -> Note:
     """Return the note in an offset's metadata, or an empty note if it is unreadable.
 
-    For commands that change nothing.
+    For commands, which leave the report of an unreadable note to the consumers.
     """
     try:
         return decode_note(metadata)
@@ -138,7 +139,7 @@ def _migration(state: str) -> Note:
 
 
 class HoldRequest(NamedTuple):
-    """A partition to be held: the offset where its part of the batch begins, and the reason."""
+    """A request to hold a partition: the offset of the first record that must not be judged, and the reason."""
 
     offset: int
     held: HoldReason

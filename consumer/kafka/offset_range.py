@@ -72,8 +72,8 @@ def offsets_at(
 def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -> list[int]:
     """Return the numbers of a topic's partitions, in order.
 
-    Raises ``SourceError``, which names ``brokers``, if the topic does not exist, and ``KafkaException`` after
-    ``wait_s``.
+    Raises ``SourceError`` if the topic does not exist (the message names ``brokers``) or cannot be read, and
+    ``KafkaException`` after ``wait_s``.
     """
     metadata = consumer.list_topics(topic, timeout=wait_s).topics[topic]
     if metadata.error is not None and metadata.error.code() not in UNKNOWN_TOPICS:

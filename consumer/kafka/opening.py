@@ -1,7 +1,7 @@
 """Opens topics as sources and sinks of runs, and checks their settings and the topics themselves.
 
-Each delivery guarantee has a journal. Neither counts verdicts or dead letters, because a later run needs only the
-group's offsets.
+Each delivery guarantee has a journal. Neither journal counts verdicts or dead letters, because a later run needs only
+the group's offsets.
 """
 
 import logging
@@ -54,7 +54,7 @@ log = logging.getLogger("dupwatch")
 _FILLING_S: Final = 5.0
 """The time limit for asking the brokers whether the store is being filled."""
 _NO_BROKERS: Final = "127.0.0.1:1"
-"""The address for clients that only check settings. They connect when they are created, but must reach no broker."""
+"""The address for clients that only check settings. Clients connect when created, but these must reach no broker."""
 
 
 class KafkaJournal(Journal):
@@ -145,7 +145,7 @@ def topic_arrivals(options: TopicsOptions, hooks: Hooks) -> TopicArrivals:
 def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
     """Raise ``ConfigError`` for settings that dupwatch refuses.
 
-    With ``create``, also for those that the client refuses. Contacts no broker.
+    With ``create``, also for settings that the client refuses. Contacts no broker.
     """
     reading, _ = _checked_settings(opening)
     parse_kafka(url)
@@ -166,7 +166,7 @@ def check_not_filling(url: str, opening: SourceArguments) -> None:
     if any(place.note.migrate == FILLING.migrate for place in committed.values()):
         raise ConfigError(
             f"the store of the group {clients.group} is being filled: wait until dupwatch migrate ends, then"
-            " start its consumers"
+            " start the consumers of the group"
         )
 
 
@@ -194,7 +194,7 @@ def open_sink(url: str, opening: SinkArguments) -> OpenedSink:
 
 
 def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
-    """Return the topics of the sink. Raises ``ConfigError`` if it names more than one prefix."""
+    """Return the topics of the sink. Raises ``ConfigError`` if ``url`` names more than one prefix."""
     options = opening.own_options(TopicsOptions)
     return SinkTopics(
         parse_prefix(url).prefix,
@@ -206,7 +206,7 @@ def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
 
 
 def open_banks(url: str, opening: SinkArguments) -> BankTopic:
-    """Open the topic of banks of a prefix, without connecting yet. Raises ``ConfigError`` for several prefixes."""
+    """Open a prefix's topic of banks, without connecting yet. Raises ``ConfigError`` for several prefixes."""
     address = parse_prefix(url)
     topic = SinkTopics(address.prefix).banks_topic
     return BankTopic(address.brokers, topic, opening.own_options(TopicsOptions).clients)
@@ -215,7 +215,7 @@ def open_banks(url: str, opening: SinkArguments) -> BankTopic:
 def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
     """Raise ``ConfigError`` for settings that dupwatch refuses.
 
-    With ``create``, also for those that the client refuses. Contacts no broker.
+    With ``create``, also for settings that the client refuses. Contacts no broker.
     """
     _, writing = _checked_settings(opening)
     parse_prefix(url)

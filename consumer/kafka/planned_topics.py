@@ -21,7 +21,7 @@ def topic_plan(
 ) -> list[PlannedTopic]:
     """Return the planned topics of a sink and of ``sources``.
 
-    Sources keep messages for ``source_keep_ms``, by default long enough to rebuild a lost store.
+    Source topics keep messages for ``source_keep_ms``, by default long enough to rebuild a lost store.
     """
     return [
         PlannedTopic(

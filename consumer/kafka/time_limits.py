@@ -48,7 +48,7 @@ def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Ma
     if _HEARTBEATS * heartbeat_ms > session_ms:
         raise ConfigError(
             f"heartbeat.interval.ms is {heartbeat_ms}, but session.timeout.ms is {session_ms}; set "
-            f"heartbeat.interval.ms to at most {session_ms // _HEARTBEATS}, a third of it"
+            f"heartbeat.interval.ms to at most {session_ms // _HEARTBEATS}, a third of session.timeout.ms"
         )
     largest, queue_bytes = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
     if largest > queue_bytes:

@@ -23,12 +23,12 @@ from storage.clock import MS_PER_DAY
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
-"""Limit on the default number of copies, which is the number of brokers."""
+"""By default a topic has one copy for each broker, but at most this many."""
 REQUEST_TIMEOUT_S: Final = 30.0
 RETENTION_MIN_MS: Final = MS_PER_DAY
-"""Events are kept at least this long, for readers that were down for a day."""
+"""A shorter retention is reported, because a reader that was down for a day would lose messages."""
 SOURCE_RETENTION_MS: Final = 8 * MS_PER_DAY
-"""The retention of source topics, unless the caller knows the window: the default window and slack."""
+"""The retention of source topics, unless the caller knows the window: the default window and one more day."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
 BY_PRODUCER: Final = "CreateTime"
@@ -69,12 +69,12 @@ class SinkTopics(NamedTuple):
 
     @property
     def floods_topic(self) -> str:
-        """The topic of floods that have begun. Only the console writes it."""
+        """The topic of floods that have begun. Only the console writes to it."""
         return f"{self.prefix}.floods"
 
     @property
     def stories_topic(self) -> str:
-        """The topic of changes to stories. Only the console writes it."""
+        """The topic of changes to stories. Only the console writes to it."""
         return f"{self.prefix}.stories"
 
     @property
@@ -89,7 +89,7 @@ class SinkTopics(NamedTuple):
 
     @property
     def banks_topic(self) -> str:
-        """The topic of the banks of known texts. No consumer writes it."""
+        """The topic of the banks of known texts. No consumer writes to it."""
         return f"{self.prefix}.banks"
 
     @property
@@ -151,7 +151,7 @@ class TopicReport(NamedTuple):
 
 
 def differences(topic: PlannedTopic, found: ExistingTopic, shape: Shape) -> Iterator[str]:
-    """Yield the differences of an existing topic from its plan, each as a predicate, such as "has 3 partitions"."""
+    """Yield the differences of an existing topic from its plan, such as "has 3 partitions, not 6"."""
     if shape.partitions is not None and found.partitions != shape.partitions:
         yield f"has {counted(found.partitions, 'partition')}, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
@@ -221,7 +221,7 @@ def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
 def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[TopicReport]:
     """Create the missing topics, and check the others; ``settings`` come from ``admin_settings``.
 
-    Raises ``SinkError`` if the brokers do not answer, or refuse to create a topic.
+    Raises ``SinkError`` if the brokers do not answer, or refuse a request.
     """
     admin = new_admin(settings)
     with _list_request(settings):

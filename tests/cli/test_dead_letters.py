@@ -72,7 +72,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     ("arguments", "message"),
     [
         (("show", "4"), "no dead letter at 4"),
-        (("show", "0:1"), "in a file it is a line number"),
+        (("show", "0:1"), "write a line number for a letter in a file"),
         (("list", "--since", "2026-11-21T00:00:00Z"), "dead letters in a file have no time"),
         (("list", "--reason", "nonsense"), "--reason nonsense: unknown reason. docs/use/events.md"),
         (("replay",), "is not a topic; name one with --sink kafka://"),

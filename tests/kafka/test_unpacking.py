@@ -81,7 +81,7 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
         send(topics, GOOD, articles(range(15, 18)), 5)
         wait_for_count(topics, ["verdicts"], BEFORE + 8)
         assert consumer.stop() == 0, consumer.log.read_text()
-        assert consumer.log.read_text().count("it is fetched up to") == 1
+        assert consumer.log.read_text().count("the batch is fetched up to") == 1
     offset, note = notes(topics)[BAD]
     assert (offset, note.held) == (BEFORE, HoldReason(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
     listed = json.loads(command(topics, "list", "--json").out)

@@ -40,7 +40,7 @@ _Names = tuple[str, str | None, str | None]
 
 
 class HidingStyle(NamedTuple):
-    """A way in which an element is hidden, and the number of the block that hides it; None for its own style."""
+    """A way in which an element is hidden, and the number of the block that hides it, or None for its own style."""
 
     way: HidingProperty
     block: int | None
@@ -60,7 +60,7 @@ _NOTHING: Final = ElementStyle()
 def styles_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
     """Return the elements of a page that styles affect, with the effect of the styles.
 
-    ``shown`` is complete only for elements that are hidden, or that are within hidden ones.
+    ``shown`` is complete only for elements that are hidden, or within hidden elements.
     """
     attributes = {element: text for element in tree.iter() if (text := element.get("style"))}
     own = {element: effects_of(without_opaque(text)) for element, text in attributes.items() if _is_read(text)}
@@ -72,12 +72,12 @@ def styles_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
     names = _names_of(tree.iter())
     rules = rules_of(may_match, _words_of(names), hides_or_fixes)
     hiding = _matches((rule for rule in rules if rule.simple), names)
-    concerned = _concerned(names, hiding)
+    affected = _affected_elements(names, hiding)
     ways = frozenset(way for found in hiding.values() for way in _ways(found))
-    showing = _matches(_rules_about(ways, blocks, concerned), concerned)
+    showing = _matches(_rules_about(ways, blocks, affected), affected)
     decided = {each: _cascade(found) for each, found in showing.items()}
     fixed = {each for each, found in hiding.items() if any(rule.effects.fixed for rule in found)}
-    for element, each in concerned.items():
+    for element, each in affected.items():
         style = _style(decided.get(each, {}), own.get(element, NO_EFFECTS))
         if each in fixed:
             style = style._replace(fixed=True)
@@ -107,10 +107,10 @@ def _ways(rules: Iterable[StyleRule]) -> frozenset[HidingProperty]:
     return frozenset(effect.way for rule in rules for effect in rule.effects.ways if effect.hides)
 
 
-def _concerned(
+def _affected_elements(
     names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[StyleRule, ...]]
 ) -> dict[etree._Element, _Names]:
-    """Return the elements that rules hide, and the elements within them that may undo it."""
+    """Return the elements that rules hide, and the elements within them that may be visible nevertheless."""
     ended_within = {each for each, rules in hiding.items() if not ENDED_WITHIN.isdisjoint(_ways(rules))}
     found: dict[etree._Element, _Names] = {}
     within: set[etree._Element] = set()
@@ -153,13 +153,13 @@ def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names])
         left -= len(maybe)
         if left < 0:
             break
-        matching = tuple(filter(None, (_matching(rule, tag, id_ or "", classes) for rule in maybe)))
+        matching = tuple(filter(None, (_match(rule, tag, id_ or "", classes) for rule in maybe)))
         if matching:
             found[each] = matching
     return found
 
 
-def _matching(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
+def _match(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
     """Return the rule if it matches these names, else None. It remains ``simple`` only if it matches in exact case."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule

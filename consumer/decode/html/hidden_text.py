@@ -2,7 +2,8 @@
 
 A rule that would hide more than half of the text outside links is ignored. It probably belongs to an effect that a
 script ends, such as fading in. Each element with its own ``display: none`` counts as a separate rule. Elements that
-their own styles hide in another way count as one rule for each way. If nearly all text would be hidden, nothing is.
+their own styles hide in another way count as one rule for each way. If nearly all text would be hidden, all of it is
+kept.
 """
 
 from collections import defaultdict
@@ -28,7 +29,7 @@ _Key = tuple[HidingProperty, object]
 
 
 class HiddenElements(NamedTuple):
-    """Elements that are hidden with their contents. Scripts often show the ones in ``fading``."""
+    """Elements that are hidden with their contents. Scripts often show the elements in ``fading``."""
 
     surely: frozenset[etree._Element]
     fading: frozenset[etree._Element]

@@ -3,7 +3,7 @@
 Revision 1 uses libxml2's tree. Revision 2 is closer to a browser:
 
 - End tags without a start tag break lines (``markup_repair``).
-- Ruby readings are left out.
+- Ruby readings and text that styles hide are left out.
 - A line end between two East Asian characters is not a space.
 - A body that was escaped twice or wrapped in a CDATA section is read as the original markup.
 
@@ -73,7 +73,7 @@ def tree_of(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree that a revision reads from markup, or None if it is empty. Raises ``MarkupTooComplex``."""
+    """Return the tree that a revision reads from markup, or None for empty markup. Raises ``MarkupTooComplex``."""
 
     def parsed(text: str) -> etree._Element | None:
         return parse_html(text, attributes_max, values_max, parser_type)

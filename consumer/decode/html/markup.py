@@ -12,15 +12,15 @@ _LONG_VALUE: Final = re.compile(b"=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
 
 _PIECE_BYTES: Final = 16 * 1024
 _DEPTH_MAX: Final = 2_200
-"""Slightly more than libxml2's own limit for trees, which is the one that applies."""
+"""Slightly more than libxml2's own limit, which applies to trees."""
 _VALUE_BYTES_MIN: Final = 2
 """An element or an attribute takes at least this many bytes of markup."""
 _SEARCHED_MAX: Final = 100_000_000
 """The maximum number of comparisons of end tags with open elements, about a second of work."""
 
 
-class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with the markup
-    """Elements are nested deeper than the parser supports (2,048), or there are too many of them or of attributes."""
+class MarkupTooComplex(ValueError):  # noqa: N818  # named for the markup, which is at fault
+    """Elements are nested deeper than the parser supports (2,048), or elements, attributes or end tags are too many."""
 
 
 class _Tags:
@@ -56,7 +56,7 @@ def parse_html(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup, parsed as a browser would; None if it is empty.
+    """Return the tree of markup, parsed as a browser would; None for empty markup.
 
     Raises ``MarkupTooComplex`` for elements nested too deeply, whose text would be lost; for a tag with more than
     ``attributes_max`` different attributes, which take quadratic time; and for more than ``values_max`` elements and
@@ -64,7 +64,7 @@ def parse_html(
     because each is compared with all open elements.
     """
     data = markup.encode()
-    if _may_have(data, attributes_max + 1) or _has_room_for(data, values_max):
+    if _may_have(data, attributes_max + 1) or _may_exceed(data, values_max):
         _check(data, attributes_max, values_max)
     parser = parser_type(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     tree = etree.fromstring(data, parser) if markup and not markup.isspace() else None
@@ -74,7 +74,7 @@ def parse_html(
 
 
 def _may_have(data: bytes, attributes: int) -> bool:
-    """Return quickly whether any tag may have this many attributes. False for nearly all markup."""
+    """Return whether any tag may have this many attributes, by a quick search. False for nearly all markup."""
     # An attribute takes at least two bytes, and only a quoted value lets a tag continue after a ">".
     bytes_min = _VALUE_BYTES_MIN * attributes
     if len(data) < bytes_min:
@@ -88,8 +88,8 @@ def _may_have(data: bytes, attributes: int) -> bool:
     )
 
 
-def _has_room_for(data: bytes, values_max: int | None) -> bool:
-    """Return quickly whether a page may exceed the limits on values or on the work of end tags."""
+def _may_exceed(data: bytes, values_max: int | None) -> bool:
+    """Return whether a page may exceed the limits on values or on the work of end tags, by a quick search."""
     if values_max is None:
         return False
     return len(data) > _VALUE_BYTES_MIN * values_max or data.count(b"</") * _DEPTH_MAX > _SEARCHED_MAX

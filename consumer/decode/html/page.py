@@ -30,7 +30,7 @@ class PageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """A way to find the article on a page. ``find`` returns "" if it finds none.
+    """A way to find the article on a page. ``find`` returns "" if it finds no article.
 
     ``reader`` is the revision of the reader that builds the tree. If nothing is found, ``or_else`` is tried, and then
     ``whole_text``.
@@ -75,13 +75,13 @@ def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> PageText:
     if tree is None:
         return PageText("", ExtractionOutcome.WHOLE_TEXT, "")
     title = _page_title(tree)[: limits.title_chars_max]
-    for found_by, text in _found(tree, extractor):
+    for found_by, text in _attempts(tree, extractor):
         if len(text.encode()) >= ARTICLE_BYTES_MIN:
             return PageText(text, found_by, title)
     return PageText(extractor.whole_text(tree), ExtractionOutcome.WHOLE_TEXT, title)
 
 
-def _found(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[ExtractionOutcome, str]]:
+def _attempts(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[ExtractionOutcome, str]]:
     yield ExtractionOutcome.ARTICLE, extractor.find(tree)
     if extractor.or_else is not None:
         yield ExtractionOutcome.FAST_ARTICLE, extractor.or_else(tree)

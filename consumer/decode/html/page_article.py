@@ -65,7 +65,7 @@ def take_article(page: Survey) -> ArticleText:
     taken: dict[etree._Element, None] = {}
     if not page.scored:
         return ArticleText("", taken)
-    top = _grown(page)
+    top = _find_top(page)
     chosen = list(_with_siblings(top, page))
     kept = {part.element for part in chosen}
 
@@ -86,10 +86,10 @@ def take_article(page: Survey) -> ArticleText:
     return ArticleText(text_of_parts((part.element for part in chosen), left_out), taken)
 
 
-def _grown(page: Survey) -> PagePart:
+def _find_top(page: Survey) -> PagePart:
     """Return the part with the most points, or an outer part that also contains the rest of the article."""
     ranked = sorted(page.scored, key=lambda part: -part.score)
-    top = (page.rules.weighs and _continued(ranked)) or _shared_by_rivals(ranked) or ranked[0]
+    top = (page.rules.weighs and _around_pieces(ranked)) or _around_rivals(ranked) or ranked[0]
     last, around = top.score, top.parent
     bound = last * _WORSE_SHARE
     while around is not None and around.element.tag != "body" and (not around.scored or around.score >= bound):
@@ -102,7 +102,7 @@ def _grown(page: Survey) -> PagePart:
     return top
 
 
-def _shared_by_rivals(ranked: list[PagePart]) -> PagePart | None:
+def _around_rivals(ranked: list[PagePart]) -> PagePart | None:
     top = ranked[0]
     rivals = [part for part in ranked[1 : 1 + _RIVALS] if part.score >= top.score * _RIVAL_SHARE]
     if top.score <= 0 or len(rivals) < _RIVALS_MIN:
@@ -116,7 +116,7 @@ def _shared_by_rivals(ranked: list[PagePart]) -> PagePart | None:
     return None
 
 
-def _continued(ranked: list[PagePart]) -> PagePart | None:
+def _around_pieces(ranked: list[PagePart]) -> PagePart | None:
     """Return the element around all elements that look like the best one, if it holds little else."""
     top = ranked[0]
     bound = top.score * _SIBLING_SHARE
@@ -139,13 +139,13 @@ def _looks_like(element: etree._Element, other: etree._Element) -> bool:
 
 
 def _is_alone(part: PagePart, page: Survey) -> bool:
-    """Return whether no other child of its parent has text."""
+    """Return whether a part has all the text of its parent."""
     parent = part.parent
     return parent is not None and parent.size == part.size and page.parts.get(part.element) is not None
 
 
 def _with_siblings(top: PagePart, page: Survey) -> Iterator[PagePart]:
-    """Yield the part and its siblings that continue the article: parts with points, and paragraphs."""
+    """Yield ``top`` and its siblings that continue the article: parts with points, and paragraphs."""
     if top.parent is None:
         yield top
         return

@@ -1,8 +1,8 @@
 """Finds the blocks of prose on a page, so that they can be weighed against each other.
 
 The paragraphs in one element form a block. List items, cells, sections and three or more similar elements do not
-separate blocks if they contain only prose: their paragraphs join those around them. Comments come with names, times
-and links, so each is a block of its own, and a thread weighs no more than its longest comment.
+separate blocks if they contain only prose: their paragraphs join the paragraphs around them. Comments come with names,
+times and links, so each is a block of its own, and a thread weighs no more than its longest comment.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Hints in tags, roles, classes and ids that an element is part of the article, or of the page around it.
 
-Authors choose classes and ids freely, but most pages use the same words. The lists here follow Arc90's Readability,
-like Firefox's reader view and most other extractors.
+Authors choose classes and ids freely, but most pages use the same words. The lists here follow Arc90's Readability, as
+do Firefox's reader view and most other extractors.
 """
 
 import re
@@ -94,7 +94,7 @@ class ElementMarks:
         return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
-        """Return how strongly the names of an element suggest an article, -50 to 50; 0 for no hint."""
+        """Return how strongly the names of an element suggest an article, from -50 to 50; 0 for no hint."""
         if not self._by_name:
             return 0
         names = element.get("class"), element.get("id")

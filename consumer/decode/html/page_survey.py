@@ -109,7 +109,7 @@ class Survey:
     hinted: list[PagePart] = field(default_factory=list)
 
     def weight(self, element: etree._Element) -> int:
-        """Return how strongly the names of an element suggest the article, -50 to 50; 0 if its hints are ignored."""
+        """Return how strongly the names of an element suggest the article, from -50 to 50; 0 without hints."""
         return 0 if element in self.rules.doubted else self.marks.weight(element)
 
 
@@ -122,15 +122,15 @@ def elements_of(tree: etree._Element) -> list[etree._Element]:
 def survey(tree: etree._Element, rules: Rules) -> Survey | None:
     """Survey a page. Return None if it has too many elements."""
     page = Survey(ElementMarks(by_name=rules.by_name), rules)
-    return page if _follow(tree, _Surveyor(page)) else None
+    return page if _walk(tree, _Surveyor(page)) else None
 
 
 def survey_apart(page: Survey, part: PagePart) -> None:
     """Survey the contents of a hinted part, without giving points."""
-    _follow(part.element, _Surveyor(page, part))
+    _walk(part.element, _Surveyor(page, part))
 
 
-def _follow(tree: etree._Element, surveyor: "_Surveyor") -> bool:
+def _walk(tree: etree._Element, surveyor: "_Surveyor") -> bool:
     walk = etree.iterwalk(tree, events=("start", "end"))
     for event, element in walk:
         if event == "end":
@@ -157,24 +157,24 @@ class _Surveyor:
 
     def start(self, element: etree._Element) -> bool:
         """Begin an element. Return whether to visit its contents."""
-        if self._is_no_part(element):
+        if self._is_left_out(element):
             self.page.parts[element] = None
             return False
         part = PagePart(element, self._around)
         self.page.parts[element] = self._around = part
         self._links += element.tag == "a"
-        if self._rules.weighs and not self._is_weighed(part):
+        if self._rules.weighs and not self._begin_weighed(part):
             return False
         if element.text:
             self._add(part, element.text)
         return True
 
-    def _is_no_part(self, element: etree._Element) -> bool:
+    def _is_left_out(self, element: etree._Element) -> bool:
         if self._rules.weighs:
             return element.tag in NEVER or element in self._rules.unseen
         return self._marks.apart(element)
 
-    def _is_weighed(self, part: PagePart) -> bool:
+    def _begin_weighed(self, part: PagePart) -> bool:
         """Begin a part in a weighing survey. Return False if a hint excludes its contents for now."""
         is_hinted = part.element in self._rules.fading or self._marks.hinted(part.element)
         part.hinted = is_hinted and part.element not in self._rules.doubted

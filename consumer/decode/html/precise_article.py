@@ -23,10 +23,10 @@ from consumer.text.install_advice import install_command
 ELEMENTS_MAX: Final = 20_000
 """Pages with more elements are left to the other extractor. The largest of 130 real pages has half of that."""
 DEPTH_MAX: Final = 200
-"""So are pages with deeper elements, because the package visits all ancestors of an element again and again."""
+"""Deeper pages are left to the other extractor too: the package visits all ancestors of an element repeatedly."""
 _COMPARED_MAX: Final = 20
 """The number of paragraphs of a block, longest first, to look for in the extracted text."""
-_BEGINNING: Final = 40
+_BEGINNING_CHARS: Final = 40
 _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
 """Elements of trafilatura's trees that begin a line."""
 
@@ -81,14 +81,14 @@ def _is_outweighed(text: str, page: Survey) -> bool:
     for block in blocks_of(page):
         if block.size_without(()) > size:
             longest = sorted(block.paragraphs, key=lambda part: -part.own)[:_COMPARED_MAX]
-            missing = [part for part in longest if not _stands_in(part, letters)]
+            missing = [part for part in longest if not _begins_within(part, letters)]
             if 2 * sum(part.own for part in missing) > sum(part.own for part in longest):
                 return True
     return False
 
 
-def _stands_in(part: PagePart, letters: str) -> bool:
-    return "".join("".join(part.element.itertext()).split())[:_BEGINNING] in letters
+def _begins_within(part: PagePart, letters: str) -> bool:
+    return "".join("".join(part.element.itertext()).split())[:_BEGINNING_CHARS] in letters
 
 
 def _found_text(tree: etree._Element) -> str:

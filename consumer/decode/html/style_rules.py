@@ -59,7 +59,7 @@ _PLACES: Final = (*_SIDES, *_SIZES, *_SHIFTS, "clip", "clip-path", "overflow", "
 
 
 def may_hide(declarations: str) -> bool:
-    """Return quickly whether declarations may hide text or fix a box."""
+    """Return whether declarations may hide text or fix a box, by a quick search."""
     return _MAY_HIDE.search(declarations) is not None
 
 

@@ -61,8 +61,8 @@ class StyleBlock(NamedTuple):
 class StyleRule(NamedTuple):
     """A selector's last compound, its rank in the cascade, and the effects of its declarations.
 
-    ``block`` is the number of its block. A rule that is not ``simple`` may show, but never hides. Tag or id may be "";
-    a rule without any name matches every element.
+    ``block`` is the number of its block. A rule that is not ``simple`` may show, but never hides. ``tag`` or ``id`` may
+    be ""; a rule without any name matches every element.
     """
 
     block: int
@@ -128,7 +128,7 @@ def rules_of(
 
 
 def _may_match(selector: str, names: frozenset[str]) -> bool:
-    """Return quickly whether a selector may match an element with one of these names."""
+    """Return whether a selector may match an element with one of these names, by a quick search."""
     last = selector[-_SELECTOR_CHARS_MAX:].split()[-1:]
     return bool(last) and (not _PLAIN.fullmatch(last[0]) or not names.isdisjoint(_SEPARATOR.split(last[0].lower())))
 

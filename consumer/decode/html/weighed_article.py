@@ -31,7 +31,7 @@ _ARTICLE_SHARE_MIN: Final = 1 / 6
 """A long enough text marked as an article may be shorter than a later hinted block, by this factor."""
 _ARTICLES: Final = frozenset(["article", "main"])
 DIALOGS_MAX: Final = 100
-"""The maximum number of elements examined."""
+"""The maximum number of possible dialogs that are examined."""
 _VENDOR_IDS: Final = frozenset(
     {
         *("_evidon_banner", "axeptio_overlay", "borlabscookiebox", "catapult-cookie-bar", "ccc", "cc-main"),
@@ -177,7 +177,7 @@ def consent_dialogs(tree: etree._Element, styles: Mapping[etree._Element, Elemen
 
 def _with_controls(tree: etree._Element, candidates: set[etree._Element]) -> Iterator[etree._Element]:
     """Yield candidates that have controls but no article."""
-    # In page order, so that the limit always keeps the same ones.
+    # In page order, so that the limit always keeps the same elements.
     for element in [element for element in tree.iter() if element in candidates][:DIALOGS_MAX]:
         has_control = next(element.iter(*_CONTROLS), None) is not None
         is_page = element.tag in _NEVER_DIALOGS or next(element.iter(*_PAGE_TAGS), None) is not None

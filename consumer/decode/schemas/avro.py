@@ -2,7 +2,7 @@
 
 No library is used, because safety against hostile payloads matters more than speed. The compiled fastavro overruns the
 stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of ten bytes. This reader
-limits the depth, and makes no more values than the payload has bytes.
+limits the depth and the number of values by the ``ValueBudget`` of the payload.
 
 A schema is compiled to functions once. Bytes, fixed and decimals become ``bytes``. An enum becomes its symbol. A list
 becomes an empty list, since no field is read from a list. Times take forms that ``published_at`` accepts: a timestamp
@@ -68,14 +68,14 @@ def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
 
     Raises ``UnusableSchema`` if no payload can be read with the schema.
     """
-    compiling = _SchemaCompiler()
+    compiler = _SchemaCompiler()
     try:
         for text in schema.references.values():
-            compiling.reader_of(msgspec.json.decode(text), "")
-        read = compiling.reader_of(msgspec.json.decode(schema.text), "")
+            compiler.reader_of(msgspec.json.decode(text), "")
+        read = compiler.reader_of(msgspec.json.decode(schema.text), "")
     except (msgspec.DecodeError, RecursionError) as error:
         raise UnusableSchema(f"it is not an Avro schema: {error}") from error
-    compiling.check()
+    compiler.check()
 
     def read_payload(payload: bytes, budget: ValueBudget) -> object:
         cursor = _Cursor(payload, budget)
@@ -98,7 +98,7 @@ class _SchemaCompiler:
         self._used: set[str] = set()
 
     def check(self) -> None:
-        """Raise ``UnusableSchema`` if a type is used that is not defined."""
+        """Raise ``UnusableSchema`` if the schema uses an undefined type."""
         if unknown := self._used - self._named.keys():
             raise UnusableSchema(f"it uses types that it does not define: {', '.join(sorted(unknown))}")
 
@@ -110,12 +110,12 @@ class _SchemaCompiler:
             case [*branches]:
                 return _union([self.reader_of(branch, namespace) for branch in branches])
             case {"name": str(name), "type": "record" | "error" | "enum" | "fixed"}:
-                return self._defined(_full_name(name, schema.get("namespace", namespace)), schema)
+                return self._define_type(_full_name(name, schema.get("namespace", namespace)), schema)
             case {"type": _}:
-                return self._unnamed(schema, namespace)
+                return self._unnamed_reader(schema, namespace)
         raise _not_a_schema(schema)
 
-    def _unnamed(self, schema: dict[str, Any], namespace: str) -> _Reader:
+    def _unnamed_reader(self, schema: dict[str, Any], namespace: str) -> _Reader:
         match schema:
             case {"type": "array", "items": items}:
                 return _array(self.reader_of(items, namespace))
@@ -125,7 +125,7 @@ class _SchemaCompiler:
                 return _TIME_TYPES[name, logical]
         return self.reader_of(schema["type"], namespace)
 
-    def _defined(self, name: str, schema: dict[str, Any]) -> _Reader:
+    def _define_type(self, name: str, schema: dict[str, Any]) -> _Reader:
         match schema:
             case {"fields": [*fields]}:
                 read = self._record(name.rpartition(".")[0], fields)

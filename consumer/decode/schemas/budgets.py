@@ -18,7 +18,7 @@ _MESSAGE_BYTES: Final = 48
 _FIELD_BYTES: Final = 8
 _MESSAGE_BYTES_MIN: Final = 2
 _FIELDS_A_VALUE: Final = 16
-"""Each full group of this many fields of its type adds one to a message's count of values, which begins at one."""
+"""A message counts as one value, and as one more for each full group of this many fields of its type."""
 _FIXED_BYTES: Final = {1: 8, 5: 4}
 _CONTINUATION_BIT: Final = 0x80
 _VARINT_BITS_MAX: Final = 63
@@ -61,7 +61,7 @@ class ValueBudget:
 
 
 class MessageShape:
-    """A message type: ``values`` is the count of one message, ``inner`` has the message types of fields by number."""
+    """A message type: one message counts as ``values`` values; ``inner`` has the message types of fields by number."""
 
     __slots__ = ("inner", "values")
 
@@ -83,7 +83,7 @@ class Layout(NamedTuple):
 def layout_of(descriptor: Any, shapes: dict[str, MessageShape]) -> Layout:  # noqa: ANN401  # a descriptor
     """Return the layout of a type, for ``check_budget``.
 
-    ``shapes`` is a cache of the schema's types by name. This function adds the missing ones.
+    ``shapes`` is a cache of the schema's types by name. This function adds missing types.
     """
     types: dict[str, Any] = {}
     waiting = [descriptor]
@@ -112,7 +112,7 @@ def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
 
 
 def count_values(payload: bytes, shape: MessageShape, values_max: int) -> int:
-    """Return the number of values in a payload. Stops counting beyond ``values_max``, or where it is malformed."""
+    """Return the number of values in a payload. Stops counting beyond ``values_max`` or at a fault."""
     values, at, end = 0, 0, len(payload)
     outer: list[tuple[int, MessageShape]] = []
     try:

@@ -23,7 +23,7 @@ from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 
 _KNOWN: Final = re.compile(r"(google/protobuf|google/type|confluent|confluent/type)/[a-z0-9_]+\.proto")
-"""Files that required packages contain, so they are not requested from a registry."""
+"""Files that installed packages may contain. If so, their copies are used instead of the registry's."""
 _KNOWN_MODULES: Final = {"confluent": "confluent_kafka.schema_registry.confluent", "google": "google"}
 _MAIN: Final = "dupwatch/schema.proto"
 """The name of the schema's own file. It differs from the names of all files that the schema refers to."""
@@ -58,7 +58,7 @@ class _Field(NamedTuple):
 def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
     """Return a function that reads payloads of a schema.
 
-    That function raises ``BadRecord`` and ``UnusableSchema``; this one raises only ``UnusableSchema``.
+    The returned function raises ``BadRecord`` and ``UnusableSchema``; this one raises only ``UnusableSchema``.
 
     A payload begins with the position of its message in the schema.
     """
@@ -105,7 +105,7 @@ class _Types:
         self._class_of: Any = import_module("google.protobuf.message_factory").GetMessageClass
         self._fields: dict[str, list[_Field]] = {}
         self._types: dict[tuple[int, ...], _MessageType | None] = {}
-        self._kinds: dict[str, MessageShape] = {}
+        self._shapes: dict[str, MessageShape] = {}
         self._pool: Any = import_module("google.protobuf.descriptor_pool").DescriptorPool()
         self._added: set[str] = set()
         try:
@@ -121,7 +121,7 @@ class _Types:
     def read(self, indexes: tuple[int, ...], data: bytes, budget: ValueBudget) -> object:
         """Parse the message at these positions. Raises ``BadRecord`` and ``UnusableSchema``."""
         if indexes not in self._types:
-            self._types[indexes] = self._built(self._at(indexes))
+            self._types[indexes] = self._build_type(self._message_at(indexes))
         message_type = self._types[indexes]
         if message_type is None:
             raise UnusableSchema("its messages are nested too deeply")
@@ -136,14 +136,14 @@ class _Types:
                 Reason.INVALID_UTF8, f"a string is not UTF-8: {error.reason} at its byte {error.start}"
             ) from error
 
-    def _built(self, descriptor: Any) -> _MessageType | None:  # noqa: ANN401  # a descriptor
-        """Build the class of a message. Return None if that recurses too deep: each class builds those within it."""
+    def _build_type(self, descriptor: Any) -> _MessageType | None:  # noqa: ANN401  # a descriptor
+        """Build the class of a message. Return None if that recurses too deep: each class builds its inner classes."""
         try:
-            return _MessageType(self._class_of(descriptor), layout_of(descriptor, self._kinds))
+            return _MessageType(self._class_of(descriptor), layout_of(descriptor, self._shapes))
         except RecursionError:
             return None
 
-    def _at(self, indexes: tuple[int, ...]) -> Any:  # noqa: ANN401  # a descriptor
+    def _message_at(self, indexes: tuple[int, ...]) -> Any:  # noqa: ANN401  # a descriptor
         inner, name = self._file.message_type, self._file.package
         for index in indexes:
             if not 0 <= index < len(inner):

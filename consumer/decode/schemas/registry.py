@@ -26,9 +26,9 @@ SchemaFormat = Literal["avro", "protobuf"]
 
 _ONE_URL: Final = r"https?://[^\s/,@?#]+(?:/[^\s,@?#]*)?"
 URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
-"""One address or several, separated by commas. They contain no credentials, because messages show them."""
+"""One address or several, separated by commas. They must not contain credentials, because messages show them."""
 FILES_MAX: Final = 100
-"""Limit on the schemas that a schema may refer to, directly or indirectly."""
+"""The maximum number of schemas that a schema may refer to, directly or indirectly."""
 _OWN_SETTINGS: Final = frozenset({"url", "timeout", "max.retries"})
 _UNKNOWN: Final = (40401, 40402, 40403)
 """The API's codes for an unknown subject, version or schema.
@@ -37,11 +37,11 @@ They are a tuple, because the code in an answer may be a list, which a set canno
 """
 _REFUSED: Final = frozenset({401, 403})
 _NOT_IMPLEMENTED: Final = 501
-_WORDS_MAX: Final = 300
+_ERROR_CHARS_MAX: Final = 300
 
 
 SCHEMA_BYTES_MAX: Final = 4 << 20
-"""The default limit on a schema together with all that it refers to.
+"""The default limit on a schema together with all schemas that it refers to.
 
 A registry keeps each schema in a Kafka message, by default of at most 1 MB.
 """
@@ -95,7 +95,7 @@ class Registry(Protocol):
     """A registry of schemas by id. Schemas never change, so each is fetched once."""
 
     def schema(self, schema_id: int) -> StoredSchema | None:
-        """Return the schema with this id and all schemas that it refers to, or None if the registry does not know it.
+        """Return the schema with this id and all schemas that it refers to, or None if the registry lacks one.
 
         Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
         repeated later, and ``ConfigError`` if the registry denies access.
@@ -145,14 +145,14 @@ class ConfluentRegistry(Registry):
         except self._module.SchemaRegistryError as error:
             if error.error_code in _UNKNOWN:
                 return None
-            raise self._meaning(error) from error
+            raise self._fatal_error(error) from error
         except Exception as error:
             # The client raises its own errors, those of its HTTP library, and those of parsing.
             raise RegistryUnavailable(
                 f"{self._url} does not answer as a schema registry: {_error_text(error)}"
             ) from error
 
-    def _meaning(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
+    def _fatal_error(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
         if error.http_status_code in _REFUSED:
             return ConfigError(f"the schema registry {self._url} denies access: {_error_text(error)}; see [registry]")
         if error.http_status_code == _NOT_IMPLEMENTED and self._schema_form is not None:
@@ -194,7 +194,7 @@ def _text(schema: Any) -> str:  # noqa: ANN401  # the client's own type
 
 def _error_text(error: Exception) -> str:
     """Return the type of an error, and its message if it has one."""
-    return f"{type(error).__name__}: {error}"[:_WORDS_MAX] if str(error) else type(error).__name__
+    return f"{type(error).__name__}: {error}"[:_ERROR_CHARS_MAX] if str(error) else type(error).__name__
 
 
 class BriefRetry(RetryPolicy):

@@ -17,10 +17,10 @@ from consumer.model.errors import ConfigError
 _OK: Final = 200
 _PLAIN: Final = frozenset({"", "identity"})
 _DEADLINE: Final = "dupwatch.deadline"
-"""The name of a request's deadline among its extensions. The library ignores unknown ones."""
+"""The name of a request's deadline among its extensions. The library ignores unknown extensions."""
 
 
-class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
+class SchemaTooLong(Exception):  # noqa: N818  # named for the schema, which is at fault
     """A schema, together with all schemas that it refers to, exceeds the limit. The message names the limit."""
 
 
@@ -53,16 +53,16 @@ def limit_answers(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  
     session.event_hooks = {
         **hooks,
         "request": [*on_request, counting.begin],
-        "response": [*on_response, counting.answered],
+        "response": [*on_response, counting.check],
     }
 
 
 class _Deadline:
     """A timer that ends the connection of a request. Afterwards ``check`` raises a read error."""
 
-    def __init__(self, limit_s: float, unread: Callable[[str], Exception]) -> None:
+    def __init__(self, limit_s: float, read_error: Callable[[str], Exception]) -> None:
         self._limit_s = limit_s
-        self._unread = unread
+        self._read_error = read_error
         self._lock = Lock()
         self._timer = Timer(limit_s, self._end)
         self._timer.daemon = True
@@ -81,7 +81,7 @@ class _Deadline:
     def check(self) -> None:
         """Raise a read error if the time is over."""
         if self._over:
-            raise self._unread(f"the answer took longer than {self._limit_s:g} s (registry.request_s)")
+            raise self._read_error(f"the answer took longer than {self._limit_s:g} s (registry.request_s)")
 
     def close(self) -> None:
         """Stop the timer and close our copy of the connection."""
@@ -106,27 +106,27 @@ class _AnswerCounter:
     They raise ``SchemaTooLong``, or a read error, after which the client tries the next address, if there is one.
     """
 
-    def __init__(self, limits: AnswerLimits, stream_type: type, unread: Callable[[str], Exception]) -> None:
+    def __init__(self, limits: AnswerLimits, stream_type: type, read_error: Callable[[str], Exception]) -> None:
         self._limits = limits
-        self._unread = unread
+        self._read_error = read_error
         self._left = limits.bytes_max
         self._stream: type = type("_Counted", (stream_type,), {"__init__": _set, "__iter__": _run, "close": _close})
 
     def begin(self, request: Any) -> None:  # noqa: ANN401  # as above
         """Give a request its deadline."""
-        deadline = _Deadline(self._limits.answer_s, self._unread)
+        deadline = _Deadline(self._limits.answer_s, self._read_error)
         request.extensions |= {_DEADLINE: deadline, "trace": deadline.trace}
 
-    def answered(self, response: Any) -> None:  # noqa: ANN401  # as above
+    def check(self, response: Any) -> None:  # noqa: ANN401  # as above
         """Raise a read error for a redirected or compressed answer; count the bytes of any other as they are read."""
         if response.is_redirect:
-            raise self._unread(
+            raise self._read_error(
                 f"it redirects ({response.status_code}), which is not followed; name the registry's own address in "
                 "registry.url"
             )
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _PLAIN:
-            raise self._unread(f"the answer is compressed ({encoding}), although that was not requested")
+            raise self._read_error(f"the answer is compressed ({encoding}), although that was not requested")
         deadline: _Deadline = response.request.extensions[_DEADLINE]
         response.stream = self._stream(response.stream, self._counted(response, response.stream), deadline)
 
@@ -148,7 +148,7 @@ class _AnswerCounter:
         if response.status_code == _OK and "json" in response.headers.get("content-type", ""):
             return SchemaTooLong(f"it has {sentence}, with everything that it refers to")
         # This is probably a proxy's page. Later the registry itself may answer.
-        return self._unread(f"the answer has {sentence}")
+        return self._read_error(f"the answer has {sentence}")
 
 
 def _set(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class built at run time

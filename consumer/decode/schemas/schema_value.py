@@ -26,7 +26,7 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 SCHEMAS_MAX: Final = 1_000
-"""The most schemas, and the most unknown ids, to cache. The oldest are dropped first."""
+"""The maximum number of cached schemas, and of cached unknown ids. The oldest are dropped first."""
 UNKNOWN_S: Final = 10.0
 """How long to wait before requesting an unknown id again."""
 _MAGIC: Final = 0
@@ -63,13 +63,13 @@ class SchemaParser:
         self._retry = retry
         self._limits = limits
         self._clock = clock
-        self._reads: dict[int, PayloadReader | BadRecord] = {}
+        self._readers: dict[int, PayloadReader | BadRecord] = {}
         self._unknown_s: dict[int, float] = {}
 
     def parse(self, data: bytes) -> object:
         """Parse a value into plain objects. Raises ``BadRecord`` and the errors of ``RetryPolicy`` and ``Registry``."""
         schema_id = self._id(data)
-        read = self._read(schema_id)
+        read = self._reader(schema_id)
         if isinstance(read, BadRecord):
             raise BadRecord(read.reason, read.detail)
         payload = data[_HEAD_BYTES:]
@@ -90,8 +90,8 @@ class SchemaParser:
             raise BadRecord(Reason.UNKNOWN_SCHEMA, f"{schema_id} is not a valid schema id")
         return schema_id
 
-    def _read(self, schema_id: int) -> PayloadReader | BadRecord:
-        known = self._reads.get(schema_id)
+    def _reader(self, schema_id: int) -> PayloadReader | BadRecord:
+        known = self._readers.get(schema_id)
         if known is not None:
             return known
         if self._clock() < self._unknown_s.get(schema_id, float("-inf")):
@@ -100,18 +100,18 @@ class SchemaParser:
         if read is None:
             _keep(self._unknown_s, schema_id, self._clock() + UNKNOWN_S)
             return _unknown(schema_id)
-        _keep(self._reads, schema_id, read)
+        _keep(self._readers, schema_id, read)
         return read
 
     def _load_reader(self, schema_id: int) -> PayloadReader | BadRecord | None:
         """Return the reader for a schema, or the reason it cannot be used; None if the registry does not know it."""
         try:
             schema = self._registry.schema(schema_id)
-            return None if schema is None else self._compiled(schema)
+            return None if schema is None else self._compile(schema)
         except UnusableSchema as why:
             return _unusable(schema_id, why)
 
-    def _compiled(self, schema: StoredSchema) -> PayloadReader:
+    def _compile(self, schema: StoredSchema) -> PayloadReader:
         if schema.kind != self._format.upper():
             raise UnusableSchema(f'it is a schema of {schema.kind}, but kafka.value_format is "{self._format}"')
         return _READERS[self._format](schema)

@@ -46,9 +46,9 @@ def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
 
 
 def side_headers(answer: JudgedRecord, schema: str, source: str | None = None, about: str = "") -> Headers:
-    """Return the headers of another event about a verdict: those of the verdict, except the outcome.
+    """Return the headers of another event about a verdict, which are like those of the verdict, but without an outcome.
 
-    ``schema`` is the schema of the event, such as ``dupwatch.near-miss/1``. If a verdict can have several such events,
+    ``schema`` is the schema of this event, such as ``dupwatch.near-miss/1``. If a verdict can have several such events,
     ``about`` distinguishes them.
     """
     verdict, name = answer.event.verdict, schema.removeprefix("dupwatch.").partition("/")[0]

@@ -2,10 +2,10 @@
 
 The letter itself is the record: its key, its value, and its own headers, followed by the headers named here. If Kafka
 Connect has a name for a header, that name is used, with the value as Connect writes it (text, decimal numbers), so that
-tools for Connect's dead letters can read these too. The other names begin with ``dupwatch-``.
+tools for Connect's dead letters can read these letters too. The other names begin with ``dupwatch-``.
 
-A record may have headers with any name, including these. The headers of a letter begin with ``dupwatch-schema``;
-everything before it belongs to the record.
+A record may have headers of its own with any name, including these names. The headers of a letter begin with
+``dupwatch-schema``; everything before it belongs to the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -102,7 +102,7 @@ def letter_headers(rejection: Rejection) -> Headers:
 
 
 def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
-    """Return the contents of headers that ``letter_headers`` wrote; None for others.
+    """Return the contents of headers that ``letter_headers`` wrote; None for other headers.
 
     Raises ``ValueError`` for damaged headers.
     """
@@ -148,7 +148,7 @@ def _start(headers: Sequence[Header]) -> int | None:
 
 def _replays(headers: Iterable[Header]) -> int:
     """Return how often a record was replayed. Any producer may write this header, so invalid values count as 0."""
-    value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last one of that name
+    value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last header of that name
     return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0
 
 

@@ -38,10 +38,11 @@ class Target(NamedTuple):
 
 
 def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Target:
-    """Return the target of a letter's record: the topic ``to``, or the partition it came from.
+    """Return the target of a letter's record: the topic ``to``, or the partition that the record came from.
 
-    That partition has the other versions of its id, however the producer chose it. ``topics`` has the number of
-    partitions of each existing topic. Raises ``ReplayRefused``.
+    That partition has the other versions of the article, however the producer chose it. If it no longer exists, the key
+    chooses another partition of the topic. ``topics`` has the number of partitions of each existing topic. Raises
+    ``ReplayRefused``.
     """
     if letter.reason is None:
         raise ReplayRefused(letter.detail)
@@ -68,9 +69,9 @@ class _SentLetter(NamedTuple):
 class LetterReplay:
     """A replay that sends the records of letters back unchanged, with their key, value, own headers and time.
 
-    A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end.
-    With ``to`` all records go to that topic, otherwise each goes to its own. With ``dry_run`` nothing is sent. Raises
-    ``ConfigError`` if ``to`` does not exist or is ``letters_topic``, and ``SinkError`` if nothing can be sent.
+    A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end. With
+    ``to`` all records go to that topic, otherwise each goes to its own. With ``dry_run`` nothing is sent. Raises
+    ``ConfigError`` if ``to`` does not exist or is ``letters_topic``, and ``SinkError`` if the brokers do not answer.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class LetterReplay:
     def send(self, letter: Letter) -> Target:
         """Send a letter without waiting for its delivery.
 
-        Raises ``ReplayRefused`` for this letter, and ``SinkError`` if an earlier one could not be written.
+        Raises ``ReplayRefused`` for this letter, and ``SinkError`` if its record or an earlier one cannot be written.
         """
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:

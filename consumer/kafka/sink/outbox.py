@@ -56,8 +56,8 @@ class AtLeastOnceOutbox(Outbox):
     order, and no message times out while the brokers are unreachable. ``proceed`` is called several times a second
     during a wait; an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
 
-    ``times`` decides which messages keep their record's time. If a topic refuses one, all messages since the last flush
-    are sent again.
+    ``times`` decides which messages keep their record's time. If a topic refuses such a time, all messages since the
+    last flush are sent again.
 
     Memory: at most queue.buffering.max.kbytes, plus the batch that is being sent.
     """

@@ -33,7 +33,7 @@ def produce(
     """Hand a message to a producer, calling ``make_room`` while its queue is full.
 
     A later call of the client passes the delivery report to ``on_delivery``. Raises ``KafkaException`` if the client
-    refuses the message immediately, and what ``make_room`` raises.
+    refuses the message immediately, and the exceptions of ``make_room``.
     """
     while True:
         try:

@@ -43,7 +43,7 @@ class BrokerWait:
         self._reported = False
 
     def note_no_progress(self, why: str, last_error: str) -> None:
-        """Note that no message was acknowledged since the last call. Raises the exceptions of ``proceed``."""
+        """Note that there was no progress since the last call. Raises the exceptions of ``proceed``."""
         self._proceed()
         now_s = time.monotonic()
         if self._since_s is None:
@@ -118,14 +118,14 @@ class MessageProducer:
         return None
 
     def flush(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are answered, one is refused, or the producer has failed. Return those refused.
+        """Wait until all messages are answered, one is refused, or the producer fails. Return the refused messages.
 
-        For transactions, in which no message is sent after a refused one.
+        Unlike ``settle``, it does not wait for the messages after a refused one.
         """
         return self._wait(lambda: not self._reports.failed)
 
     def settle(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are acknowledged or refused, or the producer has failed. Return those refused."""
+        """Wait until all messages are acknowledged or refused, or the producer fails. Return the refused messages."""
         return self._wait(lambda: True)
 
     def _wait(self, keep_waiting: Callable[[], bool]) -> Sequence[FailedMessage]:
@@ -199,7 +199,7 @@ def refusal_error(failed: FailedMessage) -> SinkError:
 
 
 def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
-    """Return the refused message to report: the largest, disregarding those refused only because of others."""
+    """Return the largest refused message, to report it. Messages refused only because of others do not count."""
     causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
     return max(causes or failures, key=lambda failed: failed.size_bytes)
 
@@ -221,7 +221,7 @@ _NOT_ALLOWED: Final = "allow this user to write to the topic {topic}"
 _ADVICE: Final[Mapping[int, str]] = {
     KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
     KafkaError.INVALID_MSG_SIZE: _TOO_LARGE,
-    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,  # noqa: SLF001  # librdkafka's own codes are named so
+    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,  # noqa: SLF001  # librdkafka's own codes begin with _
     KafkaError._UNKNOWN_PARTITION: _NO_TOPIC,  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
     KafkaError.TOPIC_EXCEPTION: "the name of the topic is not valid; choose another prefix",

@@ -1,10 +1,10 @@
 """Decides which times the copies of records may have in the sink's topics.
 
 Dead letters and the clean feed keep their record's time. A broker refuses times that are too far from its own
-(``message.timestamp.before.max.ms``, ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
-refuse the same batch every time. So a time that is ahead, or that a topic has refused, is moved into a header, and the
-copy gets the time of sending. A topic's limit is learned from its refusals, because a producer may lack the permission
-to read the topic's configuration.
+(``message.timestamp.before.max.ms``; ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
+refuse the same batch every time. So a time that is too far ahead, or that a topic has refused, is moved into a header,
+and the copy gets the time of sending. A topic's limit is learned from its refusals, because a producer may lack the
+permission to read the topic's configuration.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class RecordTimes:
 
     def dated(self, message: OutgoingMessage) -> OutgoingMessage:
         """Return the message to send: its time, if it has one, may be moved into a header."""
-        if message.timestamp_ms is None or self._accepted(message.topic, message.timestamp_ms):
+        if message.timestamp_ms is None or self._accepts(message.topic, message.timestamp_ms):
             return message
         self._hooks.report(RecordTimeMoved())
         return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
@@ -73,7 +73,7 @@ class RecordTimes:
             learned = True
         return learned
 
-    def _accepted(self, topic: str, time_ms: int) -> bool:
+    def _accepts(self, topic: str, time_ms: int) -> bool:
         if time_ms <= 0:
             # The client takes 0 as the time of sending, and no record is older than 1970.
             return False

@@ -49,7 +49,7 @@ class TopicDeadLetters(OutboxOutput, DeadLetterSink):
     def _letter(self, rejection: Rejection) -> OutgoingMessage:
         """Return the unchanged record, with its own headers before those of the letter.
 
-        A record over the size limit is cut; a header has its original size.
+        A record that is too large for a dead letter was cut when it was read; a header has its original size.
         """
         record = rejection.record
         headers = self._headers_of(rejection)
@@ -132,7 +132,7 @@ class TopicLetterReader(LetterReader):
         return [span for span in ranges if span.low < span.high]
 
     def _messages(self, span: _Range) -> Iterator[Message]:
-        """Yield the messages of a range. Deleted offsets, and those that end a transaction, have none."""
+        """Yield the messages of a range. Offsets that were deleted or end a transaction have no message."""
         self._consumer.assign([TopicPartition(self._topic, span.partition, span.low)])
         answered_s = time.monotonic()
         position = span.low
@@ -149,7 +149,7 @@ class TopicLetterReader(LetterReader):
                     return
                 self._cannot_unpack(error, span.partition, position, offset)
                 continue
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own
                 raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
             # The range may end with the end of a transaction, which is not a message. Newer messages may follow it.
             if error is not None or cast("int", message.offset()) >= span.high:

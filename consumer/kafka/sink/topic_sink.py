@@ -64,7 +64,7 @@ class MessageRouting:
 
 
 class KafkaSink(OutboxOutput, ReleasingSink):
-    """A sink of verdicts in the topics of one prefix; the outbox decides how often each is delivered."""
+    """A sink of verdicts in the topics of one prefix; the outbox decides how often each verdict is delivered."""
 
     def __init__(self, outbox: Outbox, messages: MessageRouting) -> None:
         super().__init__(outbox)

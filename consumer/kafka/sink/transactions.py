@@ -48,14 +48,14 @@ ABORT_WAIT_S: Final = 2.0
 CAUSE_WAIT_S: Final = 1.0
 """How long to wait for the cause of a failure, which the producer reports from another thread."""
 OFFSETS_WAIT_S: Final = 5.0
-"""The call that adds the offsets may hang after an outage. Nothing is committed yet, so it is abandoned early."""
+"""The call that adds the offsets may hang after an outage. Nothing is committed yet, so the call is abandoned early."""
 RENEWALS_MAX: Final = 10
-"""Replacing more producers than this without a commit is a defect; during an outage, the first one just waits."""
+"""Replacing more producers than this without a commit is a defect; during an outage, the first new one just waits."""
 _RETRY_PAUSE_S: Final = 0.02
 _NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
     {
-        KafkaError._FENCED,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError._FENCED,  # noqa: SLF001  # librdkafka's own codes begin with _
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.PRODUCER_FENCED,
     }
@@ -71,8 +71,8 @@ class TransactionalOutbox(Outbox):
 
     ``settings`` come from ``producer_settings`` with ``transactional``. The other parameters are those of
     ``AtLeastOnceOutbox``. A transaction begins with the first message of a batch, so that none is open during judging.
-    After ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` if a message can never be accepted, or another
-    producer with this transactional id has taken over; the batch is then not committed.
+    After ``Abandoned`` the caller must call ``abort``. Raises ``SinkError`` if a message can never be accepted, or
+    another producer with this transactional id has taken over; the batch is then not committed.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class TransactionalOutbox(Outbox):
             self._abort(producer)
         except KafkaException as error:
             cause = self._cause(kafka_error(error))
-            if cause.code() in _FENCED and not self._overdue():
+            if cause.code() in _FENCED and not self._is_overdue():
                 raise _fatal_error(cause) from error
-            # The next producer ends this transaction, whatever its state. librdkafka may call an error fatal that is
-            # not: while the brokers are still ending the previous transaction, there is none to abort (its issue 4849).
+            # The next producer ends this transaction, whatever its state. librdkafka may report a fatal error wrongly:
+            # while the brokers end the previous transaction, there is nothing to abort yet (librdkafka's issue 4849).
             self._drop()
         else:
             self._begun_s = None
@@ -216,9 +216,9 @@ class TransactionalOutbox(Outbox):
     def _repeat(self, call: Callable[[], None], *, until_s: float = math.inf) -> None:
         """Repeat a call until it ends; the client continues an interrupted call when it is made again.
 
-        The calls get no time limit: librdkafka advises against one, and ``send_offsets_to_transaction`` ignores it (its
-        issue 5456). When a call is abandoned, so is its producer. Raises ``KafkaException`` if the call fails or has
-        not ended at ``until_s``. Exceptions from ``proceed`` propagate.
+        The calls get no time limit: librdkafka advises against one, and ``send_offsets_to_transaction`` ignores it
+        (librdkafka's issue 5456). When a call is abandoned, so is its producer. Raises ``KafkaException`` if the call
+        fails or has not ended at ``until_s``. Exceptions from ``proceed`` propagate.
         """
         while True:
             attempt = Call(call)
@@ -230,7 +230,7 @@ class TransactionalOutbox(Outbox):
                 if not kafka_error(error).retriable():
                     raise
                 self._wait_on(until_s, kafka_error(error).str())
-                # Some of these errors are returned at once.
+                # The client returns some of these errors immediately.
                 time.sleep(_RETRY_PAUSE_S)
             except SystemError as error:
                 # As in ``MessageProducer``: the producer has failed, and the client lost its own exception.
@@ -263,7 +263,7 @@ class TransactionalOutbox(Outbox):
         error = self._cause(reported)
         if not error.fatal() and error.code() not in _FENCED:
             return Abandoned(f"its transaction was lost: {error.str()}")
-        if self._overdue():
+        if self._is_overdue():
             self._drop()
             return Abandoned(f"its transaction took too long, and the brokers ended it: {error.str()}")
         return _fatal_error(error)
@@ -271,7 +271,7 @@ class TransactionalOutbox(Outbox):
     def _error_of_commit(self, reported: KafkaError) -> SinkError | Abandoned:
         """Return the consequence of an error of the commit itself, which the brokers may have begun."""
         error = self._cause(reported)
-        if error.fatal() and not self._overdue():
+        if error.fatal() and not self._is_overdue():
             return _fatal_error(error)
         if not error.txn_requires_abort():
             self._drop()
@@ -294,7 +294,7 @@ class TransactionalOutbox(Outbox):
             return kafka_error(error)
         return KafkaError(KafkaError._FATAL, fatal=True)  # noqa: SLF001  # as above
 
-    def _overdue(self) -> bool:
+    def _is_overdue(self) -> bool:
         """Return whether the transaction timed out; the brokers then abort it and fence its producer."""
         return self._begun_s is not None and time.monotonic() >= self._begun_s + self._timeout_s
 

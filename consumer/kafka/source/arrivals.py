@@ -35,7 +35,7 @@ class TopicArrivals:
     hooks: Hooks
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
-        """Return the timestamp, and the offset."""
+        """Return the timestamp, or the current time in its place, and the offset."""
         del article
         now_ms, feed = self.clock(), partition_name(record.known_partition())
         if 0 <= record.time_ms <= now_ms + self.ahead_ms_max:
@@ -51,7 +51,7 @@ class TopicArrivals:
 
 @dataclass(frozen=True, slots=True)
 class LiveArrivals:
-    """The arrivals of new messages: none is far behind earlier messages of its partition.
+    """The arrivals of new messages: no message is far behind earlier messages of its partition.
 
     A message with a timestamp more than ``behind_ms_max`` before the highest arrival of its partition gets that
     arrival, and ``RecordTimeBehind`` is reported. Otherwise a sender could make a copy arrive before its original. The

@@ -43,8 +43,8 @@ class Buffer:
     def take(self) -> tuple[list[TopicRecord], dict[Partition, int]]:
         """Remove and return the records of the next batch, and the next offset of each of their partitions.
 
-        Partitions take turns, record by record. So none waits for the backlog of another, and a batch has articles that
-        can be judged side by side.
+        Partitions take turns, record by record. So no partition waits for the backlog of another, and a batch has
+        articles that can be judged side by side.
         """
         limits = self._limits
         records: list[TopicRecord] = []

@@ -21,7 +21,7 @@ class ClientFailure:
         self._is_new_protocol = settings.get("group.protocol") == "consumer"
 
     def guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
-        """Keep a callback's exception; the client would replace it with an error that does not name the cause."""
+        """Return a callback that keeps its exception in ``error``; the client would replace it with a vaguer error."""
 
         def guarded(*args: Arguments.args, **named: Arguments.kwargs) -> None:
             try:
@@ -37,8 +37,8 @@ class ClientFailure:
             raise self.error
 
     def source_error(self, error: KafkaError) -> SourceError:
-        """Return the error of a run that a fatal error of the client ends."""
-        # Some brokers refuse the new group protocol in these words; others do not answer it at all.
+        """Return the error with which the run ends after a fatal error of the client."""
+        # Some brokers refuse the new group protocol in these words; others do not answer at all.
         hint = self.protocol_hint if "API version not supported" in error.str() else ""
         return SourceError(f"the Kafka client cannot continue: {describe(error)}{hint}")
 

@@ -32,7 +32,7 @@ _GET_HEADERS: Final = methodcaller("headers")
 
 
 class ClientHeaders(NamedTuple):
-    """A message's headers; ``lost`` counts those that are missing or named ``UNREADABLE_NAME``."""
+    """A message's headers; ``lost`` counts headers that are missing or named ``UNREADABLE_NAME``."""
 
     pairs: tuple[Header, ...]
     lost: int
@@ -51,7 +51,7 @@ def read_client_headers(message: Message) -> ClientHeaders:
 
 
 def _raw_pairs(message: Message) -> Sequence[Any] | None:
-    """Return the client's list, in which pairs may lack their names; None if the client returns none."""
+    """Return the client's list, in which pairs may lack their names; None if the client returns no list."""
     for _ in range(2):
         with suppress(SystemError, UnicodeError):
             return _GET_HEADERS(message) or ()

@@ -40,7 +40,8 @@ log = logging.getLogger("dupwatch")
 CLOSE_S: Final = 10.0
 """The time limit for closing. The brokers have to answer a commit and the request to leave the group."""
 UNASSIGNED_S: Final = 30.0
-_ENDED_S: Final = 0.1
+"""A consumer that has got no partitions for this long logs a warning."""
+_CLOSE_POLL_S: Final = 0.1
 _LAG_S: Final = 5.0
 
 
@@ -79,7 +80,7 @@ class Replicas:
 
 
 class LagMeasured(NamedTuple):
-    """The number of uncommitted records in a partition that this consumer owns."""
+    """The lag in a partition that this consumer owns: the number of offsets that are not answered yet."""
 
     topic: str
     partition: int
@@ -167,10 +168,10 @@ class ClientThread:
         """Close a client that can no longer be relied on, and return a new one, which joins without partitions."""
         why = self._membership.why_replace
         log.warning("The Kafka client is replaced, and joins the group again: %s", why)
-        # Cleared, so that _end does not close it again.
+        # Cleared, so that _end does not close the old client again.
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + CLOSE_S
-        while not closing.ended(_ENDED_S):
+        while not closing.ended(_CLOSE_POLL_S):
             self._hooks.report(ClientProgressed())
             if time.monotonic() >= until_s:
                 raise SourceError(

@@ -102,12 +102,12 @@ class MessageFetcher:
                 self._handover.partitions.sought((topic, number), offset)
 
     def serve(self, consumer: Consumer) -> None:
-        """Serve all pending callbacks. Fetching has to be paused, or this might not end."""
+        """Serve all pending callbacks. Fetching must be paused, or the call might not end."""
         while not self._handover.closing and (message := consumer.poll(0)) is not None:
             self._take_in([message])
 
     def rebalanced(self) -> None:
-        """Note a rebalance: messages that the current call returns may be older than it."""
+        """Note a rebalance: messages that the current call returns may have been fetched before it."""
         self.rebalances += 1
 
     def pause_new(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
@@ -116,7 +116,7 @@ class MessageFetcher:
             consumer.pause(to_client(partitions))
 
     def release(self, consumer: Consumer, partitions: Collection[Partition]) -> bool:
-        """Forget partitions that leave. Return whether their pause was lifted here."""
+        """Forget partitions that leave. Return whether this call lifted their pause."""
         for partition in partitions:
             self._unpacking.forget(partition)
         if self.paused:
@@ -173,7 +173,7 @@ class MessageFetcher:
                 records.append(record_of(message, self._record_bytes_max))
                 continue
             partition = partition_of(message)
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes begin with _
                 ends[partition] = message.offset() or 0
             elif error.code() in UNPACK_ERRORS:
                 # Messages before the batch move the position; messages after it may have to be discarded.

@@ -2,9 +2,9 @@
 
 The client stops such a partition, and refuses to seek in it (librdkafka's issue 2961). So the partition is removed from
 the client's assignment, and added again where reading can continue. If a rebalance is waiting for its answer at that
-moment, the client takes this for the answer and joins again: a partition may belong to another consumer before its
-revocation is reported here. So a gap is bridged only while no batch is being judged, and no message is accepted until
-all pending callbacks are served.
+moment, the client takes the new assignment for the answer and joins again: a partition may belong to another consumer
+before its revocation is reported here. So a gap is bridged only while no batch is being judged, and no message is
+accepted until all pending callbacks are served.
 """
 
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger("dupwatch")
 
 GAPS: Final = frozenset(
     {
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  # librdkafka's own codes begin with _
         KafkaError._LOG_TRUNCATION,  # noqa: SLF001  # as above
         KafkaError.OFFSET_OUT_OF_RANGE,
     }
@@ -48,7 +48,7 @@ class Gap:
 
     @property
     def records(self) -> int:
-        """Return how many records were deleted unread; 0 if the topic was recreated, since that is unknown."""
+        """Return how many records were deleted unread; 0 if the topic was recreated, since the number is unknown."""
         return max(0, self.low - self.position)
 
     @property
@@ -98,7 +98,7 @@ class Gaps:
         """Continue after the gaps once all records read so far are answered; fetching has to be paused.
 
         ``serve`` serves all pending callbacks. If the brokers do not answer, ``note_error`` gets the error, and the gap
-        is tried again later. Raises ``SourceError`` if a gap has to end the run.
+        is bridged later. Raises ``SourceError`` if a gap has to end the run.
         """
         with self._handover.changed:
             if not self._handover.partitions.suspended or self._handover.partitions.unanswered():

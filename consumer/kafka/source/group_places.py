@@ -79,8 +79,8 @@ class Commits:
     def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
         """Commit, wait for the answer, and return the offsets that were committed.
 
-        Without a membership nothing is committed: the brokers would refuse it, and fence a static member, which ends
-        its client.
+        Without a membership nothing is committed: the brokers would refuse the commit, and fence a static member, which
+        ends its client.
         """
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}
@@ -109,7 +109,7 @@ class Commits:
         return committed
 
     def _failed(self, error: KafkaError) -> None:
-        # No member can commit during a rebalance, but it is short. Records uncommitted at the next one are read again.
+        # A rebalance is short, but no member can commit during it. Records that stay uncommitted are read again.
         pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else RETRY_PAUSE_S
         self._next_commit_s = time.monotonic() + pause_s
         if is_fatal(error) or is_refusal(error):
@@ -145,7 +145,7 @@ class GroupPlaces:
     failure: ClientFailure
 
     def starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> dict[Partition, Start]:
-        """Return the starts of newly assigned partitions, after committing those that are new to the group."""
+        """Return the starts of newly assigned partitions. If ``start`` is "latest", new starts are committed first."""
         return self._commit_starts(consumer, self._read(consumer, partitions, partial(self._first_start, consumer)))
 
     def restore(self, consumer: Consumer) -> None:
@@ -164,7 +164,7 @@ class GroupPlaces:
     def _read(
         self, consumer: Consumer, partitions: list[TopicPartition], convert: Callable[[TopicPartition], Place]
     ) -> dict[Partition, Place]:
-        """Read the committed offsets and return each as converted by ``convert``. Waits for brokers if necessary."""
+        """Return the committed offsets, converted by ``convert``. Retries until all are read or the source closes."""
         places: dict[Partition, Place] = {}
         while len(places) < len(partitions) and not self.handover.closing:
             self.hooks.report(ClientProgressed())
@@ -193,7 +193,7 @@ class GroupPlaces:
         return Start(end, committed=False)
 
     def _commit_starts(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:
-        """Commit the starts of partitions without an offset; the client is still a member during its callback."""
+        """Commit the uncommitted starts. A client can do so during its callback, since it is still a member."""
         new = {partition: CommitPoint(start.offset, None) for partition, start in starts.items() if not start.committed}
         committed = self.commit_now(consumer, new)
         return {

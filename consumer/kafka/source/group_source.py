@@ -30,14 +30,14 @@ log = logging.getLogger("dupwatch")
 Answer = TypeVar("Answer")
 
 LOOK_S: Final = 0.1
-"""How often a wait for records checks whether the run is to stop."""
+"""The time between two checks of whether to stop, while waiting for records."""
 
 
 class KafkaSource(Source):
     """A source that reads topics as a member of a consumer group; ``settings`` come from ``consumer_settings``.
 
     The client is created when the first batch is requested. Once ``stopped`` returns true, there are no more batches.
-    Each call raises the error that ended the client's thread, usually a ``SourceError``.
+    Each call except ``close`` raises the error that ended the client's thread, usually a ``SourceError``.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class KafkaSource(Source):
         self._change(Partitions.check)
 
     def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
-        """Hold partitions of the current batch after their last answered record; the caller abandons the batch next.
+        """Hold partitions of the current batch after their last answered record. The caller must then abandon it.
 
         The hold is committed in the background. Raises ``Abandoned`` if the batch was given up.
         """
@@ -126,7 +126,7 @@ class KafkaSource(Source):
 
     @override
     def close(self) -> None:
-        """Commit acknowledged offsets, leave the group, and close the client, all within ``CLOSE_S``."""
+        """Commit acknowledged offsets, leave the group, and close the client. Waits at most ``CLOSE_S`` for this."""
         self._handover.close()
         if self._thread.ident is None:
             return
@@ -160,16 +160,16 @@ class KafkaSource(Source):
                 handover.raise_error()
                 if handover.closing or self._stopped():
                     return None
-                # Since the wait, a rebalance may have revoked everything again.
+                # Since the wait, a rebalance may have voided all records again.
                 if (batch := handover.partitions.take()) is not None:
                     handover.changed.notify_all()
                     return batch
 
     def _linger(self) -> None:
         handover = self._handover
-        until = time.monotonic() + self._linger_s
+        until_s = time.monotonic() + self._linger_s
         while not handover.over() and not handover.partitions.full_batch():
-            left_s = until - time.monotonic()
+            left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
             handover.changed.wait(left_s)

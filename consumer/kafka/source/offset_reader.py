@@ -1,7 +1,7 @@
 """Reads single records by their offsets, with one client that stays open between reads.
 
-Each release reads one record, often from a different partition than the last one. The client keeps its connections and
-its metadata of the cluster, so that a read takes one round trip.
+Each release reads one record, often from a different partition than the previous release. The client keeps its
+connections and its metadata of the cluster, so that a read takes one round trip.
 """
 
 import threading
@@ -30,14 +30,14 @@ _QUIET_S: Final = 1.0
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
-    # A broker answers with the batch that has the offset, and with nothing more if it is larger than this.
+    # A broker answers with the batch that has the offset, and with nothing else if that batch is larger than this.
     "max.partition.fetch.bytes": 1,
     # The client prefetches while it holds less than this, and a read at the end of a partition waits for that fetch.
     "queued.max.messages.kbytes": 1,
     "fetch.wait.max.ms": 1,
     "fetch.queue.backoff.ms": 0,
 }
-_ENDS: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001  # librdkafka's names
+_ENDS: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001  # librdkafka's codes
 """The errors for an offset after the end or before the beginning of a partition."""
 
 
@@ -45,7 +45,7 @@ class OffsetReader:
     """A reader of records by partition and offset. Any thread may use it; reads take turns.
 
     ``settings`` come from ``consumer_settings``; nothing is committed, and the group is not involved. The first read
-    creates the client, and it is replaced after an error.
+    creates the client, which is replaced after an error.
     """
 
     def __init__(self, settings: Mapping[str, Any], record_bytes_max: int) -> None:
@@ -56,7 +56,7 @@ class OffsetReader:
         self._client: Consumer | None = None
 
     def read(self, partition: Partition, offset: int) -> TopicRecord | None:
-        """Return the record at an offset; None if it was deleted, or the partition ends before it.
+        """Return the record at an offset; None if the partition has no record there.
 
         Raises ``SourceError`` and ``ConfigError``.
         """
@@ -110,7 +110,7 @@ class OffsetReader:
 
 
 class _Absence(Enum):
-    """The reason why there is no message: the offset has none (GONE), or it has not come yet (LATE)."""
+    """Why there is no message: the offset has no message (GONE), or the message has not arrived yet (LATE)."""
 
     GONE = auto()
     LATE = auto()
@@ -141,13 +141,13 @@ class _MessageWait:
         offset, is_here = message.offset() or 0, partition_of(message) == self._partition
         error = message.error()
         if error is not None:
-            return self._absent(error, offset, is_here=is_here)
+            return self._absence(error, offset, is_here=is_here)
         if not is_here or offset < self._offset:
             return None
         # An offset has no message if it was compacted, or ends a transaction.
         return message if offset == self._offset else _Absence.GONE
 
-    def _absent(self, error: KafkaError, offset: int, *, is_here: bool) -> _Absence | None:
+    def _absence(self, error: KafkaError, offset: int, *, is_here: bool) -> _Absence | None:
         if is_fatal(error) or is_refusal(error):
             raise SourceError(f"{self._name} cannot be read: {describe(error)}")
         if not is_here:

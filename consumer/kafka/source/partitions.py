@@ -37,8 +37,8 @@ _NO_NOTES: Final[Mapping[Partition, Note]] = MappingProxyType({})
 class Partitions:
     """The bookkeeping of one consumer. Not thread-safe; the ``Handover`` has its lock.
 
-    It has room for ``batches_ahead_max`` full batches. With ``transactional``, only batches commit offsets, so a place
-    without new records is committed by a batch without records.
+    The buffer has room for ``batches_ahead_max`` full batches. With ``transactional``, only batches commit offsets, so
+    a place without new records is committed by a batch without records.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int, *, transactional: bool = False) -> None:
@@ -62,7 +62,7 @@ class Partitions:
     def deliver(self, messages: Sequence[TopicRecord]) -> None:
         """Accept records, except those of other partitions, duplicates, and records from before a seek."""
         for message in messages:
-            progress = self._readable(message.partition)
+            progress = self._readable_progress(message.partition)
             if progress is None or message.start < progress.position:
                 continue
             progress.position = message.start + 1
@@ -74,7 +74,7 @@ class Partitions:
 
     def ended(self, partition: Partition, offset: int) -> None:
         """Note that the client has delivered all records of a partition before this offset."""
-        progress = self._readable(partition)
+        progress = self._readable_progress(partition)
         if progress is not None and offset > max(progress.position, 0):
             progress.end = offset
 
@@ -82,7 +82,7 @@ class Partitions:
         """Move past offsets without records, in partitions where everything before them was answered."""
         for partition, progress in self._owned.items():
             answered = progress.acknowledged == progress.position
-            if progress.end is not None and answered and self._readable(partition) is not None:
+            if progress.end is not None and answered and self._readable_progress(partition) is not None:
                 progress.acknowledged = progress.position = progress.end
                 progress.end = None
 
@@ -93,7 +93,7 @@ class Partitions:
 
     def concerns(self, leaving: Collection[Partition]) -> bool:
         """Return whether there is a begun batch, not given up, with records of these partitions."""
-        return self._alive() is not None and not self._alive_partitions().isdisjoint(leaving)
+        return self._live_batch() is not None and not self._live_partitions().isdisjoint(leaving)
 
     def leave(self, leaving: Collection[Partition], why: str) -> None:
         """Give up these partitions, and a begun batch that has records of any of them."""
@@ -112,7 +112,7 @@ class Partitions:
         return self._begun is not None or bool(self._taken) or len(self._buffer) > 0
 
     def jump(self, partition: Partition, offset: int) -> None:
-        """Continue at an offset, because the records at the position were deleted. All records must be answered."""
+        """Continue at this offset, since the position no longer exists. All records read so far must be answered."""
         progress = self._owned.get(partition)
         if progress is not None and offset != progress.position:
             progress.jump(offset)
@@ -170,7 +170,7 @@ class Partitions:
 
     def readable_position(self, partition: Partition) -> int | None:
         """Return the next offset to accept; None if records of the partition are not accepted now."""
-        progress = self._readable(partition)
+        progress = self._readable_progress(partition)
         return None if progress is None else progress.position
 
     def block(self, partition: Partition, holding: HoldRequest) -> None:
@@ -279,13 +279,13 @@ class Partitions:
                 progress.acknowledge(offset, note)
                 progress.note_committed(offset, note)
         if given_up is not None:
-            # It is already being read again, and would be answered twice.
+            # The batch is already being read again, and would be answered twice.
             self._void()
 
     def abandon(self) -> None:
         """Give up the begun batch, and void all records after it. Without a begun batch, do nothing.
 
-        A batch that could not be begun is already void. Voiding the records read since then too might repeat for ever.
+        A batch that could not be begun is already void. Voiding later records each time could prevent all progress.
         """
         begun, given_up = self._begun, self._given_up
         self._begun = self._given_up = None
@@ -310,16 +310,16 @@ class Partitions:
         if self._begun != end:
             raise ValueError("only the batch that was begun can be committed")
 
-    def _alive(self) -> Offsets | None:
+    def _live_batch(self) -> Offsets | None:
         return self._begun if self._given_up is None else None
 
-    def _alive_partitions(self) -> set[Partition]:
-        alive = self._alive()
-        return set() if alive is None else set(alive.next)
+    def _live_partitions(self) -> set[Partition]:
+        live = self._live_batch()
+        return set() if live is None else set(live.next)
 
     def _uncommitted_offsets(self) -> dict[Partition, int]:
         """Return the uncommitted offsets of partitions without unanswered records, as after an assignment or a gap."""
-        in_batch = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
+        in_batch = {partition for end in self._taken for partition in end.next} | self._live_partitions()
         return {
             partition: progress.acknowledged
             for partition, progress in self._owned.items()
@@ -331,7 +331,7 @@ class Partitions:
         begun = () if self._begun is None else (self._begun,)
         return any(partition in end.next for end in (*self._taken, *begun))
 
-    def _readable(self, partition: Partition) -> PartitionProgress | None:
+    def _readable_progress(self, partition: Partition) -> PartitionProgress | None:
         """Return the progress of a partition if its next records can be accepted, else None."""
         progress = self._owned.get(partition)
         if self.places_lost or self.suspended or progress is None or progress.committed is None or progress.seek:
@@ -344,7 +344,7 @@ class Partitions:
         self.assignment += 1
         self._buffer.clear()
         self._taken.clear()
-        alive = self._alive()
+        live = self._live_batch()
         for partition, progress in self._owned.items():
-            begin = progress.acknowledged if alive is None else alive.next.get(partition, progress.acknowledged)
+            begin = progress.acknowledged if live is None else live.next.get(partition, progress.acknowledged)
             progress.go_to(begin)

@@ -23,7 +23,10 @@ class CommitPoint(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The start of a newly assigned partition, whether it is committed, and the note with it."""
+    """The start of a newly assigned partition, whether it is committed, and the note with it.
+
+    ``BEGINNING`` counts as committed.
+    """
 
     offset: int
     committed: bool
@@ -60,7 +63,7 @@ class PartitionProgress:
     def restarted(self, start: Start | None) -> "PartitionProgress":
         """Return the progress of a partition that starts again at the group's committed start.
 
-        If the group has none (None), nothing was answered, and the partition starts at ``acknowledged``.
+        If the group has no committed start (None), nothing was answered, and the partition starts at ``acknowledged``.
         """
         begin = self.acknowledged if start is None else start.offset
         committed = None if start is None and begin != BEGINNING else begin

@@ -1,8 +1,8 @@
 """Reads a range of topics once, in the order of the messages' times, without joining a group.
 
-Partitions are merged by time, because the earliest article could be judged last if they were read one after another.
-Merging needs some messages of each partition in memory. Only partitions that have too few are assigned to the client,
-each at its next offset, so that none has to be paused. Messages that the client had prefetched are discarded.
+Partitions are merged by time. If they were read one after another, the earliest article could be judged last. Merging
+needs some messages of each partition in memory. Only partitions with too few messages are assigned to the client, each
+at its next offset, so that no partition has to be paused. Messages that the client had prefetched are discarded.
 """
 
 import heapq
@@ -29,7 +29,7 @@ from consumer.model.ports import Source
 from consumer.model.record import RawBatch
 
 SILENCE_MAX_S: Final = 60.0
-"""The run ends after this time without a message while some are missing."""
+"""The run fails if it waits this long for a message."""
 _REQUEST_TIMEOUT_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
@@ -37,8 +37,8 @@ _KEPT_BYTES: Final = 64 << 20
 """The approximate memory of all partitions together. Each has a share, and may exceed it by the result of one call."""
 _SHARE_BYTES_MIN: Final = 64 << 10
 
-_ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
-"""At an offset after the range, these errors mean that the client has delivered all of it."""
+_ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # librdkafka's own code
+"""At an offset after the range, these errors mean that the client has delivered the whole range."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
@@ -60,7 +60,7 @@ class _Part:
     kept_bytes: int = 0
 
     @property
-    def read(self) -> bool:
+    def is_read(self) -> bool:
         """Return whether the partition was read to its end."""
         return self.next >= self.end
 
@@ -82,8 +82,8 @@ class RangeSource(Source):
     """A source that reads a range of topics, or named ranges of offsets.
 
     A range of topics goes no further than their ends at creation. All offsets of named ranges must exist. ``settings``
-    come from ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is called between
-    two batches and while waiting for messages; reading ends when it returns true. Raises ``SourceError`` and
+    come from ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is called for each
+    record and while waiting for messages; reading ends when it returns true. Raises ``SourceError`` and
     ``ConfigError``.
     """
 
@@ -159,7 +159,7 @@ class RangeSource(Source):
             _, key = heapq.heappop(heap)
             part = self._parts[key]
             yield part.take()
-            if not part.kept and not part.read:
+            if not part.kept and not part.is_read:
                 self._fill()
             if part.kept:
                 heapq.heappush(heap, (part.kept[0][0], key))
@@ -169,7 +169,7 @@ class RangeSource(Source):
         unfilled = {
             key: part
             for key, part in self._parts.items()
-            if not part.read and (not part.kept or part.kept_bytes < self._share_bytes // 2)
+            if not part.is_read and (not part.kept or part.kept_bytes < self._share_bytes // 2)
         }
         if not unfilled:
             return
@@ -183,7 +183,7 @@ class RangeSource(Source):
                     if message.error() is None:
                         answered_s = time.monotonic()
                     self._take_in(part, message)
-                    if part.read or part.kept_bytes >= self._share_bytes:
+                    if part.is_read or part.kept_bytes >= self._share_bytes:
                         del unfilled[key]
                 elif (error := message.error()) is not None:
                     self._handle_error(error)

@@ -46,7 +46,7 @@ class RebalanceHandler:
     holds: Holds
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Own these partitions once their starts are known and committed."""
+        """Own these partitions once their starts are known. Each is read once its start is committed."""
         self.membership.note(consumer)
         self.fetching.rebalanced()
         starts = self.places.starts(consumer, partitions)

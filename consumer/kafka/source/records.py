@@ -1,6 +1,6 @@
 """Converts messages of the Kafka client to records.
 
-Every message goes through ``record_of``, which does not raise, whatever a message contains.
+Every message goes through ``record_of``, which raises only if the client cannot return the message's position.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ def record_of(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     client fails to return becomes a record with a fault and the parts that could be read.
     """
     try:
-        return _read(message, record_bytes_max)
+        return _read_record(message, record_bytes_max)
     except Exception as error:  # noqa: BLE001  # the client's C code may raise anything, and only this message is at fault
-        return _unreadable(message, error)
+        return _unreadable_record(message, error)
 
 
-def _read(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
+def _read_record(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     value, key, headers = message.value(), message.key(), read_client_headers(message)
     data = value or b""
     size_bytes, sha256, fault = len(data), None, None
@@ -47,7 +47,7 @@ def _read(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     if whole_bytes > max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
         sha256 = hashlib.sha256(data).digest()
         data, key = data[:DEAD_LETTER_RAW_BYTES_MAX], None if key is None else key[:DEAD_LETTER_RAW_BYTES_MAX]
-        headers = _shortened(headers)
+        headers = _shorten_headers(headers)
     kind, time_ms = message.timestamp()
     return TopicRecord(
         line=0,
@@ -66,7 +66,7 @@ def _read(message: ClientMessage, record_bytes_max: int) -> TopicRecord:
     )
 
 
-def _shortened(headers: ClientHeaders) -> ClientHeaders:
+def _shorten_headers(headers: ClientHeaders) -> ClientHeaders:
     """Return the first headers, up to the size that a dead letter keeps of a value."""
     original = headers.pairs[:-1] if headers.lost else headers.pairs
     ends = accumulate(headers_bytes([header]) for header in original)
@@ -76,7 +76,7 @@ def _shortened(headers: ClientHeaders) -> ClientHeaders:
     return ClientHeaders((*kept, *note), lost)
 
 
-def _unreadable(message: ClientMessage, error: Exception) -> TopicRecord:
+def _unreadable_record(message: ClientMessage, error: Exception) -> TopicRecord:
     # An exception from these three calls ends the run: reading cannot continue after a message without a position.
     topic, number, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     value = _attempt(message.value, None)

@@ -23,7 +23,7 @@ FAILURES_MAX: Final = 5
 """The partition of a batch is held after this many failed attempts without progress."""
 _SKIPPED_BY_CLIENT: Final = frozenset(
     {
-        KafkaError._BAD_MSG,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError._BAD_MSG,  # noqa: SLF001  # librdkafka's own codes begin with _
         KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001  # as above
     }
 )
@@ -35,9 +35,11 @@ UNPACK_ERRORS: Final = _SKIPPED_BY_CLIENT | {
 
 
 class _Attempt(NamedTuple):
+    """The last failed attempt in a partition, and the number of attempts like it in a row."""
+
     position: int
     offset: int
-    times: int
+    attempts: int
 
 
 class AttemptCounter:
@@ -50,18 +52,18 @@ class AttemptCounter:
         """Count a failure of the batch at ``offset``, while ``position`` is the next offset. Return the count."""
         last = self._last.get(partition)
         same = last is not None and (last.position, last.offset) == (position, offset)
-        times = last.times + 1 if last is not None and same else 1
-        self._last[partition] = _Attempt(position, offset, times)
-        return times
+        attempts = last.attempts + 1 if last is not None and same else 1
+        self._last[partition] = _Attempt(position, offset, attempts)
+        return attempts
 
     def forget(self, partition: Partition) -> None:
         """Forget the attempts of a partition that has left."""
         self._last.pop(partition, None)
 
 
-def is_final(error: KafkaError, times: int) -> bool:
-    """Return whether a reader that does not seek back has to give up after ``times`` failed attempts."""
-    return times >= FAILURES_MAX or error.code() in _SKIPPED_BY_CLIENT
+def is_final(error: KafkaError, attempts: int) -> bool:
+    """Return whether a reader that does not seek back has to give up after this many failed attempts."""
+    return attempts >= FAILURES_MAX or error.code() in _SKIPPED_BY_CLIENT
 
 
 def unpack_failure(error: KafkaError, partition: Partition, offset: int) -> str:
@@ -86,13 +88,15 @@ class UnpackingFailures:
             position = partitions.readable_position(partition)
             if position is None:
                 return
-            times = self._attempts.failed(partition, position, offset)
-            if times >= FAILURES_MAX:
+            attempts = self._attempts.failed(partition, position, offset)
+            if attempts >= FAILURES_MAX:
                 partitions.block(partition, HoldRequest(offset, _hold_reason(error, offset)))
             elif error.code() in _SKIPPED_BY_CLIENT:
                 partitions.seek_back(partition)
-        if times == 1:
-            log.warning("%s; it is fetched up to %d times", unpack_failure(error, partition, offset), FAILURES_MAX)
+        if attempts == 1:
+            log.warning(
+                "%s; the batch is fetched up to %d times", unpack_failure(error, partition, offset), FAILURES_MAX
+            )
 
     def forget(self, partition: Partition) -> None:
         """Forget the failures of a partition that has left."""

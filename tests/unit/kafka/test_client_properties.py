@@ -96,7 +96,7 @@ def test_words_that_break_a_promise_are_refused(name: str, good: Given, bad: Giv
 )
 def test_a_name_of_another_form_is_refused(name: str) -> None:
     """Callbacks, and names that librdkafka would cut, of which no more is shown than looks like a name."""
-    with pytest.raises(ConfigError, match="small letters, digits and dots only") as refused:
+    with pytest.raises(ConfigError, match="only lower-case letters, digits and dots") as refused:
         consumer_settings("h:1", KafkaOptions(client={name: "c4nary"}))
     assert SECRET not in str(refused.value)
 

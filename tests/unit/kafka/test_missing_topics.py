@@ -53,7 +53,7 @@ def test_a_topic_that_stays_missing_ends_the_run() -> None:
     """A topic that was just made may take a moment, so it is looked for several times; other topics do not matter."""
     cluster = Cluster("articles")
     missing = MissingTopics(["articles", "retracted"], BROKERS)
-    look(missing, cluster, errors._MISSING_TIMES - 1)
+    look(missing, cluster, errors._MISSES_MAX - 1)
     with pytest.raises(SourceError, match="retracted"):
         look(missing, cluster, 1)
     assert cluster.asked.count("articles") == 1
