@@ -1,1 +1,1 @@
-"""The HTTP service: what an article would repeat, and what the store knows of those it has. Alone imports FastAPI."""
+"""The HTTP service: checks, stores, shows and releases articles, and changes banks. Alone imports FastAPI."""

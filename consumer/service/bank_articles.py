@@ -17,7 +17,7 @@ ARTICLES_MAX: Final = 100
 
 
 def one_item(banks: Banks, name: str, item: str) -> Banks:
-    """Return banks with only this item. Raises ``ProblemError`` if there is none."""
+    """Return banks with only this item. Raises ``ProblemError`` if there is no such bank or item."""
     known_item(banks, name, item)
     return banks.only(name, item)
 

@@ -44,7 +44,7 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """An item to add, with either ``text``, or ``article``, the id of a stored article whose text is copied.
 
     The title and the language of the article are copied, too, unless they are given. A text needs at least six letters
-    or digits. ``item`` is the id, by default a digest of the text. It replaces an item with the same id. The item
+    or digits. ``item`` is the id, by default a digest of the text. An item with the same id is replaced. The item
     expires at ``until``. ``similarity`` is the threshold, by default that of the bank. In an allow bank it must be
     at least 0.9.
     """
@@ -70,8 +70,8 @@ class NewItems(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ItemPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Changes to an item. Omitted members stay unchanged. To change the text, add the item again.
 
-    With ``until`` null the item never expires; with ``similarity`` null it uses that of the bank. ``confirmed`` lets
-    the item match any share of the feed; only admins may set it.
+    With ``until`` null the item never expires; with ``similarity`` null it uses the threshold of the bank.
+    ``confirmed`` lets the item match any share of the feed; only admins may set it.
     """
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
@@ -104,9 +104,9 @@ class BankList(msgspec.Struct, frozen=True):
 
 
 class ItemSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An item. ``similarity`` is null if the item uses that of the bank. ``text`` is present only if requested.
+    """An item. ``similarity`` is null if the item uses the bank's. ``text`` is present only if requested.
 
-    ``confirmed`` says that an admin lets it match any share of the feed.
+    ``confirmed`` says that an admin lets the item match any share of the feed.
     """
 
     bank: str
@@ -173,7 +173,7 @@ class AddedItems(msgspec.Struct, frozen=True):
 
 
 class Removal(msgspec.Struct, frozen=True):
-    """A removed bank or item. ``existed`` is false if there was none. ``items`` is the number of removed items."""
+    """A removed bank or item. ``existed`` is false if it did not exist. ``items`` is the number of removed items."""
 
     bank: str
     item: str | None

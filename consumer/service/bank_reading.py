@@ -48,12 +48,12 @@ def bank_page(banks: Banks, name: str, limit: int, after: str, *, texts: bool) -
 
 
 def bank_item(banks: Banks, name: str, item: str) -> bytes:
-    """Return an item with its text, as JSON. Raises ``ProblemError`` if there is none."""
+    """Return an item with its text, as JSON. Raises ``ProblemError`` if there is no such bank or item."""
     return msgspec.json.encode(item_summary(known_item(banks, name, item), with_text=True))
 
 
 def known_bank(banks: Banks, name: str) -> Bank:
-    """Return a bank. Raises ``ProblemError`` if there is none."""
+    """Return a bank. Raises ``ProblemError`` if there is no such bank."""
     bank = banks.banks.get(name)
     if bank is None:
         raise ProblemError(UNKNOWN_BANK, f"There is no bank {name!r}. GET /v1/banks lists all banks.")
@@ -61,7 +61,7 @@ def known_bank(banks: Banks, name: str) -> Bank:
 
 
 def known_item(banks: Banks, name: str, item: str) -> BankItem:
-    """Return an item of a bank. Raises ``ProblemError`` if there is none."""
+    """Return an item of a bank. Raises ``ProblemError`` if there is no such bank or item."""
     known_bank(banks, name)
     bank_item = banks.items.get((name, item))
     if bank_item is None:

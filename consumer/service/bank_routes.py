@@ -26,7 +26,7 @@ _BANKS: Final = "banks"
 _READER: Final = [Depends(require_role("reader"))]
 _ADMIN: Final = [Depends(require_role("admin"))]
 _OF_ITEMS: Final = [Depends(require_role("reviewer", "admin"))]
-"""The bank decides which role is needed: a reviewer for one that denies, an admin for one that allows."""
+"""The action of the bank decides which role is needed: reviewer for a deny bank, admin for an allow bank."""
 _OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
 _OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
 _REPEATABLE: Final = "Repeating the request has no further effect."
@@ -98,7 +98,7 @@ def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRout
     async def show_articles(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
         """Return the kept articles of the window that repeat an item, as far as a look-up finds them.
 
-        There are none for an item that is disabled or has expired.
+        An item that is disabled or has expired has no articles.
         """
         key = article_id_in(bank), article_id_in(item)
         only_item = await banks.read(request, lambda every: one_item(every, *key))
@@ -129,7 +129,7 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
         "/{bank}",
         operation_id="remove_bank",
         summary="Remove a bank with its items",
-        description=f"Remove a bank with its items. Verdicts that name them do not change. {_REPEATABLE}",
+        description=f"Remove a bank with its items. Verdicts that name its items do not change. {_REPEATABLE}",
         responses=json_answer("Removal", "What was removed.") | problem_answers(*_OF_CHANGES),
     )
     async def remove(request: Request, bank: BankInPath) -> Response:

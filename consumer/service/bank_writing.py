@@ -93,7 +93,7 @@ class BankWrites:
         return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
 
     async def patch(self, request: Request, name: str, item: str, body: bytes) -> bytes:
-        """Change an item, and return it without its text, which needs the role reader. Raises ``ProblemError``."""
+        """Change an item, and return it without its text, which only readers may see. Raises ``ProblemError``."""
         stamp = _stamp(request)
 
         def prepare() -> BankChange[BankItem]:
@@ -247,7 +247,7 @@ def _patched(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> Ba
 
 
 def _timestamp(moment: datetime | None, place: str) -> str | None:
-    """Return a time as bank entries write it. Raises ``ProblemError`` if it has no date in UTC."""
+    """Return a time in the form of bank entries. Raises ``ProblemError`` if it has no date in UTC."""
     if moment is None:
         return None
     try:

@@ -30,7 +30,7 @@ from storage.records import Version
 log = logging.getLogger("dupwatch")
 
 STORE_RETRY_S = 5
-"""When a client should retry while the store is out of reach."""
+"""After how many seconds a client should retry while the store is out of reach."""
 
 _Answer = TypeVar("_Answer")
 
@@ -40,7 +40,7 @@ class LoadedService:
     """The store, the judge and the engine, for any thread. ``clock`` returns milliseconds since 1970.
 
     ``release`` undoes the flag of an article, in the given version or the latest, and returns the event once the sink
-    has it. It raises ``ConfigError`` if the flag cannot be undone, and ``SinkError``.
+    has it. It raises ``ConfigError`` if there is no flag to undo, ``SinkError``, ``Abandoned``, and the store's errors.
     """
 
     store: Store
@@ -73,12 +73,12 @@ class ServiceContext:
         self._service = service
 
     def why_not_ready(self) -> list[str]:
-        """Return the reasons why requests cannot be answered; none if they can."""
+        """Return the reasons why requests cannot be answered; an empty list if they can."""
         starting = ["run: starting"] if self._service is None else []
         return starting + self._health.why_not_ready()
 
     def check_ready(self) -> None:
-        """Raise ``ProblemError`` if nothing can be stored now. Requests would only wait and take up room."""
+        """Raise ``ProblemError`` if the loaded service cannot store now. Requests would only wait and take up room."""
         if self._service is not None and self._health.why_not_ready():
             raise retry_later(
                 NOT_READY,
@@ -90,7 +90,8 @@ class ServiceContext:
     async def ask(self, request: Request, work: Callable[[LoadedService], _Answer]) -> _Answer:
         """Run ``work`` in a thread and return its result.
 
-        Raises ``ProblemError`` if the service is not loaded, has no free thread, or its store does not answer.
+        Raises ``ProblemError`` if the service is not loaded or is busy, its store does not answer, or the result comes
+        too late. Other errors of ``work`` propagate.
         """
         service = self._service
         if service is None:

@@ -33,7 +33,7 @@ _Lang = Annotated[str, msgspec.Meta(max_length=64, pattern=_NO_NUL)]
 
 
 class ArticleToCheck(msgspec.Struct, frozen=True):
-    """An article to check. Only ``body`` is required, so a text alone will do, and so will an article to store.
+    """An article to check. Only ``body`` is required: a text alone is enough, and any article to store can be checked.
 
     The setting ``source.fields`` names the fields; these are the defaults. Other members are ignored. The article is
     not compared with stored versions of its own ``id``. ``source`` selects the rules for that source. ``lang`` is a
@@ -77,7 +77,7 @@ _TextKind = Annotated[
     TextKindName,
     msgspec.Meta(
         description="How the text is compared: long by fingerprint and similarity, shingled by similarity, short only "
-        "with texts of equal letters and digits, empty not at all."
+        "with texts that are the same apart from case and spaces, empty not at all."
     ),
 ]
 _Truncated = Annotated[bool, msgspec.Meta(description="A limit cut the search short.")]
@@ -171,7 +171,7 @@ class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of an article, or a retraction, which has only ``kind``, ``version`` and ``arrived_at``.
+    """A version of an article, or a retraction, in which only ``kind``, ``version`` and ``arrived_at`` are set.
 
     ``ends_at`` is when a later version or a retraction replaced it, null while it is in force. ``verdict`` is null
     while it is pending.

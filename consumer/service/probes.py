@@ -1,4 +1,4 @@
-"""Probes and metrics, which need no thread and no store.
+"""Probes and metrics, which need no store, and none of the threads that answer other requests.
 
 Metrics reveal sources and their volumes, so they need a token, like a consumer's metrics need its password.
 """
@@ -60,7 +60,7 @@ def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) 
         },
     )
     async def readyz() -> Response:
-        """Return whether the dictionary is loaded and the store answers."""
+        """Return whether requests can be answered, and if not, why."""
         return readiness_answer(context.why_not_ready())
 
     @router.get(

@@ -29,7 +29,7 @@ _SHARE: Final = 20
 """Counts are reused for this many times the time that counting took, so slow stores are counted less often."""
 _SEED: Final = 5
 _COUNTED_MAX: Final = 1_000_000
-"""A window of up to this many versions and retractions is counted, in about ten seconds. A larger one is sampled."""
+"""A store of up to this many versions and retractions is counted, in about ten seconds. A larger one is sampled."""
 _STORE: Final = "the store"
 """Stands for the store's URL, which clients must not see."""
 
@@ -43,7 +43,7 @@ class FreshStats:
         self._until_s = float("-inf")
 
     async def answer(self, count: Callable[[], Awaitable[StatsAnswer]]) -> bytes:
-        """Return the stats as JSON, and call ``count`` if the cached ones are too old. Raises what ``count`` raises."""
+        """Return the counts as JSON. Call ``count``, and raise its errors, if the cached counts are too old."""
         if self._counting is None or (self._counting.done() and self._clock() >= self._until_s):
             self._counting = asyncio.ensure_future(self._count(count))
         # A client that disconnects must not cancel the count for the others.
@@ -92,9 +92,10 @@ def unknown_article(article_id: str) -> ProblemError:
 
 
 def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
-    """Explain as JSON why two articles are near-duplicates or not. Each is an id and a version, or None for the latest.
+    """Explain as JSON why two articles are near-duplicates, or why not.
 
-    Raises ``ProblemError`` if one of them is not stored.
+    Each article is named by its id and a version; None is the latest version. Raises ``ProblemError`` if
+    one of them is not stored.
     """
     try:
         article_a, article_b = (compared_article(service.store, _STORE, *named) for named in (a, b))

@@ -49,7 +49,7 @@ class BodyReceiver:
         _check_type(request)
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > self._body_bytes_max:
-            raise self._too_large()
+            raise self._size_error()
         body = _Body(asyncio.timeout(self._receive_s))
         try:
             yield await self._read(request, body)
@@ -65,41 +65,41 @@ class BodyReceiver:
                     body.bytes += len(chunk)
                     self._bytes += len(chunk)
                     if body.bytes > self._body_bytes_max:
-                        raise self._too_large()
+                        raise self._size_error()
                     data += chunk
                     self._make_room(body)
         except TimeoutError as error:
-            raise (self._no_room() if body.was_cut else self._too_slow()) from error
+            raise (self._room_error() if body.was_cut else self._time_error()) from error
         finally:
             self._arriving.pop(body, None)
         return bytes(data)
 
-    def _make_room(self, newest: _Body) -> None:
+    def _make_room(self, current: _Body) -> None:
         """Cut off the bodies that have been arriving longest, until the others fit.
 
-        Raises ``ProblemError`` if the newest body itself is next.
+        Raises ``ProblemError`` if the ``current`` body itself has been arriving longest.
         """
         while self._bytes > self._received_bytes_max:
             slowest = next(iter(self._arriving))
-            if slowest is newest:
-                raise self._no_room()
+            if slowest is current:
+                raise self._room_error()
             del self._arriving[slowest]
             self._bytes -= slowest.bytes
             slowest.bytes = 0
             slowest.was_cut = True
             slowest.timeout.reschedule(asyncio.get_running_loop().time())
 
-    def _too_large(self) -> ProblemError:
+    def _size_error(self) -> ProblemError:
         most = self._body_bytes_max
         detail = f"The body has more than {most} bytes. Send fewer articles at a time."
         return ProblemError(TOO_LARGE, detail, limit=Limit("body_bytes_max", most))
 
-    def _too_slow(self) -> ProblemError:
+    def _time_error(self) -> ProblemError:
         seconds = self._receive_s
         detail = f"The body did not arrive within {seconds:g} s. Send it again, without pauses."
         return ProblemError(TOO_SLOW, detail, limit=Limit("receive_s", seconds), headers=_CLOSE_CONNECTION)
 
-    def _no_room(self) -> ProblemError:
+    def _room_error(self) -> ProblemError:
         detail = "Too many bytes of requests are in memory. Try again after the seconds in Retry-After."
         refused = retry_later(BUSY, detail, RETRY_S, Limit("received_bytes_max", self._received_bytes_max))
         refused.headers |= _CLOSE_CONNECTION

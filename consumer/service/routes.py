@@ -44,7 +44,7 @@ _OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWA
 OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
 _OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
 _ARTICLES: Final = "articles"
-"""The group of all routes except those for operators. A generated client has a module of this name."""
+"""The group of all routes except those for banks and for operators. A generated client has a module of this name."""
 _READER: Final = [Depends(require_role("reader"))]
 _OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
 _WRITER: Final = [Depends(require_role("writer"))]
@@ -61,8 +61,8 @@ _RETRACTION_KEY: Final = _key_header(
     "A key that you choose for this retraction. Use the same key when you repeat it.", required=True
 )
 _ARTICLES_KEY: Final = _key_header(
-    "A key that you choose for this request. Use the same key when you repeat it. With a key, a text that had ended "
-    "for its id is in force again. Without one, it gets its earlier verdict.",
+    "A key that you choose for this request. Use the same key when you repeat it. With a key, a text that is no longer "
+    "in force for its id comes into force again. Without a key, it gets its earlier verdict.",
     required=False,
 )
 
@@ -156,7 +156,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
         """Judge articles in their order and store them. The answer comes once the sink has the verdicts.
 
         An article that is sent again gets the same verdict, byte for byte, unless a person has released it, or its text
-        had ended and the request has another key.
+        is no longer in force and the request has another key.
         """
         async with context.receiving.receive(request) as body:
             stored = await writes.put(request, body)
@@ -211,17 +211,17 @@ def build_app(routers: Sequence[APIRouter], access: Access, authentication: Toke
     app.state.authentication = authentication
     app.openapi = lambda: document(app, routers, needs_token=authentication.needs_token)  # type: ignore[method-assign]  # as FastAPI's documentation says
     problem_handlers = _ProblemHandlers([route for router in routers for route in router.routes])
-    app.add_exception_handler(ProblemError, problem_handlers.answered)
-    app.add_exception_handler(HTTPException, problem_handlers.of_router)
-    app.add_exception_handler(RequestValidationError, problem_handlers.of_parameters)
-    app.add_exception_handler(Exception, problem_handlers.of_defect)
+    app.add_exception_handler(ProblemError, problem_handlers.answer)
+    app.add_exception_handler(HTTPException, problem_handlers.answer_router)
+    app.add_exception_handler(RequestValidationError, problem_handlers.answer_parameters)
+    app.add_exception_handler(Exception, problem_handlers.answer_defect)
 
     async def encoded(scope: Scope, receive: Receive, send: Send) -> None:
         # Paths are routed percent-encoded, as they were sent, because ids may contain slashes.
         scope["path"] = scope["raw_path"].decode("ascii")
         await app(scope, receive, send)
 
-    return Front(encoded, SERVICE, access, hooks, _HEADERS, problem_handlers.answered)
+    return Front(encoded, SERVICE, access, hooks, _HEADERS, problem_handlers.answer)
 
 
 class _ProblemHandlers:
@@ -230,14 +230,14 @@ class _ProblemHandlers:
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self._routes = routes
 
-    def answered(self, request: Request, error: Exception) -> Response:
+    def answer(self, request: Request, error: Exception) -> Response:
         """Answer the problem that a route has raised."""
         assert isinstance(error, ProblemError)  # noqa: S101  # it is registered for that class
         if error.limit is not None:
             request.state.limit = error.limit.name
         return response_of(error, request.state.request_id)
 
-    def of_router(self, request: Request, error: Exception) -> Response:
+    def answer_router(self, request: Request, error: Exception) -> Response:
         """Answer an unknown path, or a method that the path does not have."""
         assert isinstance(error, HTTPException)  # noqa: S101  # as above
         if error.status_code == _NOT_ALLOWED:
@@ -245,19 +245,19 @@ class _ProblemHandlers:
             refused = ProblemError(METHOD, f"This path allows only {methods}.", headers={"Allow": methods})
         else:
             refused = ProblemError(NOT_FOUND, "There is no such path; /openapi.json describes all paths.")
-        return self.answered(request, refused)
+        return self.answer(request, refused)
 
-    def of_defect(self, request: Request, error: Exception) -> Response:
+    def answer_defect(self, request: Request, error: Exception) -> Response:
         """Answer an unexpected error without revealing it. Starlette re-raises it, and ``Front`` logs it."""
         del error
-        return self.answered(request, defect())
+        return self.answer(request, defect())
 
-    def of_parameters(self, request: Request, error: Exception) -> Response:
+    def answer_parameters(self, request: Request, error: Exception) -> Response:
         """Answer an invalid query parameter, without repeating its value."""
         assert isinstance(error, RequestValidationError)  # noqa: S101  # as above
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        return self.answered(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))
+        return self.answer(request, ProblemError(INVALID_REQUEST, f"{name}: {first['msg']}."))
 
     def _methods(self, request: Request) -> list[str]:
         """Return the methods of a path. The router knows only those of the first matching route."""

@@ -18,7 +18,7 @@ from consumer.web.request_threads import Workers
 log = logging.getLogger("dupwatch")
 
 RETRY_S: Final = 5
-"""How soon a client should retry while the banks are unreachable."""
+"""After how many seconds a client should retry while the banks are unreachable."""
 AWAY_S: Final = 5.0
 """How long after a failure requests are refused at once, because each would wait half a minute for the banks."""
 

@@ -146,28 +146,28 @@ class Writes:
         """Wait for the verdicts, and return the answer as JSON. Raises ``ProblemError``."""
         replies = await self._replies(pending.submission)
         events = [reply.event for reply in replies if isinstance(reply, RecordVerdict)]
-        await record(self._audit_log, request, [_changed("articles.add", event) for event in events])
+        await record(self._audit_log, request, [_change_outcome("articles.add", event) for event in events])
         return self._encoded(replies, pending.limits)
 
     async def retract(self, request: Request, article_id: str) -> bytes:
         """Retract an article, and return the event. Raises ``ProblemError``."""
         keys = request.headers.getlist(KEY_HEADER)
         if not keys:
-            raise _no_key_for_retraction()
+            raise _missing_key_error()
         origin = RequestOrigin(_owner(request.state.caller), _key(keys))
         self._context.check_ready()
         submission = await self._context.ask(request, lambda service: self._put_retraction(service, article_id, origin))
         (reply,) = await self._replies(submission)
         assert isinstance(reply, RecordVerdict)  # noqa: S101  # the id was checked before
-        await record(self._audit_log, request, [_changed("articles.retract", reply.event)])
+        await record(self._audit_log, request, [_change_outcome("articles.retract", reply.event)])
         return reply.event.encoded
 
     async def release(self, request: Request, article_id: str, body: bytes) -> bytes:
         """Undo the flag of an article as the body says, and return the event. Raises ``ProblemError``."""
         release_request = _release_request(body)
         self._context.check_ready()
-        event = await self._context.ask(request, lambda service: _released(service, article_id, release_request))
-        await record(self._audit_log, request, [_changed("articles.release", event)])
+        event = await self._context.ask(request, lambda service: _release(service, article_id, release_request))
+        await record(self._audit_log, request, [_change_outcome("articles.release", event)])
         return event.encoded
 
     def _put_articles(self, service: LoadedService, body: bytes, origin: RequestOrigin | None) -> PendingArticles:
@@ -230,7 +230,7 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
     except BadRecord as error:
         raise unreadable(error, limits) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _why_unreadable(body, limits) from error
+        raise _unreadable_error(body, limits) from error
     if not articles:
         raise no_articles()
     if len(articles) > articles_max:
@@ -238,7 +238,7 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
     return [bytes(article) for article in articles]
 
 
-def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
+def _unreadable_error(body: bytes, limits: DecodeLimits) -> Exception:
     """Return the problem of a body that is not JSON, or not a list of articles."""
     try:
         parse_json(body, limits.values_max)
@@ -247,7 +247,7 @@ def _why_unreadable(body: bytes, limits: DecodeLimits) -> Exception:
     return no_articles()
 
 
-def _no_key_for_retraction() -> ProblemError:
+def _missing_key_error() -> ProblemError:
     return ProblemError(
         INVALID_REQUEST,
         f"Send one header {KEY_HEADER} with a key that you choose for this retraction. Repeating it with the same key "
@@ -274,7 +274,7 @@ def _key(keys: Sequence[str]) -> str:
     return key
 
 
-def _changed(action: Action, event: VerdictEvent) -> ChangeOutcome:
+def _change_outcome(action: Action, event: VerdictEvent) -> ChangeOutcome:
     return ChangeOutcome(action, event.verdict.id, event.verdict.outcome)
 
 
@@ -286,12 +286,12 @@ def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> byt
     ended, such a tombstone answers any caller that sends its key. Raises the store's errors.
     """
     earlier = _KEY_NAME % origin.key.encode()
-    if _is_tombstone(store, article_id, earlier):
+    if _has_tombstone(store, article_id, earlier):
         return earlier
     return _OWNED_KEY_NAME % (origin.owner.encode(), origin.key.encode())
 
 
-def _is_tombstone(store: Store, article_id: str, name: bytes) -> bool:
+def _has_tombstone(store: Store, article_id: str, name: bytes) -> bool:
     reference = retraction_reference(article_id, name)
     history = store.history(id_hash(article_id))
     return any(isinstance(entry, Tombstone) and entry.reference == reference for entry in history)
@@ -304,7 +304,7 @@ def _release_request(body: bytes) -> ReleaseRequest:
         raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {error}.") from error
 
 
-def _released(service: LoadedService, article_id: str, request: ReleaseRequest) -> VerdictEvent:
+def _release(service: LoadedService, article_id: str, request: ReleaseRequest) -> VerdictEvent:
     try:
         return service.release(article_id, request.version, Attribution(request.by, request.reason))
     except NotFlagged as error:

@@ -58,7 +58,10 @@ class FlagJson(msgspec.Struct, frozen=True):
 
 
 class ReturnedJson(msgspec.Struct, frozen=True):
-    """A text that came back: the id of its latest article, its first and last arrival, and the number of arrivals."""
+    """A text that came back: the id of its latest article, its first and last arrival, and its number of arrivals.
+
+    ``times`` is a lower bound; the text may have arrived more often.
+    """
 
     id: str
     first: str
@@ -84,16 +87,14 @@ def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, Served
     ``console_url`` is the address of the console, or None if none is configured.
     """
     has_json = latest.flags_max > 0
-    where = ServedPage(
-        lambda _: PageResponse(HTTPStatus.OK, PLAIN, _where_text(console_url, has_json=has_json).encode())
-    )
-    pages = {"/": where, "/flags": where, "/flags/": where}
+    hint = ServedPage(lambda _: PageResponse(HTTPStatus.OK, PLAIN, _hint_text(console_url, has_json=has_json).encode()))
+    pages = {"/": hint, "/flags": hint, "/flags/": hint}
     if has_json:
         pages["/flags.json"] = ServedPage(partial(_json, latest, console_url), has_articles=True)
     return pages
 
 
-def _where_text(console_url: str | None, *, has_json: bool) -> str:
+def _hint_text(console_url: str | None, *, has_json: bool) -> str:
     if console_url is None:
         console = "Review flags in the moderators' console (dupwatch console); set http.console_url to link to it."
     else:
@@ -104,7 +105,7 @@ def _where_text(console_url: str | None, *, has_json: bool) -> str:
 
 def _json(latest_flags: LatestFlags, console_url: str | None, request: PageRequest) -> PageResponse:
     latest = latest_flags.latest()
-    flags = latest.flags[: _number(request.query.get("limit", ""))]
+    flags = latest.flags[: _limit(request.query.get("limit", ""))]
     body = FlagsJson(
         began_at=latest.began_at,
         seen=latest.seen,
@@ -116,7 +117,7 @@ def _json(latest_flags: LatestFlags, console_url: str | None, request: PageReque
     return PageResponse(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
 
 
-def _number(text: str) -> int | None:
+def _limit(text: str) -> int | None:
     return int(text[:_DIGITS_MAX]) if text.isascii() and text.isdigit() else None
 
 

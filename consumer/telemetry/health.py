@@ -59,10 +59,10 @@ class HangLog:
 class Health:
     """The state of one run, reported by its threads. Every method may be called from any thread.
 
-    Every thread has to report progress while it works on records, and the main thread also while the run starts. A
-    thread that waits for records is idle, however long that takes. ``grouped`` says that the source shares its
-    partitions with a group. Then the client's thread has to keep reporting progress after its first report, and the
-    run is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that judges,
+    Every thread has to report progress while it works on records. A thread that waits for records is idle, however long
+    that takes. The client's thread has to keep reporting progress after its first report. ``grouped`` says that the
+    source shares its partitions with a group. Then the main thread has to report progress from the start, and the run
+    is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that judges,
     which waits for workers. ``clock`` returns monotonic seconds.
     """
 
@@ -87,7 +87,7 @@ class Health:
         self._held: dict[str, str] = {}
 
     def hanging_threads(self) -> list[HangingThread]:
-        """Return the threads that seem to hang, none if the run is alive."""
+        """Return the threads that seem to hang; an empty list if the run is alive."""
         now_s = self._clock()
         with self._lock:
             silent = {thread: now_s - progressed_s for thread, progressed_s in self._progressed_s.items()}
@@ -99,7 +99,7 @@ class Health:
         ]
 
     def why_not_ready(self) -> list[str]:
-        """Return the reasons why the run is not ready to judge, none if it is."""
+        """Return the reasons why the run is not ready to judge; an empty list if it is ready."""
         with self._lock:
             # Several reporters may give the same reason.
             outages = {part: "; ".join(dict.fromkeys(whys.values())) for part, whys in self._outages.items() if whys}
@@ -147,7 +147,7 @@ class Health:
                 self._progressed_s[self._judge] = self._clock()
 
     def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
-        """Note an assignment, which may have no partitions."""
+        """Note how many partitions are assigned after a rebalance, which may be none."""
         with self._lock:
             self._assigned = rebalanced.partitions
 

@@ -1,7 +1,7 @@
 """The latest flags of a run with both stored articles, and the texts that came back most often.
 
 The run only notes its verdicts. A separate thread reads the store on request, at most five times a second. A request
-waits a moment for it; the run never does. Every store may be used by several threads.
+waits a moment for this thread; the run never does. Several threads may use any store.
 """
 
 import logging
@@ -31,7 +31,7 @@ _PAUSE_S: Final = 0.2
 _CLOSE_S: Final = 2.0
 RETURNING_SHOWN: Final = 5
 _RETURNING_MAX: Final = 1_000
-"""The number of texts to keep. Those that came most often are kept."""
+"""When there are more than twice as many texts, this many are kept: those that came most often."""
 
 
 class FlagArticle(NamedTuple):
@@ -46,7 +46,7 @@ class FlagArticle(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A flag and both stored articles; None if they are not stored or not read yet."""
+    """A flag and both stored articles. An article is None if it is not stored, or not read yet."""
 
     reference: bytes
     verdict: Verdict
@@ -56,7 +56,10 @@ class Flag(NamedTuple):
 
 
 class ReturnedText(NamedTuple):
-    """A text that came back: the latest article with it, its first and last arrival, and at least how often it came."""
+    """A text that came back: the id of its latest article, its first and last arrival, and its number of arrivals.
+
+    ``times`` is a lower bound; the text may have arrived more often.
+    """
 
     id: str
     first: str
@@ -119,7 +122,7 @@ class LatestFlags:
         self._flags: dict[bytes, Verdict] = {}
         self._seen = 0
         self._returning = ReturningTexts()
-        # Only the reading thread replaces this.
+        # Only the reading thread replaces this mapping.
         self._stored: Mapping[bytes, StoredVersion] = {}
         self._trouble: str | None = "The store has not been read yet."
         self._requests = 0

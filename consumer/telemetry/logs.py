@@ -1,6 +1,6 @@
 """Logs on standard error: lines of JSON for programs, or text for people.
 
-They use the standard library's logging, including the lines of librdkafka. Names of fields come from the code, but
+All lines, also those of librdkafka, go through the standard library's logging. Names of fields come from the code, but
 values, such as the id of an article, may come from outside. So values are cut, and cannot end their line, control a
 terminal or add a field. Bodies are never logged.
 """
@@ -34,7 +34,7 @@ _FRAMES_MAX: Final = 40
 _LINE_CHARS_MAX: Final = 500
 _CONTINUED: Final = "\n         | "
 _COLOURS: Final = {"DEBUG": "2", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
-_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """The attributes of every record of the standard library. All others are fields given with ``extra``."""
 
 Plain = str | int | float | bool | list["Plain"] | None
@@ -105,7 +105,7 @@ class TextFormatter(logging.Formatter):
 def fields_of(record: logging.LogRecord) -> Iterator[tuple[str, Plain]]:
     """Yield the fields given with ``extra``, cut and escaped."""
     for name, value in vars(record).items():
-        if name not in _OWN:
+        if name not in _STANDARD_ATTRIBUTES:
             yield name, _plain(value)
 
 

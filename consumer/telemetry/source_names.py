@@ -15,8 +15,8 @@ _READ_CHARS_MAX: Final = 4 * CHARS_MAX
 class SourceNames:
     """The labels of sources. The first ``names_max`` sources get their own, beginning with the ``known`` ones.
 
-    Invisible characters are left out, runs of white space become one space, and long names are cut. Sources that differ
-    only in that share a label.
+    Invisible characters are left out, runs of white space become one space, and long names are cut. Sources with the
+    same name after that share a label.
     """
 
     def __init__(self, names_max: int, known: Iterable[str] = ()) -> None:

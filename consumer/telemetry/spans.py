@@ -57,9 +57,9 @@ _NS_PER_S: Final = 1_000_000_000
 class BatchSpans:
     """The spans of judged batches, with outcomes and links to the traces of the articles.
 
-    A contiguous stage is a child span. The duration of any other stage is an attribute. Batches are decoded in the
-    order in which they are judged, perhaps ahead of time by another thread. The span of a batch begins with its
-    decoding.
+    The stages decode, emit and commit are child spans. The seconds of fingerprint, look_up and settle are attributes.
+    Batches are decoded in the order in which they are judged, perhaps ahead of time by another thread. The span of a
+    batch begins with its decoding.
     """
 
     def __init__(self, tracer: Tracer, feed: TracedFeed, links_max: int) -> None:
@@ -98,7 +98,10 @@ class BatchSpans:
             child.end(decoded[1])
 
     def _stage_began(self, began: StageStarted) -> None:
-        """Begin a child span, except for waiting, which belongs to no batch, and decoding, whose batch begins later."""
+        """Begin a child span of the current batch.
+
+        Waiting for records belongs to no batch. Decoding only notes its time, because its batch begins later.
+        """
         if began.stage == DECODE:
             self._decoding_ns = time.time_ns()
         elif self._span is not None and began.stage in _WITHIN_BATCH:
@@ -258,7 +261,7 @@ def _resource(version: str) -> Resource:
 
 
 def _links(found: Sequence[TraceContext]) -> list[Link]:
-    # Articles from one system usually have the same trace state. Each is parsed once, because that takes longest here.
+    # Articles from one system usually have the same trace state. Parse each state once, because that takes longest.
     states = {text: TraceState.from_header([text]) if text else None for text in {context.state for context in found}}
     return [
         Link(

@@ -19,9 +19,10 @@ ANSWER_S: Final = 4.0
 
 
 class StoreProbe:
-    """A context manager that probes the store from a thread and a connection of its own.
+    """A context manager that probes the store from a thread of its own.
 
-    ``opened`` opens the store with a deadline of ``ANSWER_S``. The probe reports each answer and each failure.
+    ``opened`` opens the store; a remote store on a connection of its own, with a deadline of ``ANSWER_S``. The probe
+    reports each answer and each failure.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class StoreProbe:
         self._hooks.report(Outage("store", "probe", why))
 
     def _probe(self) -> None:
-        """Probe the store until it fails to answer."""
+        """Probe the store until it fails to answer, or the context ends."""
         with self._opened() as store:
             while not self._closed.is_set():
                 store.settings()

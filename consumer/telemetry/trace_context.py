@@ -1,6 +1,6 @@
 """Reads the trace context of messages: W3C Trace Context, level 1 (https://www.w3.org/TR/trace-context/).
 
-OpenTelemetry's propagator takes about ten times as long per message, and a batch has hundreds of them.
+OpenTelemetry's propagator takes about ten times as long per message, and a batch has hundreds of messages.
 """
 
 import re
@@ -12,8 +12,8 @@ from consumer.model.record import Header, RawRecord
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
 _FORM: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-_NEVER: Final = b"ff"
-_FIRST: Final = b"00"
+_INVALID_VERSION: Final = b"ff"
+_FIRST_VERSION: Final = b"00"
 _SAMPLED: Final = 1
 _STATE_BYTES_MAX: Final = 512
 """Section 3.3.1.5: at least this much must be kept. Longer values are dropped, as that section allows."""
@@ -55,7 +55,7 @@ def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[Trac
 def parse(parent: bytes, state: bytes) -> TraceContext | None:
     """Parse both headers. Return None if they have no context. Unknown parts of later versions are ignored."""
     found = _FORM.fullmatch(parent.strip())
-    if found is None or found[1] == _NEVER or (found[1] == _FIRST and found[5] is not None):
+    if found is None or found[1] == _INVALID_VERSION or (found[1] == _FIRST_VERSION and found[5] is not None):
         return None
     trace_id, span_id = int(found[2], 16), int(found[3], 16)
     if not trace_id or not span_id:

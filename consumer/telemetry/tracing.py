@@ -17,7 +17,7 @@ _PACKAGE = "opentelemetry"
 
 @contextmanager
 def traced(section: TracingSection, feed: TracedFeed, hooks: Hooks) -> Iterator[None]:
-    """If tracing is enabled, make spans of the batches and requests inside, and send the last ones at the end.
+    """If tracing is enabled, make spans of batches and requests while the context is open; then send the last spans.
 
     Raises ``ConfigError`` if the packages are not installed.
     """

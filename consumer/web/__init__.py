@@ -1,1 +1,1 @@
-"""The shared web layer: access, tokens, certificates, limits, problems, and the servers of consoles and consumers."""
+"""The web layer of the HTTP service, the console and consumers' pages: access, tokens, limits, problems, servers."""

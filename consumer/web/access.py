@@ -35,7 +35,7 @@ class ListenAddress(NamedTuple):
 
 
 class Account(NamedTuple):
-    """The user name and password that give access to everything."""
+    """The user name and password that give access to all pages."""
 
     user: str
     password: str
@@ -65,7 +65,7 @@ class Access:
         return self._expected is not None
 
     def accepts(self, authorization: str | None) -> bool:
-        """Return whether the ``Authorization`` header is right, in a time that does not depend on the error."""
+        """Return whether the ``Authorization`` header is right, in a time that does not depend on what is wrong."""
         if self._expected is None:
             return True
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)

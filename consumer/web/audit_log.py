@@ -19,7 +19,7 @@ from storage.files import FileWriting, lock_file, open_or_make, sync_folder
 
 SCHEMA: Final = "dupwatch.audit/1"
 ID_CHARS_MAX: Final = 512
-"""The maximum length of an article's id."""
+"""The maximum length of ``id``."""
 TEXT_CHARS_MAX: Final = 128
 """The maximum length of every other field. Longer texts are cut and end with an ellipsis."""
 LINE_BYTES_MAX: Final = 16 * 1024
@@ -43,7 +43,7 @@ class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """The requested action, for example tokens.add or articles.release."""
     id: str
-    """The target of the action: an article's id, or a token's name."""
+    """The target of the action: an article's id, or the name of a token, a bank or an item."""
     result: str
     """The result of the action."""
     request_id: str | None = None
@@ -82,7 +82,7 @@ class ChangesUnrecorded(NamedTuple):
 
 
 class AuditLog:
-    """A log file, created if missing, to which any number of threads append changes.
+    """A log file, created if missing, to which any number of threads may append changes.
 
     Each append first checks that the file still has its name, so a file that logrotate has renamed gets no further
     lines. ``report`` gets ``ChangesRecorded`` and ``ChangesUnrecorded``, from the thread that appends. Raises
@@ -95,7 +95,7 @@ class AuditLog:
         self._report = report
         self._lock = threading.Lock()
         try:
-            self._descriptor = self._opened()
+            self._descriptor = self._open()
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -109,7 +109,7 @@ class AuditLog:
         data = b"".join(map(line_of, changes))
         try:
             with self._lock:
-                with self._current() as descriptor:
+                with self._locked_file() as descriptor:
                     _append(descriptor, data)
                 # Outside the file lock, so that other processes can append while this one waits for the disk.
                 if self._writing.durable:
@@ -130,11 +130,11 @@ class AuditLog:
         self._descriptor = -1
 
     @contextmanager
-    def _current(self) -> Iterator[int]:
-        """Lock the file that currently has the name, and yield its descriptor."""
+    def _locked_file(self) -> Iterator[int]:
+        """Lock the file that is at the path now, and yield its descriptor. Opens it if the former file was moved."""
         while True:
             if self._descriptor < 0:
-                self._descriptor = self._opened()
+                self._descriptor = self._open()
             lock_file(self._descriptor, LOCK_S)
             if self._has_the_name():
                 break
@@ -150,7 +150,7 @@ class AuditLog:
         except FileNotFoundError:
             return False
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         descriptor = open_or_make(self._path, _FLAGS, self._writing.mode)
         try:
             _check_kind(descriptor)

@@ -2,7 +2,8 @@
 
 Loading into a context that is in use would race with handshakes, and would leave a certificate without its key if the
 new files do not match. So each pair of files gets a context of its own. The server keeps its first context, whose
-callback hands each connection to the newest one. OpenSSL calls it in every handshake, with or without a server name.
+callback hands each connection to the newest one. OpenSSL calls this callback in every handshake, with or without a
+server name.
 
 Python's ssl shows the dates of authorities only, and a certificate parser is a large dependency for two dates. So this
 module reads the few DER elements (ITU-T X.690) that precede them in a Certificate (RFC 5280, section 4.1).
@@ -52,7 +53,7 @@ class CertificateFiles(NamedTuple):
 
 
 class CertificateLoaded(NamedTuple):
-    """The server now uses a new certificate. ``ends`` is when the first certificate of its chain expires."""
+    """The server now uses a new certificate. ``ends`` is the earliest expiry in its chain."""
 
     ends: datetime
 
@@ -64,7 +65,7 @@ class CertificateReloadFailed(NamedTuple):
 
 
 class _LoadedCertificate(NamedTuple):
-    """A context with a certificate, when it expires, and the signature of the files that were read."""
+    """A context with a certificate, the earliest expiry in its chain, and the signatures of the files read."""
 
     context: ssl.SSLContext
     ends: datetime
@@ -82,7 +83,7 @@ class ServedCertificate:
     def __init__(self, files: CertificateFiles, report: Callable[[object], None]) -> None:
         self._files = files
         self._report = report
-        self._why: str | None = None
+        self._fault: str | None = None
         self._loaded = _load(files)
         self.context = self._loaded.context
         self.context.sni_callback = self._hand_over
@@ -98,25 +99,25 @@ class ServedCertificate:
     def look(self) -> None:
         """Check the files, and load them if they have changed, or could not be used the last time."""
         try:
-            if self._why is None and self._loaded.signature == _signature(self._files):
+            if self._fault is None and self._loaded.signature == _signature(self._files):
                 return
             self._loaded = _load(self._files)
         except OSError as error:
-            self._keep(str(_unusable(self._files, error)))
+            self._keep_old(str(_unusable(self._files, error)))
         except ConfigError as error:
-            self._keep(str(error))
+            self._keep_old(str(error))
         else:
-            self._why = None
+            self._fault = None
             self._report(CertificateLoaded(self._loaded.ends))
             log.info(
                 "Loaded the certificate %s, valid until %s", self._files.certificate, self._loaded.ends.isoformat()
             )
 
-    def _keep(self, why: str) -> None:
+    def _keep_old(self, why: str) -> None:
         self._report(CertificateReloadFailed(why))
-        if why != self._why:
+        if why != self._fault:
             log.warning("%s. The server keeps its old certificate, valid until %s", why, self._loaded.ends)
-        self._why = why
+        self._fault = why
 
 
 def configured_certificate(

@@ -102,7 +102,7 @@ class Connections:
     def __init__(self, limits: ConnectionLimits, report: Callable[[object], None]) -> None:
         self.receive_s = limits.receive_s
         self.send_s = limits.send_s
-        self._most = limits.connections_max
+        self._connections_max = limits.connections_max
         self._unread_bytes_max = limits.unread_bytes_max
         self._report = report
         # Connections with unread answers, oldest first.
@@ -115,10 +115,10 @@ class Connections:
         return Connection(self, *arguments, **options)
 
     def enter(self, connection: "Connection") -> None:
-        """Add a new connection, and close another one if there are too many."""
-        if len(self._open) >= self._most:
+        """Add a new connection. If there are too many, close another one, or else the new one."""
+        if len(self._open) >= self._connections_max:
             self.count_limit("connections_max")
-            # If all others wait for a verdict, close the new one.
+            # If requests of all others are being worked on, close the new one.
             given_up = next((each for each in self._open if not each.is_needed), connection)
             given_up.abort()
             if given_up is connection:
@@ -133,7 +133,10 @@ class Connections:
             self._open[connection] = None
 
     def note_unread(self, connection: "Connection") -> None:
-        """Note that a client reads too slowly. Close slower connections if unread answers exceed the limit."""
+        """Note that a client reads too slowly.
+
+        If unread answers exceed their limit, closes connections that have been slow for longer.
+        """
         self._unread[connection] = None
         while sum(each.unread_bytes for each in self._unread) > self._unread_bytes_max:
             slowest = next(iter(self._unread))
@@ -289,7 +292,7 @@ class Connection(H11Protocol):
             self._head_due = None
 
     def _expect_reading(self) -> None:
-        """Start the timer for reading the last answer, whether the connection continues or not."""
+        """Start the timer for reading the latest answer, whether the connection continues or not."""
         if self._reading_due is not None:
             self._reading_due.cancel()
         self._reading_due = self.loop.call_later(self._connections.send_s, self._check_reading)

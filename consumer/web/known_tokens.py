@@ -48,9 +48,9 @@ class KnownTokens:
     ``caller`` never blocks, even if the file system hangs. If no look has succeeded for ``TRUST_S``, because the file
     cannot be used or the look does not return, all secrets are refused.
 
-    A secret is looked up by its hash in a dictionary. The time may depend on the hash, but that reveals nothing about
-    secrets: nobody can choose a secret so that its hash resembles another. ``report`` gets the occurrences of this
-    module, from any thread. ``clock_s`` is monotonic; ``now`` is the time of day.
+    A secret is looked up by its hash in a dictionary. The time of the look-up may depend on the hash, but reveals
+    nothing about secrets: nobody can choose a secret so that its hash resembles another. ``report`` gets the
+    occurrences of this module, from any thread. ``clock_s`` is monotonic; ``now`` is the time of day.
 
     Raises ``ConfigError`` if the file cannot be used at the start.
     """
@@ -67,10 +67,10 @@ class KnownTokens:
         self._clock_s = clock_s
         self._now = now
         self._is_failing = False
-        self._is_announced = False
+        self._has_logged_refusal = False
         self._seen_s = clock_s()
         try:
-            self._read = self._taken(*load(path))
+            self._table = self._table_of(*load(path))
         except OSError as error:
             raise ConfigError(_unreadable(path, error)) from error
 
@@ -85,8 +85,8 @@ class KnownTokens:
         """Check the file, and read it if it has changed or could not be used the last time."""
         began_s = self._clock_s()
         try:
-            if self._is_failing or self._read.signature != signature_of(self._path.stat()):
-                self._read = self._taken(*load(self._path))
+            if self._is_failing or self._table.signature != signature_of(self._path.stat()):
+                self._table = self._table_of(*load(self._path))
         except OSError as error:
             self._keep(_unreadable(self._path, error))
         except ConfigError as error:
@@ -95,7 +95,7 @@ class KnownTokens:
             self._seen_s = began_s
             if self._is_failing:
                 log.info("The token file %s can be read again", self._path)
-            self._is_failing = self._is_announced = False
+            self._is_failing = self._has_logged_refusal = False
 
     @property
     def _is_trusted(self) -> bool:
@@ -105,13 +105,13 @@ class KnownTokens:
         if not self._is_trusted:
             return TokenRefusal("unchecked")
         # Only well-formed secrets are hashed, because others may be very long.
-        token = self._read.tokens.get(digest_of(secret)) if SECRET.fullmatch(secret) else None
+        token = self._table.tokens.get(digest_of(secret)) if SECRET.fullmatch(secret) else None
         if token is None:
             return TokenRefusal("unknown")
         state = token.state(self._now())
         return token.caller if state == "valid" else TokenRefusal(state, token.name)
 
-    def _taken(self, tokens: Tokens, signature: Signature) -> _TokenTable:
+    def _table_of(self, tokens: Tokens, signature: Signature) -> _TokenTable:
         self._report(TokensLoaded(len(tokens)))
         return _TokenTable({token.sha256: token for token in tokens}, signature)
 
@@ -120,8 +120,8 @@ class KnownTokens:
         self._report(TokensUnreadable(why))
         if not self._is_failing:
             log.warning("%s. Known tokens stay valid for at most %g s; then all requests are refused", why, TRUST_S)
-        elif not self._is_trusted and not self._is_announced:
-            self._is_announced = True
+        elif not self._is_trusted and not self._has_logged_refusal:
+            self._has_logged_refusal = True
             log.error("%s. All requests are refused until it can be read", why)
         self._is_failing = True
 

@@ -21,7 +21,7 @@ _QUERY_FIELDS_MAX: Final = 10
 
 
 class PageRequest(NamedTuple):
-    """A request for a page. ``trusted`` is False if the required credentials are missing."""
+    """A request for a page. ``trusted`` is False if required credentials are missing or wrong."""
 
     path: str
     query: Mapping[str, str]
@@ -84,7 +84,7 @@ class Site:
         return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
 
     def answer(self, page: ServedPage | None, target: str, headers: Message, client: str) -> PageResponse:
-        """Answer a request for what ``page_at`` returned; ``client`` is an address, for the log. Never raises."""
+        """Answer a request for the ``page`` at ``target``. ``client`` is an address, for the log. Never raises."""
         path, _, query = target.partition("?")
         try:
             host = host_named(headers.get_all("Host", []), target)

@@ -24,11 +24,17 @@ from consumer.web.page_connections import PageConnection, PageLimit, RequestHead
 log = logging.getLogger("dupwatch")
 
 ARRIVING_MAX: Final = 128
-"""The maximum number of connections with incomplete requests. Above it, the client with the most loses its oldest."""
+"""The maximum number of connections with incomplete requests.
+
+Above it, the client with the most connections loses its oldest one.
+"""
 GRACE_S: Final = 0.25
 """How long a connection may take to send its request before another may replace it."""
 REQUESTS_MAX: Final[Mapping[PageKind, int]] = {"probe": 8, "metrics": 4, "page": 16}
-"""Requests of each kind answered at once. Further pages are refused; further probes and scrapes cut the oldest one."""
+"""The maximum number of requests of each kind that are answered at once.
+
+Above it, further requests for pages are refused; further probes and scrapes replace an older request.
+"""
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
 """How long the handshake and the request may take together."""
@@ -156,7 +162,7 @@ class _Server(socketserver.ThreadingTCPServer):
         if self.tls is None:
             _Handler(request, client_address, self, connection)
             return
-        # Here and not where connections are accepted, because a silent client would block all others there.
+        # Shake hands here and not where connections are accepted, because a silent client would block all others there.
         request.settimeout(ANSWER_S)
         # A copy of the descriptor: the server closes the original.
         with self.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
@@ -186,11 +192,17 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     error_content_type = PLAIN
     error_message_format = "%(message)s\n"
-    # ``arriving`` cuts connections without a request earlier than this.
+    # ``arriving`` cuts connections without a request sooner.
     timeout = ANSWER_S
 
-    def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: PageConnection) -> None:  # noqa: ANN401
-        self._place = place
+    def __init__(
+        self,
+        request: socket.socket,
+        client_address: Any,  # noqa: ANN401  # as the base class has it
+        server: _Server,
+        connection: PageConnection,
+    ) -> None:
+        self._page_connection = connection
         super().__init__(request, client_address, server)
 
     def setup(self) -> None:
@@ -214,8 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.server.site
         page = site.page_at(self.path)
         kind: PageKind = "page" if page is None else page.kind
-        if not self._place.move_to(self.server.answering[kind], cuts=kind != "page"):
-            if not self._place.was_cut:
+        if not self._page_connection.move_to(self.server.answering[kind], cuts=kind != "page"):
+            if not self._page_connection.was_cut:
                 log.warning("Refused a request to the health pages: %d are being answered already", REQUESTS_MAX[kind])
                 site.failed()
                 self.wfile.write(_BUSY)

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from consumer.web.problems import BUSY, STORE, Limit, retry_later
 
 RETRY_S: Final = 1
-"""How long a client should wait before it retries."""
+"""After how many seconds a client should retry."""
 
 _Answer = TypeVar("_Answer")
 
@@ -22,10 +22,10 @@ class Workers:
 
     def __init__(self, threads: int, requests_max: int, answer_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, "answer")
-        self._most = requests_max
+        self._requests_max = requests_max
         self._answer_s = answer_s
         self._lock = threading.Lock()
-        self._taken = 0
+        self._calls = 0
 
     async def call(self, work: Callable[[], _Answer]) -> _Answer:
         """Run ``work`` in a thread, and return its result or raise its error.
@@ -33,14 +33,14 @@ class Workers:
         Raises ``ProblemError`` if the pool is full, or the result does not come in time.
         """
         with self._lock:
-            if self._taken >= self._most:
+            if self._calls >= self._requests_max:
                 raise retry_later(
                     BUSY,
-                    f"{self._most} requests are being answered. Try again after the seconds in Retry-After.",
+                    f"{self._requests_max} requests are being answered. Try again after the seconds in Retry-After.",
                     RETRY_S,
-                    Limit("requests_max", self._most),
+                    Limit("requests_max", self._requests_max),
                 )
-            self._taken += 1
+            self._calls += 1
         future = self._pool.submit(work)
         future.add_done_callback(self._leave)
         try:
@@ -58,9 +58,9 @@ class Workers:
             ) from error
 
     def close(self) -> None:
-        """Stop accepting calls, and wait for running ones."""
+        """Stop accepting calls, cancel waiting ones, and wait for running ones."""
         self._pool.shutdown(cancel_futures=True)
 
     def _leave(self, _: "Future[_Answer]") -> None:
         with self._lock:
-            self._taken -= 1
+            self._calls -= 1

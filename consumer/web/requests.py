@@ -227,4 +227,4 @@ class TextsChecked(NamedTuple):
 
 
 class RequestFailed(NamedTuple):
-    """A request for a page failed or was answered only in part, through no fault of the client."""
+    """A request for a consumer's page was not answered, or was answered only in part, or had wrong credentials."""

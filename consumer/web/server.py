@@ -166,8 +166,8 @@ def allow_connections(connections_max: int, setting: str = "service.connections_
 class Server(uvicorn.Server):
     """A uvicorn server that leaves signals to the command, and serves over TLS if it has a context.
 
-    ``drain_s`` is the time that requests get to finish when the server stops. ``report`` gets exceeded limits of
-    connections.
+    ``drain_s`` is the time that requests get to finish when the server stops. ``report`` gets the occurrences
+    of ``Connections``.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if not self.owner.isprintable():
             raise ValueError("owner has a control character")
         if len(set(self.roles)) != len(self.roles):
-            raise ValueError("roles names one twice")
+            raise ValueError("roles names a role twice")
         if self.expires_at <= self.created_at:
             raise ValueError("expires_at is not after created_at")
 
@@ -98,7 +98,7 @@ def new_secret() -> str:
 
 
 def digest_of(secret: str) -> str:
-    """Return the SHA-256 of a secret in hexadecimal, by which its token is found."""
+    """Return the SHA-256 of a secret in hexadecimal, which is stored in place of the secret."""
     return sha256(secret.encode()).hexdigest()
 
 

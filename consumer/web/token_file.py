@@ -1,4 +1,6 @@
-"""The token file: versioned JSON, which is replaced as a whole, and read only if no other user may write to it.
+"""The token file: versioned JSON, which is replaced as a whole.
+
+It is refused if other users may write it, or read it except as members of its group.
 
 One process at a time changes the file, atomically for readers. It holds the ``flock`` of the folder while it does so,
 since the file itself is replaced. A killed process leaves the old file or the new one, and its lock is released.
@@ -135,8 +137,8 @@ def _check_kind(path: Path, status: os.stat_result) -> None:
         )
     if status.st_uid not in {_ROOT, os.geteuid()}:
         raise ConfigError(
-            f"the token file {path} belongs to user {status.st_uid}, and this process is user {os.geteuid()}; run this "
-            "as that user, or give the file to this one"
+            f"the token file {path} belongs to user {status.st_uid}, and this process is user {os.geteuid()}; run the "
+            "process as the owner of the file, or change the owner"
         )
 
 
@@ -162,8 +164,8 @@ def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], No
     """Add a token, ``show`` its secret, and return it. A missing file is created.
 
     The secret is shown before the file is changed, so that no token has a secret that nobody has seen.
-    Raises ``ConfigError`` for invalid values and for a name that has been used before, and ``SinkError`` if the file
-    cannot be changed.
+    Raises ``ConfigError`` for invalid values, for a name that has been used before, and if the file cannot be read.
+    Raises ``SinkError`` if it cannot be changed.
     """
     secret = new_secret()
     token = _token(new, digest_of(secret), now)
@@ -194,7 +196,7 @@ def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
 
 
 def with_token(tokens: Tokens, token: Token) -> Tokens:
-    """Return the tokens with one more. Raises ``ConfigError`` if its name is taken, or the file is full."""
+    """Return the tokens with this one added. Raises ``ConfigError`` if its name is taken, or the file is full."""
     if any(other.name == token.name for other in tokens):
         # Even a revoked token keeps its name, because the audit log contains it.
         raise ConfigError(f"there is, or was, a token named {token.name}; choose another name")
@@ -234,7 +236,7 @@ def _token(new: NewToken, digest: str, now: datetime) -> Token:
 
 
 def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool) -> Tokens:
-    """Replace the content of a file and return it. Nothing is written if it is unchanged."""
+    """Change the tokens in a file, and return them. Nothing is written if they are unchanged."""
     try:
         # Replace the file itself, not a link to it.
         target = path.resolve()

@@ -15,9 +15,9 @@ from storage.clock import now_ms
 
 @contextmanager
 def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _: None) -> Iterator[AuditLog | None]:
-    """Open the audit log; None if none is configured. Raises ``SinkError`` if it cannot be written.
+    """Open the configured audit log, or yield None without one. Raises ``SinkError`` if the log cannot be written.
 
-    ``report`` gets its occurrences. Commands do not need it, because a failure ends them with a message.
+    ``report`` gets the occurrences of the log. Commands need no ``report``, because a failure ends them with a message.
     """
     if config.service.audit is None:
         yield None
@@ -44,7 +44,7 @@ def record_changes(audit_log: AuditLog | None, action: str, names: Sequence[str]
 
 
 def current_user() -> str:
-    """Return the user who runs this process, as the system, not the environment, names it."""
+    """Return the name of the user who runs this process, from the system and not from the environment."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

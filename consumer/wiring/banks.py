@@ -32,13 +32,13 @@ from storage.files import FileWriting
 log = logging.getLogger("dupwatch")
 
 LAG_S: Final = 30.0
-"""How long the banks may be unreadable before the run is no longer ready."""
+"""How long the run stays ready after the banks were last read successfully."""
 RETRY_S: Final = 1.0
 """The pause before unreachable banks are read again at the start."""
 _CACHED_SHARE: Final = 16
 """The cache is written when more than one in this many items has been computed since the last write."""
 _LAST_WRITE_S: Final = 10.0
-"""How long to wait at the end for the cache to be written. A longer write is left to the next process."""
+"""How long to wait at the end for the cache to be written. If that takes longer, the next process writes it."""
 
 
 class BankReader:
@@ -58,21 +58,21 @@ class BankReader:
         self._read_s = clock_s()
 
     def read(self) -> None:
-        """Read new entries of the banks. Raises ``BankError``, without a change, if they cannot be read."""
+        """Read new entries of the banks. Raises ``BankError``, and changes no known texts, if they cannot be read."""
         with new_entries(self._banks) as new:
             if new.is_whole:
                 before = len(self._known)
                 self._known.replace(new.entries)
                 if len(self._known) < before:
                     log.warning(
-                        "The banks were replaced, and have fewer items that count: %d instead of %d",
+                        "The banks were replaced, and have fewer active items: %d instead of %d",
                         len(self._known),
                         before,
                     )
             elif new.entries:
                 self._known.change(new.entries)
         if new.invalid:
-            log.warning("Ignored %d invalid entries of banks; dupwatch bank writes valid ones", new.invalid)
+            log.warning("Ignored %d invalid entries of banks. Change banks only with dupwatch bank", new.invalid)
         self._hooks.report(BanksLoaded(len(self._known), new.invalid))
         self._read_s = self._clock_s()
 
@@ -86,7 +86,7 @@ class BankReader:
         except BankError as error:
             fault = str(error)
             if fault != self._fault:
-                log.warning("The banks cannot be read, and the last version of them stays in use: %s", fault)
+                log.warning("The banks cannot be read, so the banks that were read last stay in use: %s", fault)
             self._fault = fault
             self._hooks.report(BanksUnreadable(fault))
             if self._clock_s() - self._read_s > LAG_S:
@@ -96,18 +96,18 @@ class BankReader:
             self._hooks.report(Outage("banks", "reader", None))
 
     def check_lag(self) -> None:
-        """Report that the run is not ready if reading takes longer than ``LAG_S``, since many items may be new.
+        """Report that the run is not ready if no read has succeeded for ``LAG_S``.
 
-        The next successful ``refresh`` revokes the report.
+        A read with many new items may take that long. The next successful ``refresh`` revokes the report.
         """
         lag_s = self._clock_s() - self._read_s
         if lag_s > LAG_S:
-            why = self._fault or f"they are {lag_s:.0f} s behind: many of their items have changed, or they are slow"
+            why = self._fault or f"{lag_s:.0f} s behind: many items have changed, or the banks answer slowly"
             self._hooks.report(Outage("banks", "reader", why))
 
 
 class CacheWriter:
-    """The writer of the cache of known texts. It writes once enough of them have been computed."""
+    """The writer of the cache of fingerprints. It writes once enough new ones have been computed."""
 
     def __init__(self, cache: BankCache, known: KnownTexts) -> None:
         self._cache = cache
@@ -116,7 +116,7 @@ class CacheWriter:
         self._lock = Lock()
 
     def write_if_due(self) -> None:
-        """Write the cache if that is due, after waiting for a write by another thread."""
+        """Write the cache if enough fingerprints are missing from it. Waits for a write by another thread first."""
         with self._lock:
             fingerprints = self._known.fingerprints()
             due = fingerprints.computed - self._written > len(self._known) // _CACHED_SHARE
@@ -150,16 +150,16 @@ def read_banks(config: Config) -> Banks:
 def followed_banks(
     config: Config, bound: Binding, lexicon: Lexicon, hooks: Hooks, starting: StartUpCalls | None = None
 ) -> Iterator[KnownTexts | None]:
-    """Read the configured banks, and follow them while the context is open; yield None if there are none.
+    """Read the configured banks, and follow them while the context is open; yield None if none are configured.
 
-    With ``starting`` it waits at the start for unreachable banks, and may raise ``StoppedBeforeStart``. Raises
+    With ``starting``, waits at the start while the banks are unreachable, and may raise ``StoppedBeforeStart``. Raises
     ``BankError``, a ``ConfigError``, if they cannot be read.
     """
     if config.banks.url is None:
         yield None
         return
-    cache = _cache(config, bound)
-    known = _known(config, bound, lexicon, cache, hooks.report)
+    cache = _configured_cache(config, bound)
+    known = _empty_known_texts(config, bound, lexicon, cache, hooks.report)
     with opened_banks(config) as banks:
         reader = BankReader(banks, known, hooks)
         if starting is None:
@@ -169,31 +169,31 @@ def followed_banks(
         with (
             PeriodicCheck("banks", reader.refresh),
             PeriodicCheck("bank-lag", reader.check_lag),
-            _written_cache(cache, known),
+            _cache_writing(cache, known),
         ):
             yield known
 
 
 def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) -> KnownTexts:
-    """Return the items of banks as known texts. Add the items that the configured cache lacks to it."""
-    cache = _cache(config, bound)
-    known = _known(config, bound, lexicon, cache, Hooks().report)
+    """Return the items of banks as known texts. Write the configured cache if it lacks enough fingerprints."""
+    cache = _configured_cache(config, bound)
+    known = _empty_known_texts(config, bound, lexicon, cache, Hooks().report)
     known.replace(banks.entries())
     if cache is not None:
         CacheWriter(cache, known).write_if_due()
     return known
 
 
-def _known(
+def _empty_known_texts(
     config: Config, bound: Binding, lexicon: Lexicon, cache: BankCache | None, report: Callable[[object], None]
 ) -> KnownTexts:
-    """Return known texts without items. The first items will come from the cache, as far as it has them."""
+    """Return known texts without items. The first items will get their fingerprints from the cache, if it has them."""
     computing, load_cache = components.engine(config, bound, lexicon), None if cache is None else cache.load
     return KnownTexts(computing, bound.settings, now_ms, report, load_cache)
 
 
-def _cache(config: Config, bound: Binding) -> BankCache | None:
-    """Return the configured cache of fingerprints."""
+def _configured_cache(config: Config, bound: Binding) -> BankCache | None:
+    """Return the configured cache of fingerprints; None if none is configured."""
     if config.banks.cache is None:
         return None
     described: dict[str, str | int] = {
@@ -209,8 +209,8 @@ def _cache(config: Config, bound: Binding) -> BankCache | None:
 
 
 @contextmanager
-def _written_cache(cache: BankCache | None, known: KnownTexts) -> Iterator[None]:
-    """Write the cache in a thread while the context is open, and at its end."""
+def _cache_writing(cache: BankCache | None, known: KnownTexts) -> Iterator[None]:
+    """Write the cache whenever it is due: in a thread while the context is open, and when the context ends."""
     if cache is None:
         yield
         return

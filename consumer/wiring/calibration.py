@@ -33,7 +33,7 @@ from storage.records import StoredVersion
 Clock = Callable[[], float]
 ROUND_ARTICLES: Final = 2_560
 _SAMPLED: Final = 2_000
-"""The number of articles whose sizes are measured."""
+"""The maximum number of articles whose sizes are measured."""
 _PAGE: Final = 100
 _WIDE: Final = re.compile("[\uff21-\uff5a]")
 """Latin letters as wide as Chinese characters; one kind of edit in the sample feed writes English with them."""
@@ -91,7 +91,7 @@ class _Measurement:
             self.stopping.requested_by = signal.SIGALRM
 
     def calibration(self, config: Config, option: str) -> Calibration:
-        """Return the result, with sizes of articles in the store. Raises ``ConfigError`` if none was judged."""
+        """Return the result. Sizes are those of stored articles. Raises ``ConfigError`` if no text was judged."""
         with opened_store(config, readonly=True) as store:
             stored = list(islice(stored_articles(store), _SAMPLED))
         if not stored or not self.seconds:
@@ -108,7 +108,7 @@ class _Measurement:
 def calibrate_on_sample(
     config: Config, sample: str, scratch: Path, seconds: float, clock: Clock = time.monotonic
 ) -> Calibration:
-    """Judge the articles of a file, until it ends or the time is up. Raises ``ConfigError`` if it has none."""
+    """Judge the articles of a file, until it ends or the time is up. Raises ``ConfigError`` if no text was judged."""
     chosen = config.model_copy(update={"source": config.source.model_copy(update={"url": sample})})
     measurement = _Measurement(clock, clock() + seconds)
     isolated = _isolated(chosen, scratch, 0)
@@ -124,18 +124,21 @@ def calibrate(
     clock: Clock = time.monotonic,
     round_articles: int = ROUND_ARTICLES,
 ) -> Calibration:
-    """Judge generated articles in rounds, into one store, until the time is up. The first round is not counted."""
+    """Judge generated articles in rounds, into one store, until the time is up.
+
+    The first round counts only if it is the only one.
+    """
     measurement, source = _Measurement(clock, clock() + seconds), scratch / "articles.jsonl"
     chosen = config.model_copy(update={"source": SourceSection(url=str(source))})
     for number in count():
         isolated = _isolated(chosen, scratch, number)
-        _write(source, number, maker.bodies(round_articles))
+        _write_articles(source, number, maker.bodies(round_articles))
         _judge(isolated, measurement)
         if measurement.is_over:
             return measurement.calibration(isolated, "--calibrate")
         if number == 0:
             measurement.reset()
-    raise AssertionError("time does not end")
+    raise AssertionError("the rounds do not end")
 
 
 def _isolated(config: Config, scratch: Path, number: int) -> Config:
@@ -168,7 +171,7 @@ def stored_articles(store: Store) -> Iterator[SampledArticle]:
                 yield SampledArticle(stored.record, stored.verdict, body, state_of(stored) is not VersionState.KEPT)
 
 
-def _write(path: Path, number: int, bodies: Iterable[str]) -> None:
+def _write_articles(path: Path, number: int, bodies: Iterable[str]) -> None:
     encoder = msgspec.json.Encoder()
     with path.open("wb") as lines:
         lines.writelines(
@@ -177,7 +180,7 @@ def _write(path: Path, number: int, bodies: Iterable[str]) -> None:
 
 
 def sample_texts(path: Path, languages: Sequence[str]) -> list[str]:
-    """Return the bodies of the sample feed's articles in these languages, without those in wide letters."""
+    """Return the bodies of the sample feed's articles in these languages, without those that contain wide letters."""
     articles = map(msgspec.json.decode, path.read_bytes().splitlines())
     bodies = [article["body"] for article in articles if article.get("body") and article.get("lang") in languages]
     return [body for body in bodies if not _WIDE.search(body)]

@@ -69,7 +69,7 @@ def lexicon_of(config: Config) -> Lexicon:
 def word_cutter(lexicon: Lexicon) -> WordCutter:
     """Build the cutter of words for the console's search.
 
-    It ignores the user's own words, because consoles that share a database have to cut alike.
+    It ignores the user's own words, because consoles that share a database must cut texts in the same way.
     """
     tokenizer, lock = default_tokenizer(), Lock()
 
@@ -101,9 +101,10 @@ def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> 
 def engine(
     config: Config, bound: Binding, lexicon: Lexicon, *, sketched: bool = False, known: KnownTexts | None = None
 ) -> Engine:
-    """Build the engine of fingerprints for this process, with sketches if ``sketched`` or the judge needs them.
+    """Build the engine of fingerprints for this process.
 
-    It also finds the shingles of ``known`` texts.
+    It computes sketches if ``sketched`` is set or the judge needs sketches. It also finds the shingles of ``known``
+    texts.
     """
     name = engine_choice(config, bound.settings, lexicon).name
     sketched = sketched or bound.settings.sketched
@@ -159,7 +160,7 @@ def fingerprinting(
 ) -> Fingerprinting:
     """Build the fingerprinting: in this thread, calling ``interruption``, or in workers, which report to ``hooks``.
 
-    It also finds the shingles of ``known`` texts. Raises ``ConfigError`` for worker processes, which cannot do that.
+    It also finds the shingles of ``known`` texts. Raises ``ConfigError`` if worker processes would have to find them.
     """
     if not config.workers:
         return InlineFingerprinting(engine(config, bound, lexicon, known=known), interruption.while_preparing)

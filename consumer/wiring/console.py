@@ -67,7 +67,7 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 _HEARTBEAT_MAX_S: Final = 300.0
-"""A thread without progress for this long counts as hanging. Finding a record without an origin may take minutes."""
+"""A thread without progress for this long counts as hanging. Finding the record of a release may take minutes."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
 """The pause before a file is checked again for new verdicts, and before a topic is read again after an error."""
@@ -75,8 +75,8 @@ _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0
 _RANKS_S: Final = 1.0
-_DOWN: Final = ("database: ", "run: ")
-"""The beginnings of outages that make pages useless. Pages need no brokers or store: the queue is in the database."""
+_UNREADY_PREFIXES: Final = ("database: ", "run: ")
+"""Reasons with these prefixes make pages useless. Pages need no brokers or store: the queue is in the database."""
 
 
 class ConsoleResources(NamedTuple):
@@ -149,7 +149,7 @@ class ConsoleServer(ListeningServer):
             has_topics=is_followed(opened.config),
             courier=self._courier,
         )
-        probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limited)
+        probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limitations)
         is_tls = self._tls is not None
         self._prepare(build_console(context, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
 
@@ -181,14 +181,14 @@ class ConsoleServer(ListeningServer):
         releases = SinkReleases(
             config, self._opened.writes, now_ms, release_sink, proceed, has_times=not self._opened.is_demo
         )
-        # Registered before its thread starts, so that it is closed after the thread has ended.
+        # Registered before the sending thread starts, so that releases are closed after that thread has ended.
         running.callback(releases.close)
         sender = ReleaseSender(ReleaseSenderParts(database, releases, now_ms, hooks, self._opened.unwritable))
         sending = BackgroundWork("sending", sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
         room = OutboxRoom(config.console.outbox_events_max)
         parts = EventSenderParts(database, event_sink, room, now_ms, hooks, partial(unwritable_file, config))
         events_sender = EventSender(parts)
-        # Registered before their thread starts, so that they are closed when no message is being sent.
+        # Registered before the events thread starts, so that both are closed when no message is being sent.
         running.callback(events_sender.close)
         running.callback(event_sink.close)
         events = BackgroundWork(EVENTS_THREAD, events_sender.work, WorkSchedule(_SEND_S, "sink"), hooks, stopping)
@@ -247,7 +247,7 @@ class ConsoleServer(ListeningServer):
         yield from backgrounds.values()
 
     def _following_banks(self, progress: ThreadProgress, stopping: threading.Event) -> Iterator[BackgroundWork]:
-        """Yield the work that keeps the shown banks up to date, if there are any."""
+        """Yield the work that keeps the shown banks up to date, if any are configured."""
         banks = self._banks
         if banks is None:
             return
@@ -266,12 +266,12 @@ class ConsoleServer(ListeningServer):
             yield BackgroundWork("topic-check", check, WorkSchedule(CHECK_S, "source"), hooks, stopping)
 
     def _why_not_ready(self) -> list[str]:
-        return [reason for reason in self._health.why_not_ready() if reason.startswith(_DOWN)]
+        return [reason for reason in self._health.why_not_ready() if reason.startswith(_UNREADY_PREFIXES)]
 
-    def _limited(self) -> list[str]:
+    def _limitations(self) -> list[str]:
         path = self._opened.unwritable()
         waiting = [] if path is None else [f"releases: they wait, since this user may not write {path}"]
-        return waiting + [reason for reason in self._health.why_not_ready() if not reason.startswith(_DOWN)]
+        return waiting + [reason for reason in self._health.why_not_ready() if not reason.startswith(_UNREADY_PREFIXES)]
 
 
 @contextmanager
@@ -296,7 +296,7 @@ def prepared_console(
             config = completed_config(config)
         lexicon = components.lexicon_of(config)
         judging = components.judge_settings(config, lexicon)
-        database = _awaited_database(config.console, StartUpCalls(stopping, ThreadProgress(Hooks())))
+        database = _wait_for_database(config.console, StartUpCalls(stopping, ThreadProgress(Hooks())))
         resources.callback(database.close)
         reads, writes, store_part = opened_stores(config, hooks, store, resources)
         check = SettingsCheck(config, lexicon)
@@ -318,7 +318,7 @@ def prepared_console(
         yield server
 
 
-def _awaited_database(section: ConsoleSection, starting: StartUpCalls) -> Database:
+def _wait_for_database(section: ConsoleSection, starting: StartUpCalls) -> Database:
     database = RetrySubject("database", "start", DatabaseUnavailable, "The console's database")
     # Without hooks, because no pages or metrics show outages yet.
     return RetryUntilReachable(starting.proceed, Hooks(), database).call(

@@ -13,7 +13,7 @@ _FILE: Final = "sqlite:///"
 
 
 def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) -> Database:
-    """Open the database. A missing file is created, unless it has to be there.
+    """Open the database. A missing file is created, or refused with ``has_to_be_there``.
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """

@@ -96,7 +96,7 @@ class TopicSubscription(NamedTuple):
 
 
 def flags_read(config: Config) -> TopicSubscription:
-    """Return the subscription of the topic of flags."""
+    """Return the subscription to the topic of flags."""
     return TopicSubscription(sink_topics(config).duplicates_topic, config.console.group)
 
 
@@ -208,7 +208,7 @@ class FlagFeed(Protocol):
     """The feed of flags."""
 
     def take_all(self, intake: Intake) -> None:
-        """Take in all existing flags, and those of a topic until the console ends. Raises ``SourceError``."""
+        """Take in all existing flags, and from a topic also new ones until the console ends. Raises ``SourceError``."""
         ...
 
     def begin_again(self) -> None:
@@ -256,7 +256,7 @@ class FileFeed(FlagFeed):
         try:
             intake.take_all(self._own)
         except FileNotFoundError:
-            # No article was released yet.
+            # No article has been released yet.
             return
 
     @override
@@ -285,7 +285,7 @@ def flag_feed(config: Config, database: Database, hooks: Hooks, stopped: Callabl
 class FlagIntakeWork:
     """The work of the intake's thread: takes in the flags of the sink.
 
-    With ``rebuild`` it first starts again from the sink or the store, once.
+    With ``rebuild``, the first call takes in all flags again, from the sink or from the store.
     """
 
     def __init__(
@@ -314,7 +314,10 @@ class FlagIntakeWork:
 
 
 def add_from_store(intake: Intake, access: StoreAccess) -> int:
-    """Take in the flags of the store's verdicts; return their number. Raises ``StoreError`` and ``ConsoleStopped``."""
+    """Take in the store's verdicts that become entries; return their number.
+
+    Raises ``StoreError`` and ``ConsoleStopped``.
+    """
     count = 0
     for events in flags_in(access()):
         intake.take_in_all(events, intake.proceed)

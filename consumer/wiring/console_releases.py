@@ -48,7 +48,7 @@ GATHER_S: Final = 0.5
 """How long records are gathered before their releases are made together."""
 _WHOLE_EVENTS: Final = WholeLines(b'{"schema":"dupwatch.', "the console's events")
 BROKERS_S: Final = 20.0
-"""The time limit for brokers to accept an event; after it the release is tried again from the beginning."""
+"""The time limit for brokers to accept events. A release that exceeds it is tried again from the beginning."""
 
 
 class EventSink(EventPort, Protocol):
@@ -191,7 +191,7 @@ def event_sinks(config: Config, hooks: Hooks, proceed: Callable[[], None]) -> tu
 
 
 def unwritable_file(config: Config) -> Path | None:
-    """Return the file of the console's events if this process may not write it, or None if it may or uses topics."""
+    """Return the file of the console's events if this process may not write it; None if it may, or if there is none."""
     return unwritable_path(lambda: None, console_file(config))
 
 
@@ -221,7 +221,7 @@ class SinkReleases(ReleasePort):
         self._origins: RecordOrigins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Note the next versions, to search once for the records of all those that have no origin."""
+        """Note the next versions, so that one search finds the records of all that have no origin."""
         self._upcoming, self._origins = versions, None
 
     def release(self, releases: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
@@ -253,13 +253,15 @@ class SinkReleases(ReleasePort):
             if version.reference in plans:
                 # Requested twice; the next call finds it released.
                 break
-            back = self._record_to_return(store, version)
-            if release.is_patient and isinstance(back, ReturnObstacle) and back.is_passing:
-                outcomes.append(SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {back.why}"))
+            clean_record = self._record_to_return(store, version)
+            if release.is_patient and isinstance(clean_record, ReturnObstacle) and clean_record.is_passing:
+                outcomes.append(
+                    SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {clean_record.why}")
+                )
                 # The search may have taken long, and may do so again for the others.
                 break
             outcomes.append(None)
-            plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), back)
+            plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), clean_record)
         return outcomes, list(plans.values())
 
     def _record_to_return(self, store: Store, version: FlaggedVersion) -> RawRecord | ReturnObstacle | None:

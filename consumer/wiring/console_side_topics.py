@@ -38,7 +38,7 @@ class SideTopic:
     """A topic with entries of one kind.
 
     ``thread`` is the name of the thread that reads it, and the suffix of its group after ``console.group``. ``setting``
-    is the setting that makes consumers write it.
+    is the setting that makes consumers write the topic.
     """
 
     kind: SideEntryKind[Any]
@@ -122,7 +122,7 @@ class SideTopicWork:
 
 
 def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
-    """Return hooks for another source in the same process, which pass its reports on so that sources can be told apart.
+    """Return hooks for another source in the same process. They pass on its reports so that sources can be told apart.
 
     An assignment becomes ``SideTopicAssigned``, since only partitions of flags count as the console's. When partitions
     are taken away, every reported lag becomes 0.

@@ -33,7 +33,7 @@ StoreAccess = Callable[[], Store]
 class LazyStore:
     """The configured store, opened on first use. Used by any thread.
 
-    If this process may not write it, it is opened for reading, and ``unwritable`` returns what it may not write.
+    A store that this process may not write is opened for reading. Then ``unwritable`` returns the unwritable path.
     """
 
     def __init__(self, config: Config, report: Callable[[object], None], answer_s: float | None) -> None:
@@ -46,7 +46,7 @@ class LazyStore:
         self._unwritable: Path | None = None
 
     def unwritable(self) -> Path | None:
-        """Return the file or folder of the store that this process may not write; None if it may write all."""
+        """Return the file or folder of the open store that this process may not write; None without such a path."""
         return self._unwritable
 
     def __call__(self) -> Store:
@@ -105,7 +105,7 @@ def check_store(config: Config) -> None:
 
 
 def unwritable_part(config: Config) -> Path | None:
-    """Return the file or folder of the configured store that this process may not write; None if it may write all."""
+    """Return the file or folder of the configured store that this process may not write; None without such a path."""
     location = kind_of(config.store.url).on_disk(config.store.url)
     if location is None:
         return None
@@ -119,7 +119,7 @@ class StoredArticleReader(ArticleReader):
         self._access = access
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
-        """Return these versions; None for a version that is not in the store, or not a valid one."""
+        """Return these versions; None for a version that is not in the store or has an invalid name."""
         references = [storable_reference(*pair) for pair in pairs]
         valid = list(dict.fromkeys(reference for reference in references if reference is not None))
         if not valid:
@@ -175,7 +175,7 @@ class ComparableStores:
         with self._lock:
             if self._opened is None or self._opened.compared.store is not store:
                 config, compared = bound_to(self._config, store)
-                # Pages use it one at a time, but the items of banks are prepared in parallel.
+                # Pages use the engine one at a time, but a thread may prepare the items of banks in the meantime.
                 compared = compared._replace(engine=SerializedEngine(compared.engine))
                 self._opened = QueriedStore(compared, queries(config, store, compared.settings))
             return self._opened

@@ -72,7 +72,10 @@ def sink_file(config: Config) -> Path | None:
 
 
 def checkpoint_path_of(config: Config) -> Path | None:
-    """Return the path of a run's checkpoint; None if it cannot be resumed, which needs files and a lasting store."""
+    """Return the path of a run's checkpoint; None if the run cannot be resumed.
+
+    Only a run from a file into a file, with a lasting store, can be resumed.
+    """
     path = sink_file(config)
     if not FILE.matches(config.source.url) or path is None or not outlives_run(config):
         return None
@@ -118,27 +121,28 @@ def written_files(path: Path) -> dict[Path, str]:
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
-    """Refuse to resume with another source, with other events, or if the store is missing.
+    """Refuse to resume with another source or with other events.
 
-    Does not open the store, which would create it.
+    If the store is missing, also refuse other settings, and to resume a run that has kept articles. Does not open the
+    store, because that would create it.
     """
     check_source(before, source.name, source.beginning)
     check_emit(before, config.sink.emit, config.sink.url)
     if is_missing(config):
         check_settings(before, settings.digest())
-        _check_remembered(before, is_empty=True)
+        _check_not_emptied(before, is_empty=True)
 
 
 def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
-    """Refuse to resume with other settings, or with a store that the earlier run did not use.
+    """Refuse to resume with other settings, or with an empty store although the earlier run has kept articles.
 
-    Bind the store to the settings first, because its refusal names the settings that differ.
+    Call ``bind`` first, because its refusal names the settings that differ.
     """
     check_settings(before, settings.digest())
-    _check_remembered(before, is_empty=next(store.scan(), None) is None)
+    _check_not_emptied(before, is_empty=next(store.scan(), None) is None)
 
 
-def _check_remembered(before: Checkpoint, *, is_empty: bool) -> None:
+def _check_not_emptied(before: Checkpoint, *, is_empty: bool) -> None:
     if is_empty and before.counts.unique:
         raise ConfigError(
             "the store is empty, but this run has judged articles before: name the store that it used, "
@@ -172,7 +176,7 @@ def prepared_run(
     """Build a run over a file or a stream from its configuration, and release its resources afterwards.
 
     The articles of an ``archive`` arrive at their times of publication; ``RecordTimeReplaced`` is reported for each
-    article without one. A run with ``filters`` writes the unique articles to ``streams.out``.
+    article without such a time. A run with ``filters`` writes the unique articles to ``streams.out``.
     """
     feeds.check_pair(config)
     with ExitStack() as resources:
@@ -268,7 +272,7 @@ def _opening(
 def _checked_sink(
     config: Config, streams: Streams, hooks: Hooks, before: Checkpoint | None, source: FileSource
 ) -> SinkArguments:
-    """Return the arguments of the sink. Refuse one that the run must not write to; create and change nothing."""
+    """Return the arguments of the sink. Refuse a sink that the run must not write to; create and change nothing."""
     opening = replace(feeds.sink_opening(config, hooks, source.name), streams=streams)
     path = sink_file(config)
     if path is None:

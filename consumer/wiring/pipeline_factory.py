@@ -70,7 +70,7 @@ def warming(store: Store, common: CommonHashes | None) -> Iterator[None]:
 
 def _warm(store: Store, common: CommonHashes, stopped: threading.Event) -> None:
     try:
-        for records in _kept(store):
+        for records in _kept_records(store):
             if stopped.is_set():
                 return
             common.note(records)
@@ -79,7 +79,7 @@ def _warm(store: Store, common: CommonHashes, stopped: threading.Event) -> None:
         log.info("The texts that many articles share could not be read from the store: %s", error)
 
 
-def _kept(store: Store) -> Iterator[Sequence[Record]]:
+def _kept_records(store: Store) -> Iterator[Sequence[Record]]:
     versions = islice((stored for stored in store.scan() if isinstance(stored, StoredVersion)), ARTICLES)
     while page := list(islice(versions, _BATCH)):
         yield [stored.record for stored in page if state_of(stored) is VersionState.KEPT]
@@ -89,7 +89,7 @@ def _kept(store: Store) -> Iterator[Sequence[Record]]:
 class JudgingParts:
     """The parts of a run that judge. With ``side_by_side``, the partitions of a batch are judged at the same time.
 
-    ``busy_items`` decides which bank matches are withheld; without it none are.
+    ``busy_items`` decides which bank matches are withheld; without it, all are sent.
     """
 
     bound: Binding
@@ -163,7 +163,7 @@ def interruptible_detector(  # noqa: PLR0913  # the parts of a detector
     common: CommonHashes | None = None,
     known: KnownTexts | None = None,
 ) -> Detector:
-    """Return a detector that can be interrupted before each call of the store, for up to ``judges`` threads at a time.
+    """Return a detector that can be interrupted before each call to the store, for up to ``judges`` threads at a time.
 
     It shares ``common`` with other detectors, if given, and finds ``known`` texts.
     """
@@ -180,7 +180,7 @@ def interruptible_detector(  # noqa: PLR0913  # the parts of a detector
 
 
 def _near_misses(config: Config, settings: JudgeSettings) -> NearMisses | None:
-    """Return the sampler of near misses; None if they are not sent, which needs topics."""
+    """Return the sampler of near misses; None if none are sent. Only topics get near misses."""
     if not config.kafka.near_miss_share or not is_followed(config):
         return None
     return NearMisses(settings, config.kafka.near_miss_share, config.kafka.near_miss_margin)

@@ -82,10 +82,10 @@ class FlagReleaser:
     clock: Clock
 
     def release(self, plans: Sequence[ReleasePlan], read_at_s: float) -> list[VerdictEvent]:
-        """Undo the flags of different versions, read at this monotonic time. Return the events, once the sink has them.
+        """Undo the flags of different versions, and return the events once the sink has them.
 
-        Articles return to the clean feed if possible. Raises ``SinkError``, ``Abandoned`` and the store's errors, after
-        which it may be called again.
+        ``read_at_s`` is the monotonic time at which the versions were read. Articles return to the clean feed if
+        possible. Raises ``SinkError``, ``Abandoned`` and the store's errors, after which it may be called again.
         """
         events = release_all(self.store, [plan.reversal for plan in plans], self.clock)
         records = {plan.reference: plan.clean_record for plan in plans if isinstance(plan.clean_record, RawRecord)}

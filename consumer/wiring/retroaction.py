@@ -144,7 +144,7 @@ def report_denied(events: TopicEventWriter, articles: Sequence[DeniedArticle]) -
 
 
 def _record_at(origin: Origin | None) -> RawRecord:
-    """Return a record with only its position in a topic; ``NO_RECORD`` if it came from elsewhere."""
+    """Return a record with only the position of this origin in a topic; ``NO_RECORD`` for any other origin."""
     partition = None if origin is None else partition_named(origin.feed)
     if origin is None or partition is None or origin.sequence is None:
         return NO_RECORD

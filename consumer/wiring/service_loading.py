@@ -85,7 +85,7 @@ def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable
 def build_requests_pipeline(
     config: Config, judging: JudgingParts, inbox: Inbox, sink: AnsweringSink, interruption: Interruption, hooks: Hooks
 ) -> Pipeline:
-    """Build the pipeline that judges the articles in the inbox until that is closed and empty.
+    """Build the pipeline that judges the articles in the inbox until the inbox is closed and empty.
 
     It waits for its store as long as ``interruption`` allows.
     """
@@ -227,7 +227,7 @@ class ServiceLoader:
         return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (query_detector.tally, judge.tally))
 
     def _resting(self, release: _Release) -> _Release:
-        """Return a release that then reports its thread as idle, because a wait for brokers reports progress."""
+        """Wrap ``release`` to report its thread as idle afterwards, because a wait for brokers reports progress."""
 
         def release_and_rest(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
             try:
@@ -280,7 +280,7 @@ class ServiceLoader:
 
 
 def _probed(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:
-    """Return the function that opens the store for a probe: with its own connection if it is remote."""
+    """Return the function that opens the store for a probe: a remote store with a connection of its own."""
     if stores.is_remote(config):
         return partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
     return lambda: nullcontext(store)

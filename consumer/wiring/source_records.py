@@ -24,7 +24,7 @@ from storage.records import StoredVersion, stretch_reference
 
 
 class VersionParts(NamedTuple):
-    """The parts that make a version of a record."""
+    """The parts that make a version from a record."""
 
     decode: Callable[[RawRecord], Article]
     engine: Engine
@@ -32,7 +32,7 @@ class VersionParts(NamedTuple):
 
 
 def version_parts(config: Config) -> VersionParts:
-    """Build the parts that make versions of messages. Raises ``ConfigError``."""
+    """Build the parts that make versions from messages. Raises ``ConfigError``."""
     lexicon = components.lexicon_of(config)
     settings = components.judge_settings(config, lexicon)
     # A reference does not depend on the secret of a store.

@@ -44,7 +44,7 @@ def opened_store(
     quiet: bool = False,
     answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """Open the configured store, and close it afterwards. ``report`` gets its events.
+    """Open the configured store, and close it afterwards. ``report`` gets its occurrences.
 
     A wait of more than two seconds is logged unless ``quiet``. With ``answer_s`` a call fails after that time, whatever
     deadlines are configured. Raises ``StoreError``, and ``ConfigError`` for reading a store that ends with its run.
@@ -153,8 +153,8 @@ def _hbase_options(config: Config) -> HbaseOptions:
 def completed_config(config: Config, *, answer_s: float | None = None) -> Config:
     """Return the configuration completed with the settings of the configured store, and log the added ones.
 
-    A bound store has all settings of its verdicts, and a planned one its plan. The store is opened for reading; with
-    ``answer_s`` waits are not logged, and calls fail after that time. Raises ``StoreError``.
+    A bound store has all settings of its verdicts; a store that was only made for a plan has that plan. The store is
+    opened for reading; with ``answer_s`` waits are not logged, and calls fail after that time. Raises ``StoreError``.
     """
     if not outlives_run(config) or not _may_exist(config):
         return config
@@ -170,7 +170,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         else:
             return config
     except (ValueError, TypeError, KeyError):
-        # They cannot be read, or contradict the configuration, which ``bind`` reports.
+        # The stored settings cannot be read, or contradict the configuration, which ``bind`` reports.
         return config
     if complete != config:
         added = "; ".join(_changes(config, complete))
@@ -199,15 +199,15 @@ def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret
         )
     configured = configured_secret(config)
     default = Secret(secrets.token_bytes(SECRET_BYTES)) if outlives_run(config) else PUBLISHED_SECRET
-    ours = Binding(settings, configured or preferred_secret or default)
-    if settings.scheme.definition.compares_letters and ours.secret is PUBLISHED_SECRET:
+    new_binding = Binding(settings, configured or preferred_secret or default)
+    if settings.scheme.definition.compares_letters and new_binding.secret is PUBLISHED_SECRET:
         log.info("Sketches are keyed with the published secret, because the store is in memory")
-    stored = store.agree(ours.encode())
+    stored = store.agree(new_binding.encode())
     try:
-        theirs = settings_in(stored)
-        if theirs == settings.encode():
+        stored_settings = settings_in(stored)
+        if stored_settings == settings.encode():
             return with_configured_secret(Binding.decode(stored), configured)
-        phrases = list(differences(theirs, settings))
+        phrases = list(differences(stored_settings, settings))
         # The digest follows from the other settings of the scheme, so it is only shown if nothing else differs.
         differing = "; ".join([phrase for phrase in phrases if not phrase.startswith("scheme_digest ")] or phrases)
         if any(phrase.startswith("extractor ") for phrase in phrases):
@@ -259,7 +259,10 @@ def configured_secret(config: Config) -> Secret | None:
 
 
 def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
-    """Return the binding of the store, for commands that read it. Raises ``StoreMismatch`` if it has none."""
+    """Return the binding of the store, for commands that read it.
+
+    Raises ``StoreMismatch`` if the store has none, or one made by another version of dupwatch or with other words.
+    """
     stored = store.settings()
     if stored is None:
         raise StoreMismatch("the store is empty: nothing was ever judged into it")

@@ -89,10 +89,10 @@ class BatchMetrics:
     def _committed(self, batch: BatchCommitted) -> None:
         """Measure latencies, except those of repeated verdicts, whose versions arrived in earlier batches.
 
-        A verdict is repeated if it was decided before this batch began.
+        A verdict counts as repeated if it was decided before the previous batch was committed.
         """
         now_ms = self._now()
-        # All times in verdicts have the same form, so they compare as strings.
+        # All times in verdicts have the same form, so they can be compared as strings.
         began_at = rfc3339(self._committed_ms)
         arrivals = [verdict.arrived_at for verdict in batch.verdicts if verdict.decided_at >= began_at]
         self._end_to_end.add([max(0.0, now_ms / MS_PER_S - _seconds(arrived_at)) for arrived_at in arrivals])

@@ -1,7 +1,7 @@
 """Describes metrics, and creates the counters, gauges and histograms of a run in its registry.
 
-Names end with the unit, which is one of Prometheus' base units. The values of a label are a fixed list or have a
-documented limit. No label has a value per article.
+Names end with the unit if it is one of Prometheus' base units, such as seconds. The values of a label are a
+fixed list or have a documented limit. No label has a value per article.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ Series = Mapping[tuple[str, ...], Histogram]
 
 
 class Label(NamedTuple):
-    """A label: the values that exist from the start, and the bound of its other values, if any."""
+    """A label: the values that exist from the start, and a description of the other values, if any."""
 
     name: str
     values: tuple[str, ...] = ()
@@ -108,11 +108,11 @@ class Instruments:
 
     def counter(self, measure: Measure) -> Counter:
         """Return the counter of a measure, always the same one."""
-        return self._once(Counter, measure)
+        return self._get_or_create(Counter, measure)
 
     def gauge(self, measure: Measure) -> Gauge:
         """Return the gauge of a measure, always the same one."""
-        return self._once(Gauge, measure)
+        return self._get_or_create(Gauge, measure)
 
     def info(self, measure: Measure, values: Mapping[str, str]) -> None:
         """Add a metric whose labels are these values."""
@@ -146,10 +146,10 @@ class Instruments:
         counter = self.counter(measure)
         return lambda labels, value: (counter.labels(*labels) if labels else counter).inc(value)
 
-    def _once(self, make: type[_Labelled], measure: Measure) -> _Labelled:
+    def _get_or_create(self, make: type[_Labelled], measure: Measure) -> _Labelled:
         if measure.name not in self._made:
             made = make(measure.name, measure.help, _labels(measure), registry=self._registry)
-            self._made[measure.name] = _begin(made, measure)
+            self._made[measure.name] = _create_series(made, measure)
         found: _Labelled = self._made[measure.name]
         return found
 
@@ -174,7 +174,7 @@ def _labels(measure: Measure) -> list[str]:
     return [label.name for label in measure.labels]
 
 
-def _begin(labelled: _Labelled, measure: Measure) -> _Labelled:
+def _create_series(labelled: _Labelled, measure: Measure) -> _Labelled:
     if measure.labels:
         for values in product(*(label.values for label in measure.labels)):
             labelled.labels(*values)

@@ -1,4 +1,4 @@
-"""All metrics of a run, or of the service, in a registry of their own."""
+"""All metrics of a run, of the service, or of the console, in a registry of their own."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,14 +54,17 @@ GROUPS: Final[tuple[MetricGroup, ...]] = (
 """All metrics, in the order of the documentation."""
 TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
 """The fields of the detector's tally that are metrics themselves."""
-_OF_ALL: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
-_OF_FEEDS: Final = (*verdicts.REACTIONS, *banks.REACTIONS, *batches.REACTIONS)
+_COMMON_REACTIONS: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
+_FEED_REACTIONS: Final = (*verdicts.REACTIONS, *banks.REACTIONS, *batches.REACTIONS)
 REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
-"""The other fields, which metrics show by outcome or by stage."""
+"""The other fields of the tally, which metrics show by outcome or by stage."""
 
 
 class Bounds(NamedTuple):
-    """The settings that metrics depend on: the limits of a batch, and how many sources get series of their own."""
+    """The settings that metrics depend on: the limits of a batch, the sources with their own series, and the workers.
+
+    The first ``sources_max`` sources get series of their own, beginning with ``sources``.
+    """
 
     read: ReadLimits = ReadLimits()
     sources_max: int = SOURCES_MAX
@@ -90,7 +93,7 @@ class MetricSet:
             listener.listen(hooks)
 
     def show_build(self, build: run.Build) -> None:
-        """Show the build. Called once, after the store has been opened, because the build depends on it."""
+        """Show the build. Called once the settings of the store are known, because the build contains them."""
         self._instruments.info(run.BUILD, build._asdict())
 
     def watch(self, *tallies: Tally) -> None:
@@ -109,7 +112,7 @@ class MetricSet:
 class Metrics(MetricSet):
     """All metrics of one run.
 
-    ``clock`` returns the seconds since 1970 for timestamps in metrics, ``now`` the time for arrivals.
+    ``clock`` returns the seconds since 1970 for timestamps in metrics, ``now`` the time to compare arrivals with.
     """
 
     def __init__(
@@ -129,7 +132,7 @@ class Metrics(MetricSet):
                 outages.OutageMetrics(instruments),
                 run.RunMetrics(instruments, clock, bounds.workers),
                 clocks.ClockMetrics(instruments),
-                ReactingMetrics(instruments, *_OF_ALL, *_OF_FEEDS, *topics.REACTIONS),
+                ReactingMetrics(instruments, *_COMMON_REACTIONS, *_FEED_REACTIONS, *topics.REACTIONS),
             )
         )
 
@@ -151,8 +154,8 @@ class ServiceMetrics(MetricSet):
                 run.OwnMemory(instruments),
                 ReactingMetrics(
                     instruments,
-                    *_OF_ALL,
-                    *_OF_FEEDS,
+                    *_COMMON_REACTIONS,
+                    *_FEED_REACTIONS,
                     *requests.REACTIONS,
                     requests.CHECK_REACTION,
                     *access.REACTIONS,
@@ -163,7 +166,7 @@ class ServiceMetrics(MetricSet):
 
 
 class ConsoleMetrics(MetricSet):
-    """All metrics of the console, which judges nothing. Those of topics are left out if it reads none."""
+    """All metrics of the console, which judges nothing. Metrics of topics are left out if it reads no topics."""
 
     def __init__(self, *, reads_topics: bool = True) -> None:
         super().__init__(
@@ -176,7 +179,7 @@ class ConsoleMetrics(MetricSet):
                 run.OwnMemory(instruments),
                 ReactingMetrics(
                     instruments,
-                    *_OF_ALL,
+                    *_COMMON_REACTIONS,
                     *console.REACTIONS,
                     *webhooks.REACTIONS,
                     *requests.REACTIONS,

@@ -25,21 +25,21 @@ class RequestMeasures(NamedTuple):
     seconds: Measure
 
     @classmethod
-    def of(cls, interface: HttpInterface, prefix: str, whose: str, statuses: tuple[str, ...]) -> "RequestMeasures":
-        """Create the measures. ``prefix`` begins the names, and ``whose`` follows "requests" in the help."""
+    def of(cls, interface: HttpInterface, prefix: str, target: str, statuses: tuple[str, ...]) -> "RequestMeasures":
+        """Create the measures. Their names begin with ``prefix``; ``target`` says in the help where requests go."""
         route = Label("route", interface.route_labels)
         return cls(
             Measure(
                 f"{prefix}_requests_total",
                 "counter",
-                f"Answered requests{whose}. Status 499 means that the client disconnected first.",
+                f"Answered requests{target}. Status 499 means that the client disconnected first.",
                 "requests",
                 (route, Label("method", interface.method_labels), Label("status", statuses)),
             ),
             Measure(
                 f"{prefix}_request_seconds",
                 "histogram",
-                f"Duration of a request{whose}, from its head to the end of the answer.",
+                f"Duration of a request{target}, from its head to the end of the answer.",
                 "seconds",
                 (route,),
                 SECONDS,

@@ -1,4 +1,4 @@
-"""Metrics of the process: its build, and its progress."""
+"""Metrics of the process: its build, memory and progress."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +48,7 @@ LAST_PROCESSED: Final = Measure(
 HEARTBEAT: Final = Measure(
     "dupwatch_loop_heartbeat_timestamp_seconds",
     "gauge",
-    "Time of the last turn of a thread's loop, 0 before the first; the main thread rests while there are no records.",
+    "Time of the last turn of a thread's loop; 0 before the first. The main thread has no turns without records.",
     "seconds since 1970",
     (Label("thread", _THREADS),),
 )

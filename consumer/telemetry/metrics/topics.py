@@ -19,7 +19,7 @@ _PARTITION: Final = (
 LAG: Final = Measure(
     "dupwatch_lag_records",
     "gauge",
-    "Offsets of a partition that are not answered yet; no series for held partitions. Offsets without a record are "
+    "Offsets of a partition that are not committed yet; no series for held partitions. Offsets without a record are "
     "skipped within 5 seconds.",
     "records",
     _PARTITION,

@@ -48,7 +48,7 @@ REPEATED: Final = Measure(
 RETURNED: Final = Measure(
     "dupwatch_articles_returned_total",
     "counter",
-    "Versions whose content had ended and is in force again.",
+    "Versions whose content is in force again after it was replaced or retracted.",
     "articles",
 )
 STRETCHES_LIMITED: Final = Measure(
@@ -81,7 +81,7 @@ WITH_PARTS: Final = Measure(
 ENDED_BEFORE: Final = Measure(
     "dupwatch_ended_before_total",
     "counter",
-    "Articles kept although they repeat one under another id, because that one had been retracted or replaced.",
+    "Articles kept although they repeat one with another id, because the earlier article was retracted or replaced.",
     "articles",
 )
 NEAR_MISSES: Final = Measure(

@@ -13,7 +13,7 @@ DELIVERIES: Final = Measure(
     "dupwatch_console_webhook_deliveries_total",
     "counter",
     'Attempts to deliver an event to a webhook: "accepted", "rejected" (the status was not 2xx), "unreachable" (no '
-    'answer), or "refused_address" (not sent, because an address of its host is not allowed).',
+    'answer), or "refused_address" (not sent, because its URL is faulty or an address of its host is not allowed).',
     "attempts",
     (Label("outcome", get_args(DeliveryOutcome)),),
 )

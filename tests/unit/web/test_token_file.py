@@ -87,7 +87,7 @@ def content(**changes: object) -> bytes:
         ({"owner": "o" * 101}, r"\$\.tokens\[0\]\.owner"),
         ({"roles": []}, r"\$\.tokens\[0\]\.roles"),
         ({"roles": ["root"]}, r"\$\.tokens\[0\]\.roles"),
-        ({"roles": ["reader", "reader"]}, "names one twice"),
+        ({"roles": ["reader", "reader"]}, "names a role twice"),
         ({"sha256": "0" * 63}, r"\$\.tokens\[0\]\.sha256"),
         ({"sha256": "0" * 64 + "\n"}, r"\$\.tokens\[0\]\.sha256"),
         ({"created_at": "2026-11-23T12:00:00"}, r"\$\.tokens\[0\]\.created_at"),

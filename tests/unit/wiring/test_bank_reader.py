@@ -103,7 +103,7 @@ def test_items_that_are_gone_at_once_are_named_in_the_log(
     path.write_bytes(SPAM + OFFER)
     reader.refresh()
     assert (len(known), faults) == (1, [])
-    assert "fewer items that count: 1 instead of 2" in caplog.text
+    assert "fewer active items: 1 instead of 2" in caplog.text
     path.write_bytes(b"")
     for _ in range(2):
         reader.refresh()
