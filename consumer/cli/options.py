@@ -121,7 +121,7 @@ def _parse_setting(setting: str) -> dict[str, Any]:
         ) from error
     try:
         value = parse_value(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         # A bare word is a string: --set source.body_format=html.
         value = text
     return _with_value(parsed, value)

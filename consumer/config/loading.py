@@ -53,7 +53,7 @@ _PLAIN_WORDS: Final = {
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     """Return the configuration in the file (None: no file), the environment and the overrides.
 
-    Raises ``ConfigError``, which lists all faults.
+    Raises ``ConfigError``. It lists all invalid settings, or else the first contradiction between valid ones.
     """
     if path is not None:
         _check_toml(path)
@@ -134,12 +134,14 @@ def _check_toml(path: Path) -> None:
         raise ConfigError(f"the configuration file {path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration file {path} is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"the configuration file {path} is not valid TOML: it is nested too deep") from error
 
 
 def _check_environment() -> None:
-    """Raise ``ConfigError`` for variables that name a source, or no section.
+    """Raise ``ConfigError`` for a variable that sets rules or the rank of one source, or that names no section.
 
-    The settings library would ignore the latter.
+    The settings library would ignore a variable without a section.
     """
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
@@ -201,7 +203,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
             similar = get_close_matches(name, known, 1, _SUGGESTION_SIMILARITY_MIN)
             suggestion = "".join(f" did you mean {setting}?" for setting in similar)
             shown_origin = f" ({origin})" if origin else ""
-            yield f"unknown setting {name}{shown_origin};{suggestion} dupwatch config show lists all"
+            yield f"unknown setting {name}{shown_origin};{suggestion} dupwatch config show lists all settings"
         elif name:
             if fault["type"] in _NOT_A_SECTION:
                 message = f"this is a section; set one of its settings, {name}.NAME"

@@ -8,8 +8,15 @@ from collections.abc import Iterator, Mapping
 def parse_value(text: str) -> object:
     """Parse a value as TOML or as JSON: ``{"a.b" = 1}`` and ``{"a.b": 1}`` are the same map.
 
-    Raises ``ValueError`` if it is neither.
+    Raises ``ValueError`` if it is neither, or is nested too deep.
     """
+    try:
+        return _parse(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _parse(text: str) -> object:
     try:
         parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

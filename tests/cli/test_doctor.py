@@ -50,7 +50,7 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [
-        (("--set", "judge.nope=1"), 2, "Unknown setting judge.nope; dupwatch config show lists all."),
+        (("--set", "judge.nope=1"), 2, "Unknown setting judge.nope; dupwatch config show lists all settings."),
         (("--set", "judge.max_distance=9"), 2, "4x16"),
         (("--set", "fingerprint.idf=nowhere.txt"), 2, "nowhere.txt"),
         (("--source", "nowhere.jsonl"), 3, "The source nowhere.jsonl is not a file."),

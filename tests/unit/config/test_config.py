@@ -149,12 +149,20 @@ def test_ranks_are_set_by_the_names_of_sources(toml: Path, monkeypatch: pytest.M
         load_config(None, {})
 
 
-@pytest.mark.parametrize("content", [b"[judge\n", b"\xff\xfe", b"judge = 1\njudge = 2\n"])
+@pytest.mark.parametrize("content", [b"[judge\n", b"\xff\xfe", b"judge = 1\njudge = 2\n", b"judge = " + b"[" * 50_000])
 def test_a_file_that_is_not_toml_is_an_error(toml: Path, content: bytes) -> None:
     """With its name."""
     toml.write_bytes(content)
     with pytest.raises(ConfigError, match=r"dupwatch\.toml is not valid TOML"):
         load_config(toml, {})
+
+
+@pytest.mark.parametrize("value", ["[" * 50_000, '{"a": ' * 50_000])
+def test_a_variable_that_is_nested_too_deep_is_an_error(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """With its name, and without a traceback."""
+    monkeypatch.setenv("DUPWATCH_KAFKA__CLIENT", value)
+    with pytest.raises(ConfigError, match="DUPWATCH_KAFKA__CLIENT cannot be parsed"):
+        load_config(None, {})
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
