@@ -43,13 +43,14 @@ app = typer.Typer(
         "Exit codes:\n\n"
         "0  every record was answered, by a verdict or a dead letter\n\n"
         "1  a bug, or a run that did not stop when told to\n\n"
-        "2  an invalid option or configuration, or an id or file that was not found\n\n"
+        "2  an invalid option or configuration, or an unknown id\n\n"
         "3  the input cannot be read\n\n"
         "4  the store was created with other settings, is damaged, or is not a dupwatch store\n\n"
         "5  the store failed\n\n"
         "6  the output cannot be written\n\n"
         "7  too many records of a file or a stream cannot be judged\n\n"
-        "130, 143  stopped by a signal, after the work in progress; a run over topics, serve, demo and top exit with 0"
+        "130, 143  stopped by a signal, after the work in progress; a run over topics, serve, console and demo exit "
+        "with 0, and so does top on Ctrl-C"
     ),
 )
 

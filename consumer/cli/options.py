@@ -69,7 +69,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of 
 
 
 def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
-    """Set up the log, and return the configuration from file, environment, ``--set`` and flags; later ones win.
+    """Set up the log, and return the configuration from file, environment, ``--set`` and flags; later sources win.
 
     The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if the flag is absent.
     """

@@ -12,7 +12,7 @@ from consumer.model.errors import ConfigError
 
 
 def check_terminal(options: str = "--yes") -> None:
-    """Raise ``ConfigError`` without a terminal; ``options`` are those that avoid the prompt."""
+    """Raise ``ConfigError`` without a terminal; ``options`` names the options that avoid the prompt."""
     if not sys.stdin.isatty():
         raise ConfigError(f"cannot prompt: standard input is not a terminal; add {options}")
 

@@ -26,7 +26,7 @@ def results() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as error:
-        raise _unwritable(error, sys.stdout) from error
+        raise _write_error(error, sys.stdout) from error
     except KeyboardInterrupt:
         # If nobody reads the buffered output, the process would hang on exit.
         _discard(sys.stdout)
@@ -68,16 +68,16 @@ class _GuardedOutput(_StreamWrapper):
     def write(self, text: str) -> int:
         """Write text. Raises ``SinkError``."""
         try:
-            return int(self._stream.write(_encodable(text, self._stream)))
+            return int(self._stream.write(_escape_unencodable(text, self._stream)))
         except OSError as error:
-            raise _unwritable(error, self._stream) from error
+            raise _write_error(error, self._stream) from error
 
     def flush(self) -> None:
         """Flush. Raises ``SinkError``."""
         try:
             self._stream.flush()
         except OSError as error:
-            raise _unwritable(error, self._stream) from error
+            raise _write_error(error, self._stream) from error
 
 
 class _LossyErrors(_StreamWrapper):
@@ -86,7 +86,7 @@ class _LossyErrors(_StreamWrapper):
     def write(self, text: str) -> int:
         """Write text; ignore failures."""
         with suppress(OSError):
-            self._stream.write(_encodable(text, self._stream))
+            self._stream.write(_escape_unencodable(text, self._stream))
         return len(text)
 
     def flush(self) -> None:
@@ -95,13 +95,13 @@ class _LossyErrors(_StreamWrapper):
             self._stream.flush()
 
 
-def _encodable(text: str, stream: TextIO) -> str:
+def _escape_unencodable(text: str, stream: TextIO) -> str:
     """Return the text with escapes for characters that the stream cannot encode."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _unwritable(error: OSError, stream: TextIO) -> SinkError:
+def _write_error(error: OSError, stream: TextIO) -> SinkError:
     _discard(stream)
     return SinkError(f"cannot write to standard output: {error.strerror}")
 
@@ -115,12 +115,12 @@ def _discard(stream: TextIO) -> None:
 
 def standard_output() -> BinaryIO:
     """Return the stream for results, in bytes. Write whole lines to it."""
-    return _guarded(sys.stdout)
+    return _byte_stream(sys.stdout)
 
 
 def standard_error() -> BinaryIO:
     """Return the stream for messages, and for dead letters if verdicts go to standard output. Write whole lines."""
-    return _guarded(sys.stderr)
+    return _byte_stream(sys.stderr)
 
 
 def answer(*, json: bool, lines: Iterable[object], text: Iterable[RenderableType]) -> None:
@@ -157,5 +157,5 @@ class _Terminal(_StreamWrapper):
         return len(data)
 
 
-def _guarded(stream: TextIO) -> BinaryIO:
+def _byte_stream(stream: TextIO) -> BinaryIO:
     return cast("BinaryIO", _Terminal(stream.buffer)) if stream.isatty() else stream.buffer

@@ -43,11 +43,11 @@ def input_name(source: str) -> str:
     return "standard input" if source == STREAM else source
 
 
-def no_valid_article(source: str, lines: int, first: str) -> SourceError:
-    """Return the error for a feed in which every line failed; ``first`` is the first fault with its line."""
+def no_valid_article(source: str, lines: int, first_fault: str) -> SourceError:
+    """Return the error for a feed in which every line failed; ``first_fault`` includes its line number."""
     return SourceError(
-        f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first}). Articles must be JSON "
-        "lines in UTF-8; map other field names with --set source.fields.body=NAME."
+        f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first_fault}). Articles must be "
+        "JSON lines in UTF-8; map other field names with --set source.fields.body=NAME."
     )
 
 
@@ -83,7 +83,7 @@ def is_one_article(source: str, config: Config) -> bool:
 
     A file is JSON lines if one of its first lines is an object. An array of objects also counts as JSON lines, and
     each of its lines is then an error. Anything else is one article: an object over several lines, or a text, which may
-    begin with a brace or a bracket.
+    begin with a brace or a bracket. Raises ``SourceError`` if the file cannot be read.
     """
     if file_form(config).separator(Path(source)) is not None:
         return False

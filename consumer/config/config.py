@@ -1,4 +1,4 @@
-"""The configuration: TOML file, environment, command line; the later one wins. Unknown names are errors.
+"""The configuration: TOML file, environment, command line; later sources win. Unknown names are errors.
 
 ``DUPWATCH_JUDGE__MAX_DISTANCE=2`` in the environment is ``max_distance = 2`` under ``[judge]`` in the file.
 """
@@ -79,12 +79,12 @@ class Config(BaseSettings):
 
     @property
     def guards_facts(self) -> bool:
-        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both rules."""
+        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both its rules."""
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
 
     @property
     def guards_slots(self) -> bool:
-        """Whether slots are extracted, from all articles as facts are."""
+        """Whether slots are extracted; like facts, from all articles or from none."""
         rules = (rule.slot_conflicts_max for rule in self.rules.values())
         return any(conflicts is not None for conflicts in (self.judge.slot_conflicts_max, *rules))
 
@@ -125,7 +125,7 @@ def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
 
 
 def bank_faults(banks: BanksSection) -> Iterator[str]:
-    """Yield the reasons why an item would be busy as soon as it matches once."""
+    """Yield the reason why the first match of an item would make it busy, if it would."""
     if banks.busy_share * banks.busy_articles_min < 1:
         yield (
             f"banks.busy_share {banks.busy_share:g} of banks.busy_articles_min {banks.busy_articles_min} is less than "
@@ -149,7 +149,7 @@ def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iter
 def slot_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield the reasons why slots cannot be compared, and the rules that are less strict than the judge."""
+    """Yield the reasons why slots cannot be compared, and rules whose slot guard is less strict than the judge's."""
     guarded: dict[str, JudgeSection | RuleSection] = {"judge": judge}
     guarded |= {f"rules.{source}": rule for source, rule in rules.items()}
     slots = [name for name, each in guarded.items() if each.slot_conflicts_max is not None]
@@ -171,7 +171,7 @@ def slot_faults(
 def rule_faults(
     rules: Mapping[str, RuleSection], judge: JudgeSection, fingerprint: FingerprintSection
 ) -> Iterator[str]:
-    """Yield the settings of rules that have no effect, or are less strict than those of the judge."""
+    """Yield the faults of rules, such as settings without effect, or less strict than those of the judge."""
     for source, rule in rules.items():
         if source in rule.never_with:
             yield f"rules.{source}.never_with names the source itself; set within_source = false instead"

@@ -27,7 +27,7 @@ _SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that change verdicts; the others select what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
-"""Body forms that stored settings record as "", as in older stores, which have no others."""
+"""Body forms that stored settings record as "". Older stores have only these two, and record neither."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -47,7 +47,7 @@ _SKETCH: Final = _options(SketchLayout, _SKETCH_FIXED, FingerprintSection)
 
 
 def configured_scheme(config: Config) -> Scheme:
-    """Return the configured scheme. Raises ValueError if it does not exist."""
+    """Return the configured scheme. Raises ValueError if it does not exist, or if its options contradict it."""
     return _scheme(config, Scheme(), FingerprintSection.model_fields.keys())
 
 

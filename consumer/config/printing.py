@@ -18,8 +18,8 @@ SECRETS_IN: Final = ("kafka.client", "kafka.consumer", "kafka.producer", "regist
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
     """Yield every setting as (dotted name, TOML value), in the order of the sections; unset ones have None.
 
-    ``HIDDEN`` replaces values with a secret name or with credentials in them. If no source has a rule, the settings of
-    a rule appear under the name ``SOURCE``.
+    ``HIDDEN`` replaces the values of secret settings, and values that contain credentials. If no source has a rule, the
+    settings of a rule appear under the name ``SOURCE``.
     """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
@@ -43,7 +43,7 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Return whether this setting, or one below it, can be secret: users may set a whole section to one text."""
+    """Return whether the value of a setting or section can be secret. Users may set a whole section to one text."""
     return any(secret == name or secret.startswith(f"{name}.") for secret in (*SECRETS_IN, *SECRETS))
 
 

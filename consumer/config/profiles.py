@@ -33,7 +33,10 @@ PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyTyp
 
 
 def settings_by_profile(settings: JudgeSettings) -> dict[str, JudgeSettings]:
-    """Return the settings by profile, each with that profile's values; empty for schemes without profiles."""
+    """Return the settings with the values of *news* and of *posts*, by profile; *mixed* has the values of *posts*.
+
+    The result is empty for plain SimHash, and for schemes that do not compare letters.
+    """
     if not settings.scheme.definition.compares_letters or not settings.verify:
         return {}
     return {name: _in_profile(settings, PROFILES[name]) for name in ("news", "posts")}
@@ -49,7 +52,7 @@ def _in_profile(settings: JudgeSettings, profile: Mapping[str, Mapping[str, Any]
 def expand_profiles(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by section, with the values of profiles and facts for missing settings.
 
-    Raises ``ValueError`` for an unknown profile in a rule; the validation of ``[judge]`` refuses one there.
+    Raises ``ValueError`` for an unknown profile or kind of facts in a rule. In ``[judge]``, validation refuses them.
     """
     sections: dict[str, Any] = {
         name: value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value

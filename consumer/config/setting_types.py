@@ -11,7 +11,7 @@ from consumer.feeds.kinds import sink_of, source_of
 from consumer.text.visible import safe_url
 
 DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
-"""The validation of sections that are derived from a dataclass."""
+"""The validation of all sections. Those that are derived from a dataclass name it; the others inherit it."""
 
 
 def _without_nul(text: str) -> str:

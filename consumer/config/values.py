@@ -33,12 +33,12 @@ def dotted(value: object) -> dict[str, object]:
     """
     if not isinstance(value, Mapping):
         raise ValueError('write a map, as TOML or JSON: {"fetch.min.bytes" = 1} or {"fetch.min.bytes": 1}')  # noqa: TRY004  # for pydantic
-    return dict(_flat("", value))
+    return dict(_leaves("", value))
 
 
-def _flat(prefix: str, value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _leaves(prefix: str, value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for name, inner in value.items():
         if isinstance(inner, Mapping):
-            yield from _flat(f"{prefix}{name}.", inner)
+            yield from _leaves(f"{prefix}{name}.", inner)
         else:
             yield f"{prefix}{name}", inner

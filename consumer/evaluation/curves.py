@@ -3,7 +3,8 @@
 There are three curves, one for each setting that a user has to choose. They differ in which pairs count as flagged:
 
     max_distance     pairs at most this many bits apart: plain SimHash, ``verify = false``
-    similarity_min   pairs with at least this similarity of sketches, even if a look-up would not find them
+    similarity_min   pairs with at least this similarity of sketches, even if a look-up would not find them, except
+                     those that the rules of sources or the guards of facts keep apart
     reach            pairs that the judge flags with this reach and its other settings, ``verify = true``
 
 Texts that are too short for a fingerprint are either equal or not, whatever the threshold.
@@ -111,8 +112,8 @@ class Measures:
     """The values that decide n labelled pairs, as arrays of n.
 
     ``distance`` and ``reach`` are the smallest settings at which the pair is a duplicate, or ``NEVER_BITS``.
-    ``similarity`` is the greatest ``similarity_min`` at which it is one, or ``NEVER_SIMILAR``. ``flagged`` is the
-    verdict of the configured judge. ``by_blocks`` and ``by_bands`` say which lanes find the pair.
+    ``similarity`` is the greatest ``similarity_min`` at which it is a duplicate, or ``NEVER_SIMILAR``. ``flagged`` is
+    the verdict of the configured judge. ``by_blocks`` and ``by_bands`` say which lanes find the pair.
     """
 
     duplicate: Flags
@@ -132,7 +133,7 @@ class Wilson(NamedTuple):
 
 
 def evaluation_of(measures: Measures) -> Evaluation:
-    """Return all curves, and the quality of the judge."""
+    """Return all figures."""
     duplicate = measures.duplicate
     positives = int(np.count_nonzero(duplicate))
     right = np.array([np.count_nonzero(measures.flagged & duplicate)])
@@ -151,11 +152,11 @@ def evaluation_of(measures: Measures) -> Evaluation:
 
 
 def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, StoredVersion], settings: JudgeSettings) -> Measures:
-    """Compare the articles of each pair as the judge does. ``articles`` has all articles of the pairs by id.
+    """Compare the articles of each pair as the judge does. ``articles`` must have all articles of the pairs by id.
 
     The measures are sorted by the pairs' first ids, so that all similarities of an article are estimated together.
     """
-    # With an unlimited reach, the distance of a near pair is the reach that it needs.
+    # With an unlimited reach, the distance of a near pair is the reach that it needs, unless bands find it.
     unbounded = replace(settings, verify=True, reach=settings.scheme.bits)
     configured: list[PairComparison] = []
     unlimited: list[PairComparison] = []
@@ -232,8 +233,8 @@ def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], dupli
     recalls = _rates(right, np.full_like(right, duplicates))
     counts = zip(right.tolist(), wrong.tolist(), strict=True)
     return [
-        QualityFigures(hits, misses, precision, recall, _f1(hits, misses, duplicates))
-        for (hits, misses), precision, recall in zip(counts, precisions, recalls, strict=True)
+        QualityFigures(hits, mistakes, precision, recall, _f1(hits, mistakes, duplicates))
+        for (hits, mistakes), precision, recall in zip(counts, precisions, recalls, strict=True)
     ]
 
 

@@ -1,7 +1,7 @@
 """Computes precision and recall of named parts on labelled pairs. Pure functions.
 
 A pair is labelled true if one of the articles contains a stretch of the other. It counts as named if the verdict on
-either names the other, as a part or as near.
+either article names the other one, as a part or as near.
 """
 
 from collections.abc import Collection, Iterable, Sequence

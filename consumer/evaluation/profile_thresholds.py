@@ -19,7 +19,7 @@ class ProfileThreshold(NamedTuple):
 
 
 def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
-    """Return the threshold of each profile that a store with these settings may use; none for other schemes."""
+    """Return the threshold of each profile that a store with these settings may use; see ``settings_by_profile``."""
     return tuple(
         ProfileThreshold(name, profile.similarity_min, profile.scheme.sketch == settings.scheme.sketch)
         for name, profile in settings_by_profile(settings).items()
@@ -32,9 +32,9 @@ def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | 
 
 
 def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold: float) -> ProfileThreshold | None:
-    """Return the profile with other keys that a move from the threshold ``now`` to another one reaches or passes.
+    """Return the profile with other keys that a move of the threshold from ``now`` to ``threshold`` reaches or passes.
 
-    If there are several, return the one nearest to the new threshold.
+    If there are several, return the one nearest to ``threshold``.
     """
     reached = [
         profile

@@ -64,7 +64,7 @@ class ReviewPoint(msgspec.Struct, frozen=True):
 
 
 class ReviewCounts(msgspec.Struct, frozen=True):
-    """The numbers of reviewed and open pairs. Near misses count as sampled."""
+    """The numbers of reviewed and open pairs. A near miss counts as one pair, whatever its ``sampled_in``."""
 
     flags_right: int
     flags_wrong: int
@@ -82,8 +82,8 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     """All figures for one source, or for all sources if ``source`` is None.
 
     ``now`` is the configured threshold, ``judged_from`` the lowest one that can be evaluated. ``days`` is the period
-    over which the pairs arrived, None if unknown. ``reaching`` has the greatest recall among the thresholds with the
-    required precision. ``best_f1`` and ``reaching`` may be None.
+    over which the pairs arrived, None if unknown or less than a day. ``reaching`` has the greatest recall among the
+    thresholds with the required precision. ``best_f1`` and ``reaching`` may be None.
     """
 
     source: str | None
@@ -108,7 +108,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
 
 
 class ReviewEvaluation(msgspec.Struct, frozen=True):
-    """The figures of all reviews, and by source. ``sources_left_out`` have too few reviews, or exceed the maximum."""
+    """The figures of all reviews, and by source. ``sources_left_out`` is as in ``ChosenSources``."""
 
     overall: ReviewFigures
     sources: tuple[ReviewFigures, ...]
@@ -137,7 +137,10 @@ def evaluate_reviews(
 
 
 class ChosenSources(NamedTuple):
-    """The sources with figures of their own, those with the most reviews first, and how many have none."""
+    """The sources with figures of their own, those with the most reviews first.
+
+    ``left_out`` is the number of sources with fewer than ``REVIEWS_MIN`` reviews, or beyond ``SOURCES_MAX``.
+    """
 
     names: tuple[str, ...]
     left_out: int
@@ -154,7 +157,7 @@ def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
 
 
 def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> ReviewPoint | None:
-    """Return the threshold with the greatest recall among those with this precision, or None."""
+    """Return the threshold with the greatest recall among those with at least this precision, or None."""
     reaching = [point for point in _useful(points) if (point.precision.value or 0.0) >= precision_min]
     # The lowest threshold flags the most, so its recall is the greatest, even if it is unknown.
     return min(reaching, key=lambda point: point.threshold, default=None)
@@ -166,7 +169,7 @@ def whole_count(count: float) -> int:
 
 
 def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, precision_min: float) -> ReviewFigures:
-    """Return the figures of these pairs, at least one of which is reviewed."""
+    """Return the figures of these pairs. At least one must be reviewed."""
     known = weighted(pairs)
     misses = known.similarity[~known.flagged]
     judged_from = min(float(misses.min()), now) if len(misses) else now

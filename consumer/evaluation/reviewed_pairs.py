@@ -1,6 +1,6 @@
-"""Reads reviewed pairs, pairs that are open, and reported copies, one per line.
+"""Reads reviewed pairs, open pairs and reported copies, one per line.
 
-Every invalid line is reported with a reason. Repairs of stories do not concern thresholds and are skipped.
+The first invalid line is an error. Repairs of stories do not concern thresholds and are skipped.
 
 The format is ``dupwatch.review/1``, which ``dupwatch reviews`` writes; ``docs/use/events.md`` describes it.
 """
@@ -29,8 +29,7 @@ class ReviewedPair(NamedTuple):
     ``right`` says whether the two are copies of each other, or None if nobody has decided. The pair represents
     ``sampled_in`` pairs like it. ``source`` is the source of the later article, ``original_source`` that of the other.
 
-    One object may represent ``pairs`` equal pairs, of which the first came at ``arrived_ms`` and the last at
-    ``last_ms``.
+    One object may stand for ``pairs`` equal pairs: the first arrived at ``arrived_ms``, and the last at ``last_ms``.
     """
 
     kind: Kind
@@ -46,7 +45,7 @@ class ReviewedPair(NamedTuple):
 
 
 class ReportedCopies(msgspec.Struct, frozen=True):
-    """Copies that people reported as missed, with their similarities, or None if not verified.
+    """Copies that people reported as missed: the similarity of each, or None if it was not estimated.
 
     They are not a random sample, because people report what they come across. So they are only counted.
     """

@@ -29,12 +29,14 @@ MISTAKES_MAX: Final = 0.4
 SOFTNESSES: Final = (0.01, 0.02, 0.04, 0.08)
 _STEP: Final = 0.0025
 _ROUNDS: Final = 30
-_BEYOND: Final = 0.05
+_MARGIN: Final = 0.05
+"""How far beyond the reviewed similarities a soft line may be."""
 SKETCH_BINS: Final = 256
 """The variance of an estimate of a similarity of s is about s (1 - s) over this."""
-_AROUND: Final = 0.06
-_AROUND_MIN: Final = 0.02
-_AROUND_PAIRS_MIN: Final = 20
+_NEIGHBOURHOOD: Final = 0.06
+_NEIGHBOURHOOD_MIN: Final = 0.02
+"""How far the neighbourhood of the line extends on each side, and the minimum of that."""
+_NEIGHBOURS_MIN: Final = 20
 
 Values = npt.NDArray[np.float64]
 
@@ -109,16 +111,19 @@ def _grouped(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values
 
 
 def _shift(line: float, similarities: Values, weights: Values) -> _Shift:
-    """Return the shift by Tweedie's formula, with two standard errors.
+    """Return the bounds of the shift: Tweedie's formula minus and plus two standard errors; 0 if pairs are too few.
 
     The formula is the variance of the estimate times the slope of the log density. The slope is estimated from the mean
     of the similarities around the line.
     """
     variance = line * (1 - line) / SKETCH_BINS
-    low, high = max(line - _AROUND, float(similarities.min())), min(line + _AROUND, float(similarities.max()))
+    low, high = (
+        max(line - _NEIGHBOURHOOD, float(similarities.min())),
+        min(line + _NEIGHBOURHOOD, float(similarities.max())),
+    )
     half = (high - low) / 2
     around = (similarities >= low) & (similarities <= high)
-    if half < _AROUND_MIN or np.count_nonzero(around) < _AROUND_PAIRS_MIN:
+    if half < _NEIGHBOURHOOD_MIN or np.count_nonzero(around) < _NEIGHBOURS_MIN:
         return _Shift(0.0, 0.0)
     slope = 3 * float(np.average(similarities[around] - (low + high) / 2, weights=weights[around])) / half**2
     pairs = weights[around].sum() ** 2 / np.square(weights[around]).sum()
@@ -151,7 +156,7 @@ def _share(mistakes: Values, others: Values) -> Values:
 
 def _soft(values: Values, counts: Values, softness: float) -> _Fit:
     """Fit a soft line at every ``_STEP``, with rates of mistakes by expectation maximisation."""
-    first, last = max(values[0] - _BEYOND, 0.0), min(values[-1] + _BEYOND, 1.0)
+    first, last = max(values[0] - _MARGIN, 0.0), min(values[-1] + _MARGIN, 1.0)
     lines = np.arange(first, last + _STEP, _STEP)
     grid = np.round(values / _STEP) * _STEP
     grid, places = np.unique(grid, return_inverse=True)

@@ -8,7 +8,7 @@ import msgspec
 from consumer.model.errors import BadRecord
 
 READER_REVISION: Final = 2
-"""The latest revision of the HTML reader and of the extractors. New stores use it."""
+"""The latest revision of the HTML reader and of the extractors, which new stores use by default."""
 
 ExtractorName = Literal["fast", "precise"]
 """An extractor, which finds the article on a web page."""
@@ -105,7 +105,7 @@ class Article(msgspec.Struct, frozen=True):
 
 
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
-    """Return the error for a record over the size limit. The first stage that sees the size rejects it."""
+    """Return the error for a record over the size limit. The first stage that sees the size rejects the record."""
     return BadRecord(
         Reason.RECORD_TOO_LONG,
         f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}",

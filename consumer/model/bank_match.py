@@ -1,4 +1,4 @@
-"""Bank matches: events about articles that repeat texts that a bank denies.
+"""Bank matches: events about articles that repeat a text which a bank denies.
 
 They are made from verdicts, so replays give the same bytes. As with verdict events, readers skip unknown members, and
 new members are optional.
@@ -80,5 +80,5 @@ def _event(
 
 
 def decode_bank_match(data: bytes) -> BankMatchEvent:
-    """Decode an event. Raises ``msgspec.DecodeError`` for any other bytes."""
+    """Decode an event. Raises ``msgspec.DecodeError``, ``UnicodeDecodeError`` or ``RecursionError`` for other bytes."""
     return msgspec.json.decode(data, type=BankMatchEvent)

@@ -25,7 +25,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """A rejected record.
 
     ``raw`` is the input as text; input that is not UTF-8 is in ``raw_base64`` instead. If ``cut``, the letter holds
-    only its first bytes. ``size_bytes`` and ``sha256`` always describe the whole input.
+    only the first bytes of the input. ``size_bytes`` and ``sha256`` always describe the whole input.
     """
 
     schema: Literal["dupwatch.dead-letter/1"] = SCHEMA

@@ -14,7 +14,7 @@ Number = Annotated[int, msgspec.Meta(ge=1)]
 class DecisionEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A decision, or if ``undone`` the end of one; ``docs/use/events.md`` describes the fields.
 
-    It is sent to webhooks at least once. ``event``, ``review`` and ``story`` are numbers of the console. In a bank
+    It is sent to webhooks at least once. The console assigns the numbers ``event``, ``review`` and ``story``. In a bank
     match the original is the article itself. ``standing`` marks a decision that a standing decision made.
     """
 

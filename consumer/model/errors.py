@@ -9,7 +9,7 @@
     ├── StoppedBeforeStart      the run: it was stopped before it read anything
     ├── InboxFull               one request: there is no room for its records, and none was accepted
     ├── Unanswered              one request: its records may or may not have been judged
-    └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing
+    └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing more
         ├── ConfigError         2  an option or a setting is wrong
         ├── SourceError         3  the input cannot be read
         ├── StoreMismatch       4  the store was made with other settings or another layout, or is damaged

@@ -15,7 +15,7 @@ class FloodEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The beginning of a flood; ``docs/use/events.md`` describes the fields. It is sent at least once.
 
     ``original`` is the article that the copies repeat. ``source`` is its source, null if unknown. ``copies`` counts the
-    copies since ``began_at``. ``flood`` and ``story`` are numbers of the console.
+    copies since ``began_at``. The console assigns the numbers ``flood`` and ``story``.
     """
 
     schema: Literal["dupwatch.flood/1"] = FLOOD_SCHEMA

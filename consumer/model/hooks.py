@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 _Occurrence = TypeVar("_Occurrence")
 
 RunPart = Literal["source", "sink", "store", "database", "banks"]
-"""The database is the console's."""
+"""A part of a run that may be unreachable. The database is that of the console."""
 
 
 class Listener(Protocol):

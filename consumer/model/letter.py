@@ -87,7 +87,7 @@ class LetterFilter:
 
 
 class LetterReader(Protocol):
-    """A reader of dead letters from a file or a topic. All calls raise ``SourceError`` if it cannot be read."""
+    """A reader of dead letters. ``letters`` and ``letter`` raise ``SourceError`` if they cannot be read."""
 
     def letters(self) -> Iterator[Letter]:
         """Yield all letters that existed when the reader was made, in order of position. Called once."""
@@ -98,7 +98,7 @@ class LetterReader(Protocol):
         ...
 
     def progress(self) -> tuple[int, int]:
-        """Return how far ``letters`` has got, and the total."""
+        """Return how far ``letters`` has got, and the total, in bytes of the file or offsets of the topic."""
         ...
 
 

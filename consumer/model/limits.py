@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 KEY_CHARS_MAX: Final = 128
-"""The maximum length of the key of a request or of a call from Python, in characters."""
+"""The maximum length in characters of the key that a request or a call from Python may have."""
 
 
 class DecodeLimits(msgspec.Struct, frozen=True):
@@ -14,9 +14,10 @@ class DecodeLimits(msgspec.Struct, frozen=True):
     ``depth_max`` limits the nesting of objects and lists; the record itself is at depth 1. ``body_chars_max`` limits
     the body as it arrives, markup included. For web pages it limits the extracted text, and ``page_chars_max`` the
     page. ``values_max`` limits objects, lists, members and items, and separately the elements and attributes of a web
-    page; ``attributes_max`` limits the attributes of one HTML tag. Both are checked before the record is decoded. A
-    text may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as long as
-    before. The factor is checked only for texts of more than ``FOLDED_FREE_CHARS`` characters after folding.
+    page; ``attributes_max`` limits the different attributes of one HTML tag. Both are checked before JSON or HTML is
+    parsed. A body may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as
+    long as before. The factor is checked only for bodies of more than ``decode.article.FOLDED_FREE_CHARS`` characters
+    after folding.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024
@@ -37,8 +38,8 @@ class DecodeLimits(msgspec.Struct, frozen=True):
 class ReadLimits(msgspec.Struct, frozen=True):
     """Limits on what a source reads at once.
 
-    ``record_bytes_max`` is the size of one record without its line end. The others limit a batch, which always has at
-    least one record.
+    ``record_bytes_max`` limits one record without its line end. The other two limit a batch, which always has at least
+    one record.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024

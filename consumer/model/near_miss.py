@@ -38,5 +38,5 @@ def encode(near_miss: NearMiss) -> bytes:
 
 
 def decode_near_miss(data: bytes) -> NearMiss:
-    """Decode an event. Raises ``msgspec.DecodeError`` for any other bytes."""
+    """Decode an event. Raises ``msgspec.DecodeError``, ``UnicodeDecodeError`` or ``RecursionError`` for other bytes."""
     return msgspec.json.decode(data, type=NearMiss)

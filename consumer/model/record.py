@@ -88,7 +88,7 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records in the order of the source; none if only blank lines were read.
+    """Records in the order of the source, or no records if only blank lines were read.
 
     ``end`` is where the next batch begins. ``last`` says that the source ends here; sources that cannot know never set
     it.

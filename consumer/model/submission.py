@@ -64,17 +64,18 @@ Reply = RecordVerdict | RecordRefusal
 """The verdict on a record, or the reason why there is none."""
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing."""
 
 
 class Submission:
     """The records of a request. One thread answers them, and any thread may wait for the replies.
 
-    ``on_end`` is called when all are answered or the submission is given up, just before waiting threads resume.
+    ``on_end`` is called when all records are answered or the submission is given up, just before waiting threads
+    resume.
     """
 
-    def __init__(self, records: int, on_end: Callable[[], None] = _nothing) -> None:
+    def __init__(self, records: int, on_end: Callable[[], None] = _do_nothing) -> None:
         self._on_end = on_end
         self._replies: list[Reply | None] = [None] * records
         self._left = records
@@ -85,7 +86,7 @@ class Submission:
 
     @property
     def replies(self) -> "Future[Sequence[Reply]]":
-        """The replies, in the order of the records. Raises ``Unanswered`` if the run ends before all are answered."""
+        """A future of the replies, in record order; ``Unanswered`` if the run ends before all are answered."""
         return self._future
 
     @property
@@ -94,7 +95,7 @@ class Submission:
         return time.perf_counter() - self._began_s
 
     def answer(self, place: int, reply: Reply) -> None:
-        """Answer a record, once. Does nothing if the submission was given up."""
+        """Answer a record; call this only once for each. Has no effect if the submission was given up."""
         self._replies[place] = reply
         self._left -= 1
         if not self._left and not self._future.done():
@@ -110,7 +111,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedRecord(RawRecord):
-    """The record at one place of a submission. A ``retraction`` has no data.
+    """The record at one place of a submission. A record with a ``retraction`` has no data.
 
     ``origin`` is None if the client sent no key.
     """

@@ -1,9 +1,9 @@
 """Verdicts on versions of articles, and their events: the bytes that are stored and sent.
 
 Older and newer consumers share a store while a new version rolls out, so older ones read events of newer ones. Readers
-skip unknown fields, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded again. A new
-field must therefore be optional. A change of a field's meaning, another outcome, or a wider limit needs another
-``SCHEMA``, which older consumers refuse.
+skip unknown fields, and a stored event is sent as its bytes (``VerdictEvent.encoded``). It is encoded again only to set
+``truncated``. A new field must therefore be optional. A change of a field's meaning, another outcome, or a wider limit
+needs another ``SCHEMA``, which older consumers refuse.
 """
 
 from typing import Annotated, Final, Literal, Self
@@ -38,7 +38,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """The flag that a release undid: the version that it named and its time, and who undid it and why."""
+    """The flag that a release undid: the version that the flag named, its time, and who undid it and why."""
 
     duplicate_of: str
     duplicate_of_version: VersionName
@@ -57,7 +57,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
-    """Earlier arrivals of the same normalised text under any id: the first, the last, and at least how many."""
+    """The first and the last earlier arrival of the same normalised text under any id.
+
+    ``times`` is a lower bound of the number of such arrivals.
+    """
 
     first: Timestamp
     last: Timestamp
@@ -89,7 +92,7 @@ class BankMention(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict. ``docs/use/events.md`` describes all fields of the event.
 
-    A retraction has only its ``id`` and the two times; its other fields are null or empty.
+    A retraction has only its ``id``, its outcome, ``arrived_at`` and ``decided_at``; the others are null or empty.
 
     These fields are left out unless they apply:
 
@@ -174,7 +177,7 @@ def decode_verdict(data: bytes) -> Verdict:
 def outcome_of(event: bytes) -> Outcome:
     """Return the outcome of an event without decoding the rest. The judge needs it for every candidate.
 
-    Raises ``UnreadableEvent`` if this version does not know the outcome.
+    Raises ``UnreadableEvent`` if the event is malformed, or if this version does not know the outcome.
     """
     try:
         return _OUTCOME_DECODER.decode(event).outcome
@@ -185,8 +188,8 @@ def outcome_of(event: bytes) -> Outcome:
 class VerdictEvent(msgspec.Struct, frozen=True):
     """A verdict and its encoded event: the bytes that the store holds and the sink sends.
 
-    A new verdict is encoded once, and bytes from a store are decoded once; later stages use both. Bytes from a store
-    stay unchanged, including fields of later versions.
+    A new verdict is encoded once, and bytes from a store are decoded once; later stages use the bytes and the verdict.
+    Bytes from a store stay unchanged, including fields of later versions, unless ``truncated`` is called.
 
     ``near_miss`` is the event of a sampled near miss of this article, if any. It is sent to topics only.
     """
@@ -206,6 +209,6 @@ class VerdictEvent(msgspec.Struct, frozen=True):
         return cls(encoded, decode_verdict(encoded))
 
     def truncated(self) -> Self:
-        """Return the event with ``truncated`` set."""
+        """Return the event with ``truncated`` set, encoded again without fields that this version does not know."""
         verdict = msgspec.structs.replace(self.verdict, truncated=True)
         return msgspec.structs.replace(self, encoded=encode(verdict), verdict=verdict)

@@ -281,7 +281,7 @@ def move_under_load(
                 wait_for(lambda consumer=killed: consumer.says("Filling"), 60)  # type: ignore[misc]
                 time.sleep(random.uniform(0.0, 3.0))
         with migrating(topics, old, new, folder, *settings) as migration:
-            wait_for(lambda: migration.says("Stop its consumers"), 120)
+            wait_for(lambda: migration.says("Stop the consumers of that group"), 120)
             for consumer in old_ones:
                 assert consumer.stop() == 0, consumer.log.read_text()
             if kills:
@@ -355,7 +355,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     with running(topics, judged, tmp_path, *OLD) as old_one:
         old_one.wait_ready()
         with migrating(topics, judged, new, tmp_path) as killed:
-            wait_for(lambda: killed.says("Stop its consumers"))
+            wait_for(lambda: killed.says("Stop the consumers of that group"))
         assert notes(topics) == {FILLING}
         with running(topics, new, tmp_path, *NEW, *new_group(topics)) as early:
             assert early.process.wait(END_S) == 2
@@ -363,7 +363,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
         send(topics, range(100, 120), int(time.time() * 1000))
         wait_for_count(topics, ["verdicts"], 120)
         with migrating(topics, judged, new, tmp_path) as migration:
-            wait_for(lambda: migration.says("Stop its consumers"))
+            wait_for(lambda: migration.says("Stop the consumers of that group"))
             assert old_one.stop() == 0
             report = migration.end()
     assert report["switched"]

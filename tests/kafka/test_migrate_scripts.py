@@ -96,7 +96,7 @@ def test_to_every_script_under_load(
             old_one.wait_ready()
             wait_for_count(topics, ["verdicts"], 150)
             with migrating(topics, old, new, tmp_path, settings=NEW) as migration:
-                wait_for(lambda: migration.says("Stop its consumers"), 120)
+                wait_for(lambda: migration.says("Stop the consumers of that group"), 120)
                 assert old_one.stop() == 0, old_one.log.read_text()
                 report = migration.end()
         by_old = {(message.key or b"").decode() for message in read_all(topics, topics.sink("verdicts"))}

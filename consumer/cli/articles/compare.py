@@ -66,7 +66,7 @@ def compare(
             bound = stored_binding(opened, lexicon)
         chosen_scheme, secret = bound.settings.scheme, bound.secret
     fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
-    compared = _compared(read_text(a, chosen), read_text(b, chosen), fingerprinter)
+    compared = _compare_texts(read_text(a, chosen), read_text(b, chosen), fingerprinter)
     answer(json=json, lines=[_plain(*compared, chosen_scheme)], text=_text(*compared, chosen_scheme))
     if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
         render.console(stderr=True).print(
@@ -74,7 +74,7 @@ def compare(
         )
 
 
-def _compared(
+def _compare_texts(
     a: NamedText, b: NamedText, fingerprinter: Fingerprinter
 ) -> tuple[_ComparedText, _ComparedText, _Measures]:
     definition = fingerprinter.scheme.definition

@@ -13,7 +13,7 @@ from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400
-"""Limit on the characters shown of each text in a change. The view says how many were omitted."""
+"""The maximum number of characters shown of each text in a change. The view says how many were omitted."""
 CHANGES_SHOWN_MAX: Final = 200
 PASSAGE_CHARS_SHOWN_MAX: Final = 300
 PASSAGES_SHOWN_MAX: Final = 5
@@ -68,7 +68,7 @@ def _marked(text: str, before: str, after: str) -> str:
 
 
 def print_passages(shared: SharedPart) -> None:
-    """Print the first passages that are also in another article, in text order, and the number of the others."""
+    """Print the first passages that are also in another article, in text order, and how many more there are."""
     if shared.passages is None:
         console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
         return

@@ -44,7 +44,7 @@ from storage.interface import Store
 from storage.records import Record, StoredVersion
 
 FACTS_SHOWN_MAX = 40
-_VERSION_HELP = "Version of {} if that is an id, as in events; default: the latest."
+_VERSION_HELP = "If {0} is an id, the version of {0}, as in events; default: the latest."
 
 
 def explain(
@@ -145,7 +145,7 @@ def _fingerprint_line(name: str, article: ComparedArticle) -> Text:
     cut = " ".join(f"{block:04x}" for block in blocks)
     line = Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
     if len(article.history) > 1:
-        line.append(f"  version {version_name(record.reference)}; dupwatch show lists all", "dim")
+        line.append(f"  version {version_name(record.reference)}; dupwatch show lists all versions", "dim")
     return line
 
 
@@ -203,7 +203,7 @@ def _seconds(time_ms: int) -> str:
 
 
 def _in_force_text(a: StoredVersion, b: StoredVersion, histories: tuple[History, History]) -> str:
-    """Return whether the earlier version was in force when the later one arrived."""
+    """Return when the earlier version arrived, and whether it had ended when the later one arrived."""
     sides = sorted(zip("AB", (a, b), histories, strict=True), key=lambda named: named[1].record.arrival)
     (name, earlier, history), (other_name, later, _) = sides
     arrived = f"{name} arrived first, {rfc3339(earlier.record.time_ms)},"

@@ -61,11 +61,11 @@ def query(
     with ExitStack() as resources:
         opened = resources.enter_context(opened_store(chosen, readonly=True))
         bound = stored_binding(opened, lexicon)
-        judged_by = bound.settings
-        check_unchanged(chosen, judged_by)
-        chosen = completed(chosen, judged_by)
+        stored_settings = bound.settings
+        check_unchanged(chosen, stored_settings)
+        chosen = completed(chosen, stored_settings)
         known = resources.enter_context(followed_banks(chosen, bound, lexicon, Hooks()))
-        query_of = queries(chosen, opened, judged_by)(matcher_of(known))
+        query_of = queries(chosen, opened, stored_settings)(matcher_of(known))
         text_query = TextQuery(
             opened, engine(chosen, bound, lexicon, known=known), version_builder(bound), query_of, now_ms
         )
@@ -113,11 +113,11 @@ class _Faults:
 
     lines: int = 0
     failed: int = 0
-    first: str = field(default="")
+    first_fault: str = field(default="")
 
     def add(self, line: int, error: str, detail: str) -> dict[str, object]:
         self.failed += 1
-        self.first = self.first or f"line {line}: {detail}"
+        self.first_fault = self.first_fault or f"line {line}: {detail}"
         return {"line": line, "error": error, "detail": detail, "outcome": "error"}
 
 
@@ -126,7 +126,7 @@ def _answer_lines(text_query: TextQuery, config: Config, source: str) -> None:
     for answer in _answers(text_query, config, source, faults):
         _write(answer)
     if faults.lines and faults.failed == faults.lines:
-        raise no_valid_article(source, faults.lines, faults.first)
+        raise no_valid_article(source, faults.lines, faults.first_fault)
     if not faults.lines:
         render.console(stderr=True).print(f"{input_name(source)} is empty.")
 

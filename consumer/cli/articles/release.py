@@ -58,8 +58,8 @@ def release(
     """Undo a flag: the article becomes unique, and this pair will not be flagged again.
 
     Later articles may be flagged as duplicates of it. If the sink has a clean feed (kafka.unique), the article is sent
-    there again, provided that its record is still in its topic and that it is still the latest version. Releasing an
-    article again changes nothing and shows the current state; if there is a sink, the event is sent again.
+    there again, provided that its record is still in its topic and the version is still the latest. Releasing an
+    article again changes nothing and shows the current state; with a Kafka sink, the event is sent again.
     """
     if json and not (yes or dry_run):
         raise ConfigError("--json cannot prompt; add --yes or --dry-run")
@@ -73,15 +73,15 @@ def release(
         links = chain(opened, flagged.stored)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
     with closing(SourceRecords(completed_config(chosen))) as records:
-        returned = records.record_of(flagged)
+        record_or_obstacle = records.record_of(flagged)
     if not json:
         with results():
             _show_effect(links, histories)
-    _show_return(chosen, returned, json=json)
+    _show_return(chosen, record_or_obstacle, json=json)
     if dry_run:
         event = preview_release(flagged, attribution, now_ms)
     elif yes or confirmed("Release it?"):
-        event = _release(chosen, flagged, attribution, returned)
+        event = _release(chosen, flagged, attribution, record_or_obstacle)
         if sink is not None and not is_followed(chosen):
             _warn(
                 f"No event is sent to {render.plain(sink)}: releases go only to topics; use --sink "
@@ -93,7 +93,10 @@ def release(
 
 
 def _release(
-    config: Config, flagged: FlaggedVersion, attribution: Attribution, returned: RawRecord | ReturnObstacle | None
+    config: Config,
+    flagged: FlaggedVersion,
+    attribution: Attribution,
+    record_or_obstacle: RawRecord | ReturnObstacle | None,
 ) -> VerdictEvent:
     """Release a version, send the event to the sink, and return the event."""
     reference = flagged.reference
@@ -103,7 +106,8 @@ def _release(
         event = release_version(opened, current, attribution, now_ms)
     if not is_followed(config):
         return event
-    record, is_latest = returned if isinstance(returned, RawRecord) else None, current.stored.ends_at is None
+    record = record_or_obstacle if isinstance(record_or_obstacle, RawRecord) else None
+    is_latest = current.stored.ends_at is None
     send_release(config, event, record if is_latest else None)
     if record is not None:
         with opened_store(config, readonly=True) as opened:
@@ -129,15 +133,15 @@ def _show_effect(links: Sequence[DuplicateLink], histories: Sequence[History]) -
     )
 
 
-def _show_return(config: Config, returned: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
-    """Show whether the article returns to the clean feed. With ``json``, show it only if the article does not."""
-    if returned is None:
+def _show_return(config: Config, record_or_obstacle: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
+    """Show whether the article returns to the clean feed. With ``json``, print nothing if it does."""
+    if record_or_obstacle is None:
         return
     topic = sink_topics(config).unique_topic
-    if isinstance(returned, ReturnObstacle):
-        _warn(f"The article cannot be sent to {topic}: {render.plain(returned.why)}.")
-    elif returned.partition is not None and not json:
-        origin = "{} [{}] offset {}".format(*returned.partition, returned.start)
+    if isinstance(record_or_obstacle, ReturnObstacle):
+        _warn(f"The article cannot be sent to {topic}: {render.plain(record_or_obstacle.why)}.")
+    elif record_or_obstacle.partition is not None and not json:
+        origin = "{} [{}] offset {}".format(*record_or_obstacle.partition, record_or_obstacle.start)
         with results():
             render.console().print(f"A release sends the article to {topic} again, from {origin}.")
 

@@ -25,20 +25,20 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
     """
     found: list[Bank | None] = []
 
-    def created(every: Banks) -> Sequence[Entry]:
+    def create_entry(every: Banks) -> Sequence[Entry]:
         before = every.banks.get(entry.bank)
         found.append(before)
         after = entry if before is None else msgspec.structs.replace(entry, enabled=before.enabled)
         return [] if unless_same(before, after) is before else [after]
 
-    entries, (before,) = change_banks(config, "create", entry.bank, created), found
+    entries, (before,) = change_banks(config, "create", entry.bank, create_entry), found
     if before is None:
         does = (
             "keeps articles that repeat its texts from being flagged"
             if entry.action == "allow"
             else "reports articles that repeat its texts"
         )
-        yield f"The bank {entry.bank} {does}. Add one: dupwatch bank add {entry.bank} FILE{banks}"
+        yield f"The bank {entry.bank} {does}. Add a text: dupwatch bank add {entry.bank} FILE{banks}"
     elif entries:
         yield f"Changed the bank {entry.bank}; options that were not given have their defaults."
     else:
@@ -54,11 +54,11 @@ def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) 
     """
     found: list[Banks] = []
 
-    def added(banks: Banks) -> Sequence[Entry]:
+    def add_entry(banks: Banks) -> Sequence[Entry]:
         found.append(banks)
         return [replacement(banks, entry)]
 
-    change_banks(config, "add", f"{entry.bank}/{entry.item}", added)
+    change_banks(config, "add", f"{entry.bank}/{entry.item}", add_entry)
     (before,) = found
     if entry.key in before.items:
         yield f"Replaced {entry.item} in the bank {entry.bank}; options that were not given have their defaults."

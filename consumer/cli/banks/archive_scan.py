@@ -23,14 +23,14 @@ from consumer.wiring.components import feed_file, file_decoder
 
 @dataclass(slots=True)
 class _Counts:
-    """The counts of a scan; ``first`` says what was wrong with the first invalid record."""
+    """The counts of a scan, and the fault of the first invalid record."""
 
     records: int = 0
     repeating: int = 0
     limited: int = 0
     retractions: int = 0
     invalid: int = 0
-    first: str = ""
+    first_fault: str = ""
 
 
 class _ArchiveScan:
@@ -61,7 +61,7 @@ class _ArchiveScan:
             article = self._decode(record)
         except BadRecord as error:
             self._counts.invalid += 1
-            self._counts.first = self._counts.first or f"line {record.line}: {error.detail}"
+            self._counts.first_fault = self._counts.first_fault or f"line {record.line}: {error.detail}"
             return None
         self._counts.retractions += article.body is None
         return None if article.body is None else article
@@ -88,7 +88,7 @@ def scan_archive(config: Config, items: Banks, source: str) -> None:
     _show_counts(counts)
     show_blank_lines(errors, archive)
     if counts.records and counts.invalid == counts.records:
-        raise no_valid_article(source, counts.records, counts.first)
+        raise no_valid_article(source, counts.records, counts.first_fault)
 
 
 def _show_counts(counts: _Counts) -> None:
@@ -96,7 +96,7 @@ def _show_counts(counts: _Counts) -> None:
     articles = counts.records - counts.retractions - counts.invalid
     errors.print(f"Compared articles: {articles:,}. Of these, {counts.repeating:,} repeat an item.")
     if counts.invalid:
-        errors.print(f"Invalid records: {counts.invalid:,}. The first: {render.plain(counts.first)}")
+        errors.print(f"Invalid records: {counts.invalid:,}. The first: {render.plain(counts.first_fault)}")
     if counts.retractions:
         errors.print(f"Retractions, which have no text: {counts.retractions:,}.")
     show_limited(counts.limited)

@@ -261,12 +261,12 @@ def try_(
 def _switch(config: Config, bank: str, item: str | None, by: str | None, *, enabled: bool) -> None:
     change_stamp = stamp(by)
 
-    def switched(banks: Banks) -> Sequence[Entry]:
+    def switch_entry(banks: Banks) -> Sequence[Entry]:
         entry: Entry = existing_bank(banks, bank) if item is None else existing_item(banks, bank, item)
         return [] if entry.enabled is enabled else [msgspec.structs.replace(entry, enabled=enabled, **change_stamp)]
 
     name, state = bank if item is None else f"{bank}/{item}", "enabled" if enabled else "disabled"
-    if change_banks(config, state.removesuffix("d"), name, switched):
+    if change_banks(config, state.removesuffix("d"), name, switch_entry):
         say(f"{name} is {state}.")
     else:
         say(f"{name} was already {state}; nothing was changed.")

@@ -81,8 +81,8 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
         yield "There are more: the look-up stopped at a limit."
     threshold = settings.similarity_min
     least = min(item.similarity or items.banks[item.bank].item_similarity for item in items.items.values())
-    missed = f"Equal texts are found, and nearly all that are at least {threshold:g} similar"
-    yield missed + (", but fewer of those below." if least < threshold else ".")
+    coverage = f"Equal texts are found, and nearly all texts with a similarity of at least {threshold:g}"
+    yield coverage + (", but fewer of the less similar ones." if least < threshold else ".")
     if not any(bank.action == "deny" for bank in items.banks.values()):
         return
     if found.parts:
@@ -94,4 +94,4 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
         yield "Longer articles that contain an item were not looked for: judge.parts is not set."
     if found.without_text:
         yield f"Not searched for parts, because they have no stored text: {found.without_text:,}."
-    yield "dupwatch bank scan compares every article, and finds these."
+    yield "dupwatch bank scan compares every article, and finds items within longer articles that have a stored text."

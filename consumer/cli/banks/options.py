@@ -37,7 +37,7 @@ SimilarityOption = Annotated[
 
 
 def change_banks(config: Config, action: str, target: str, change: BankLogChange) -> Sequence[Entry]:
-    """Change the configured banks, and record that in the audit log. Raises ``BankError``."""
+    """Change the configured banks, and record the change in the audit log. Raises ``BankError``."""
     with opened_audit_log(config) as audit_log, opened_banks(config) as banks:
         entries = banks.change(change)
         if entries:
@@ -70,7 +70,10 @@ def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
 
 
 def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
-    """Return the items of all banks, of one bank, or one item. Raises ``BankError`` for names that do not exist."""
+    """Return the items of all banks, of one bank, or one item.
+
+    Raises ``BankError`` for names that do not exist, and if no item is active.
+    """
     if bank is None and item is not None:
         raise BankError(f"--item {item} needs its bank: add --bank BANK")
     if bank is not None and item is None:

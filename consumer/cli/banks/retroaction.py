@@ -38,7 +38,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
 
     if not yes and not _confirm(_preview(config, items, chosen), "Flagged articles to release", "Release them?"):
         return
-    counts, released, again = ScanCounts(), 0, 0
+    counts, released, repeated = ScanCounts(), 0, 0
 
     def so_far() -> str:
         return f"Released: {released:,}. Run the command again, with the same --by and --reason, to release the others"
@@ -52,19 +52,19 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
     ):
         for compared in compared_versions(opened, items, counts):
             done = _release_flags(releases, list(chosen(compared.found())), audit_log)
-            released, again = released + len(done.events) - done.again, again + done.again
+            released, repeated = released + len(done.events) - done.again, repeated + done.again
             for event in done.events:
                 write(event.encoded + b"\n")
     show_counts(counts)
     _print_message(f"Released: {released:,}.")
-    if again:
-        _print_message(f"Released by an earlier run, and written again: {again:,}.")
+    if repeated:
+        _print_message(f"Released by an earlier run, and written again: {repeated:,}.")
     if released and not is_followed(config):
         _print_message("No events were sent: releases go to topics, --sink kafka://HOST:PORT/PREFIX.")
 
 
 def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
-    """Release flags, and record each in the audit log. After an error it is unknown which flags were released."""
+    """Release flags, and record each in the audit log: as unknown after an error, since any may have been released."""
     fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
     try:
         done = releases.release(flags)
@@ -108,7 +108,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
 
 @contextmanager
 def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Iterator[None]:
-    """Print how far a scan got if it is stopped or fails."""
+    """If a scan is stopped or fails, print how far it got."""
     try:
         yield
     except BaseException:
@@ -120,15 +120,15 @@ def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Itera
 
 @dataclass(slots=True)
 class _Preview:
-    """The number of articles to act on, and the first ids. ``again`` counts articles that an earlier run released."""
+    """The number of articles to act on, their first ids, and the number that an earlier run has released."""
 
     count: int = 0
-    again: int = 0
+    already_released: int = 0
     names: list[str] = field(default_factory=list)
 
     def add(self, each: AllowedFlag | DeniedArticle) -> None:
         if isinstance(each, AllowedFlag) and each.is_released:
-            self.again += 1
+            self.already_released += 1
             return
         self.count += 1
         if len(self.names) < _NAMES_SHOWN:
@@ -144,14 +144,14 @@ def _preview(config: Config, items: Banks, chosen: _Choice) -> _Preview:
     return preview
 
 
-def _confirm(preview: _Preview, what: str, question: str) -> bool:
+def _confirm(preview: _Preview, heading: str, question: str) -> bool:
     """Print how much there is to do, ask for confirmation on the terminal, and return the answer. Ctrl-C exits."""
     shown = ", ".join(map(render.plain, preview.names))
     more = f" and {preview.count - len(preview.names):,} more" if preview.count > len(preview.names) else ""
-    _print_message(f"{what}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
-    if preview.again:
-        _print_message(f"Released by an earlier run, to be written again: {preview.again:,}.")
-    if not preview.count + preview.again:
+    _print_message(f"{heading}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
+    if preview.already_released:
+        _print_message(f"Released by an earlier run, to be written again: {preview.already_released:,}.")
+    if not preview.count + preview.already_released:
         return False
     return confirmed(question)
 

@@ -56,9 +56,9 @@ def scan(
     """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
 
     It reads the texts of a store, so it also finds items within longer articles. With --release or --send it first
-    counts what it would do and asks for confirmation; then it writes the events. You can run it
-    again: --send then sends the same events, and --release repeats the events of its earlier releases with the same
-    --by and --reason, to topics or to standard output.
+    counts what it would do and asks for confirmation; then it writes the events. You can run it again: --send then
+    sends the same events, and --release repeats the events of its earlier releases with the same --by and --reason, to
+    topics or to standard output.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
     chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
@@ -67,9 +67,9 @@ def scan(
     if source is not None:
         scan_archive(chosen, items, source)
     elif release:
-        release_allowed(chosen, _of_action(items, ALLOW), by or "", reason, yes=yes)
+        release_allowed(chosen, _with_action(items, ALLOW), by or "", reason, yes=yes)
     elif send:
-        send_denied(chosen, _of_action(items, DENY), target, yes=yes)
+        send_denied(chosen, _with_action(items, DENY), target, yes=yes)
     else:
         _show(chosen, items)
 
@@ -87,7 +87,7 @@ def _check_options(
         check_terminal()
 
 
-def _of_action(items: Banks, action: str) -> Banks:
+def _with_action(items: Banks, action: str) -> Banks:
     """Return the allow banks, or the deny banks. Raises ``ConfigError`` if there are none."""
     names = [name for name, bank in items.banks.items() if bank.action == action]
     if not names:

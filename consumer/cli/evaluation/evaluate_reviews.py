@@ -17,6 +17,7 @@ from consumer.config.config import Config
 from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
 from consumer.evaluation.review_figures import (
     REVIEWS_MIN,
+    SOURCES_MAX,
     ReviewEvaluation,
     ReviewFigures,
     ReviewPoint,
@@ -31,8 +32,8 @@ from consumer.wiring.components import judge_settings, lexicon_of
 
 _SHOWN_EVERY: Final = 5
 NOTE: Final = (
-    "Recall counts copies that a look-up finds and that are at least as similar as the least similar near miss. A flag "
-    "that would come is one of a sample, so these counts are estimates."
+    "Recall counts copies that a look-up finds and that are at least as similar as the least similar near miss. The "
+    "numbers of flags that would come are estimates, because near misses are a sample."
 )
 _UNKNOWN: Final = (
     "Recall is unknown: only flags were reviewed, and no pairs below the threshold. Thresholds "
@@ -53,7 +54,10 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file: Path | None, *, json: bool) -> None:
-    """Read the reviews and print their evaluation. Raises ``ConfigError`` if they cannot be evaluated."""
+    """Read the reviews and print their evaluation.
+
+    Raises ``SourceError`` if they cannot be read, and ``ConfigError`` if they cannot be evaluated.
+    """
     settings = judge_settings(config, lexicon_of(config))
     if not settings.verify:
         raise ConfigError("--reviews judges similarity_min, which plain SimHash (judge.verify = false) does not have")
@@ -88,7 +92,10 @@ def _parts(
         yield _sources(found)
     if found.sources_left_out:
         left_out = f"{found.sources_left_out:,}"
-        yield f"Sources with fewer than {REVIEWS_MIN} reviews, without figures of their own: {left_out}."
+        yield (
+            f"Sources without figures of their own, because they have fewer than {REVIEWS_MIN} reviews or are not "
+            f"among the {SOURCES_MAX} with the most: {left_out}."
+        )
     yield f"\n{NOTE}"
 
 
@@ -123,11 +130,11 @@ def _figures(
 def _reported(figures: ReviewFigures, reported: ReportedCopies) -> str:
     """Return how many copies people reported as missed, and which thresholds would reach them."""
     advised = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
-    reached = ", ".join(f"{reported.reached(threshold):,} from {threshold:g} on" for threshold in sorted(advised))
+    reached = "; ".join(f"{threshold:g} or more: {reported.reached(threshold):,}" for threshold in sorted(advised))
     count = len(reported.similarities)
     return (
         f"Reported as missed: {count:,} {'copy' if count == 1 else 'copies'}. With a similarity: "
-        f"{reported.measured:,}, of which {reached}. No figure above counts them, since they are not a sample."
+        f"{reported.measured:,} ({reached}). No figure above counts them, since they are not a sample."
     )
 
 
@@ -167,9 +174,9 @@ def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
 
 
 def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
-    """Return the flags that another threshold would remove and add, and in how many days if that is known."""
+    """Return the numbers of flags that another threshold would remove and add, and over how many days, if known."""
     change = point.change
-    span = "" if figures.days is None else f" in {counted(round(figures.days), 'day')}"
+    span = "" if figures.days is None else f" over {counted(round(figures.days), 'day')}"
     changes = [
         f"{counted(whole_count(all_of), 'flag')} would {what}{span}, {whole_count(wrong):,} of them wrong"
         for what, all_of, wrong in (("go", change.gone, change.wrong_gone), ("come", change.come, change.wrong_come))

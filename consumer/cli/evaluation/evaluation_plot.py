@@ -79,12 +79,12 @@ def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     recalls = [point.recall for point in figures.points if point.recall is not None]
     if len(recalls) == len(thresholds):
         rates.append(("recall", _RECALL_COLOUR, "--", recalls))
-        panel.plot(thresholds, [_drawn(point.f1) for point in figures.points], ":", color=_F1_COLOUR, label="F1")
+        panel.plot(thresholds, [_plot_value(point.f1) for point in figures.points], ":", color=_F1_COLOUR, label="F1")
     for name, colour, style, curve in rates:
         has_value = [rate.value is not None for rate in curve]
         low, high = [rate.low for rate in curve], [rate.high for rate in curve]
         panel.fill_between(thresholds, low, high, where=has_value, color=colour, alpha=0.18, linewidth=0)
-        panel.plot(thresholds, [_drawn(rate.value) for rate in curve], style, color=colour, label=name)
+        panel.plot(thresholds, [_plot_value(rate.value) for rate in curve], style, color=colour, label=name)
     panel.axvline(figures.now, color="0.6", linewidth=1, label="configured")
     line = figures.line
     span = [min(max(end, thresholds[0]), thresholds[-1]) for end in (line.low, line.high)]
@@ -113,11 +113,13 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
         ("precision", _PRECISION_COLOUR, "-", [point.precision for point in curve.points]),
         ("recall", _RECALL_COLOUR, "--", [point.recall for point in curve.points]),
     ):
-        counted = [rate.value is not None for rate in rates]
+        has_value = [rate.value is not None for rate in rates]
         low, high = [rate.low for rate in rates], [rate.high for rate in rates]
-        panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
-        panel.plot(thresholds, [_drawn(rate.value) for rate in rates], style, marker=marker, color=colour, label=name)
-    panel.plot(thresholds, [_drawn(point.f1) for point in curve.points], ":", color=_F1_COLOUR, label="F1")
+        panel.fill_between(thresholds, low, high, where=has_value, color=colour, alpha=0.18, linewidth=0)
+        panel.plot(
+            thresholds, [_plot_value(rate.value) for rate in rates], style, marker=marker, color=colour, label=name
+        )
+    panel.plot(thresholds, [_plot_value(point.f1) for point in curve.points], ":", color=_F1_COLOUR, label="F1")
     best = recommended.best_f1
     panel.axvline(recommended.now, color="0.6", linewidth=1, label="configured")
     if best is not None:
@@ -128,7 +130,7 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
     panel.grid(color="0.9")
 
 
-def _drawn(share: float | None) -> float:
+def _plot_value(share: float | None) -> float:
     """Return the share, or nan, which leaves a gap in the curve."""
     return nan if share is None else share
 

@@ -21,8 +21,8 @@ _NEVER: Final = "✗"
 _FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
 _TIES: Final = (
     "Equally good thresholds flag the same labelled pairs. The configured one is recommended if it is among them. "
-    "Otherwise it is the fewest bits for max_distance and reach, which are the cheapest to look up, and the middle "
-    "for similarity_min, as far from wrong flags as from misses."
+    "Otherwise it is the lowest for max_distance and reach, where fewer bits are cheaper to look up, and the middle "
+    "one for similarity_min, which is as far from wrong flags as from misses."
 )
 
 

@@ -148,10 +148,10 @@ def replay(
     stopping = StopSignal()
     with stopping.listening(), TopicLetterReader(brokers, topic, options) as letters:
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
-        sending = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
+        letter_replay = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         selected = itertools.islice(filter(selection.takes, letters.letters()), limit)
-        refused = _send(sending, letters, stopping.between(selected), rate, stopping)
-    sent = sending.sent
+        refused = _send(letter_replay, letters, stopping.between(selected), rate, stopping)
+    sent = letter_replay.sent
     counts = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
     rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
     answer(json=json, lines=[counts], text=[render.pairs("Replayed", rows.items())])
@@ -165,7 +165,11 @@ def _named_sink(letters: str | None, sink: str | None) -> str | None:
 
 
 def _send(
-    sending: LetterReplay, letters: LetterReader, selected: Iterator[Letter], rate: float | None, stopping: StopSignal
+    letter_replay: LetterReplay,
+    letters: LetterReader,
+    selected: Iterator[Letter],
+    rate: float | None,
+    stopping: StopSignal,
 ) -> int:
     """Send the letters, print each refusal, and return the number of refusals."""
     console = render.console(stderr=True)
@@ -175,16 +179,16 @@ def _send(
         task = bar.add_task("replaying", total=letters.progress()[1])
         for letter in selected:
             if rate is not None:
-                sending.pace(rate, began_s, lambda: stopping.requested_by is not None)
+                letter_replay.pace(rate, began_s, lambda: stopping.requested_by is not None)
             if stopping.requested_by is not None:
                 break
             try:
-                sending.send(letter)
+                letter_replay.send(letter)
             except ReplayRefused as reason:
                 refused += 1
                 console.print(f"Not replayed: {letter.position}: {render.plain(str(reason))}")
             bar.update(task, completed=letters.progress()[0])
-        sending.finish()
+        letter_replay.finish()
     return refused
 
 

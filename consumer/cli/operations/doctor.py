@@ -58,7 +58,7 @@ def _results(config: Path | None, settings: Sequence[str] | None, **flags: str |
             (wrong(ConfigError, sentence(str(error)), "Correct it; dupwatch config show lists all settings."),),
         )
         yield CheckFindings(
-            "everything else", (unchecked("The configuration is invalid.", "Fix the configuration first."),)
+            "all other checks", (unchecked("The configuration is invalid.", "Fix the configuration first."),)
         )
     else:
         yield from examine(checks_of(chosen))

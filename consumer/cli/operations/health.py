@@ -27,7 +27,8 @@ def health(
 ) -> None:
     """Check the health of the consumer that runs with this configuration: exit with 0 if it is healthy, else with 1.
 
-    The request goes to http.listen, over TLS if that is configured. It needs no password.
+    The request goes to http.listen, over TLS if that is configured. It needs no password. Without http.listen there is
+    nothing to check, and the exit code is 0.
     """
     chosen = configured(config, settings)
     console = render.console()

@@ -58,7 +58,9 @@ def size(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Measure this machine first, and plan with its throughput.")
     ] = False,
-    calibrate_seconds: Annotated[float, typer.Option(help="How long to measure it.", metavar="SECONDS")] = 60.0,
+    calibrate_seconds: Annotated[
+        float, typer.Option(help="How long to measure this machine.", metavar="SECONDS")
+    ] = 60.0,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -68,7 +70,7 @@ def size(
     Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces assumptions
     about articles, and --calibrate replaces speeds that were measured on another machine.
 
-    Both judge articles into a store in a temporary directory, which takes up to some GB: set TMPDIR to a directory on
+    Both judge articles into a store in a temporary directory, which takes up to a few GB. Set TMPDIR to a directory on
     the disk of the future store. Nothing else is written.
     """
     numbers = SizeOptions(articles_a_day, chars, lang, window, copies, peak)
@@ -100,8 +102,8 @@ def _sizing(request: SizeRequest, sample: str | None, seconds: float | None) -> 
     remote = request.kind.remote
     speed, speed_source = documented_speed(texts.chars, texts.language, plan.plan.name, remote=remote), DOCUMENTED
     if measured is not None and seconds is not None:
-        of_judging = {"fingerprint_us": measured.speed.fingerprint_us}
-        speed = speed._replace(**of_judging) if remote else measured.speed
+        # With a remote store, the speed of this machine matters only for fingerprints.
+        speed = speed._replace(fingerprint_us=measured.speed.fingerprint_us) if remote else measured.speed
         speed_source = HERE
         judged = f"{counted(measured.articles, 'article')} in {measured.seconds:,.1f} s"
         notes.append(f"Measured here: {judged}, {today}.")

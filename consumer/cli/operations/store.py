@@ -94,7 +94,7 @@ def verify(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Verify a store: kept versions can be found and are not near-duplicates, and each duplicate leads to a kept one.
+    """Verify a store: kept versions can be found and are not near each other, and each duplicate leads to a kept one.
 
     It reads the whole store, and exits with 5 if something is wrong, or with 4 if the store is damaged.
     """
@@ -106,10 +106,10 @@ def verify(
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
         opened.check()
-        judged_by = stored_binding(opened, lexicon_of(chosen)).settings
-        check_unchanged(chosen, judged_by)
+        stored_settings = stored_binding(opened, lexicon_of(chosen)).settings
+        check_unchanged(chosen, stored_settings)
         task = bar.add_task("checking", total=opened.stats().versions)
-        for findings in inspection.verify(opened, judged_by):
+        for findings in inspection.verify(opened, stored_settings):
             bar.update(task, completed=findings.versions)
     answer(json=json, lines=[findings], text=_findings_text(findings))
     if findings.wrong:

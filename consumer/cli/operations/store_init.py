@@ -202,8 +202,8 @@ def _local_hint() -> str:
 def _run_script(command: list[str], script: str) -> str:
     """Run the script and return its output.
 
-    Raises ``StoreBroken`` with the end of the output if the script did not finish, and ``StoreMismatch`` if the store
-    has another plan.
+    Raises ``ConfigError`` if the shell cannot be started, ``StoreBroken`` with the end of the output if the script did
+    not finish, and ``StoreMismatch`` if the store has another plan.
     """
     try:
         shell = subprocess.run(  # noqa: S603  # the user's own command

@@ -34,8 +34,8 @@ def pack(
     before: Annotated[
         str | None,
         typer.Option(
-            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket is packed "
-            "a minute after its end at the earliest.",
+            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket must have "
+            "ended a minute before this time, or its own length before if that is shorter.",
             metavar="TIME",
         ),
     ] = None,
@@ -108,7 +108,10 @@ def _packer(config: Config) -> Iterator[Packer]:
 
 
 def _shares(config: Config) -> list[PrefixLoad]:
-    """Return the distribution of postings with the configured plan. If the store has another, only the bar is wrong."""
+    """Return the distribution of postings with the configured plan.
+
+    If the store has another plan, only the progress bar is wrong.
+    """
     scheme = scheme_of(config)
     try:
         plan = BlockPlan.named(config.judge.plan, scheme.bits)

@@ -57,8 +57,8 @@ def init(
 ) -> None:
     """Create missing topics, and report what is wrong with existing ones without changing them.
 
-    Without --sink it creates the topics of the configured sink and source. It exits with 6 if an existing topic has
-    settings with which a run would not work.
+    Without --sink it creates the topics of the configured sink and source. It exits with 6 if a run would not work with
+    the settings of an existing topic.
     """
     chosen = configured(config, settings)
     if sink is None:

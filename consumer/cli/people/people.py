@@ -48,17 +48,17 @@ def add(
     """Add a person. A password is generated and printed once, unless --password-stdin reads one."""
     chosen = configured(config, settings)
     chosen_password = _read_password() if password_stdin else None
-    with _reviews(chosen, must_exist=False) as (people, passwords, written):
+    with _audited_changes(chosen, must_exist=False) as (people, passwords, write_change):
         if name and not is_name(name):
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
         new = chosen_password or passwords.generated()
 
-        def added(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
+        def add_person(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
             people.add_person(connection, name, role, now_ms(), password=new)
             if chosen_password is None:
                 _print(new)
 
-        written("person.add", name, added, role)
+        write_change("person.add", name, add_person, role)
     _say(f"Added {render.plain(name)} ({role}).", password_shown=chosen_password is None)
 
 
@@ -111,12 +111,12 @@ def password(
     chosen_password = _read_password() if password_stdin else None
     new = chosen_password or _passwords().generated()
 
-    def changed(people: Any, connection: Any, person_id: int) -> None:  # noqa: ANN401  # of an extra
+    def set_password(people: Any, connection: Any, person_id: int) -> None:  # noqa: ANN401  # of an extra
         people.set_password(connection, person_id, new)
         if chosen_password is None:
             _print(new)
 
-    _change(chosen, "person.password", name, changed)
+    _change(chosen, "person.password", name, set_password)
     _say(f"{render.plain(name)} has a new password.", password_shown=chosen_password is None)
 
 
@@ -129,13 +129,13 @@ def _passwords() -> Any:  # noqa: ANN401  # as above
 
 
 @contextmanager
-def _reviews(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
-    """Yield the modules for people and passwords, and a function that makes a change and audits it."""
+def _audited_changes(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
+    """Yield the modules for people and passwords, and a function that makes a change and adds it to the audit log."""
     people = _people()
     audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
     with opened_database(config, _COMMAND, must_exist=must_exist) as database:
 
-        def written(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
+        def write_change(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
                 change(connection)
                 audit.add_entry(
@@ -153,20 +153,20 @@ def _reviews(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, 
             except people.PersonError as error:
                 raise ConfigError(str(error)) from error
 
-        yield people, _passwords(), written
+        yield people, _passwords(), write_change
 
 
 def _change(config: Config, action: str, name: str, change: Callable[[Any, Any, int], object], why: str = "") -> None:
     """Make a change to a person. Raises ``ConfigError`` if nobody has this name."""
-    with _reviews(config) as (people, _, written):
+    with _audited_changes(config) as (people, _, write_change):
 
-        def changed(connection: Any) -> None:  # noqa: ANN401  # as above
+        def change_person(connection: Any) -> None:  # noqa: ANN401  # as above
             person = people.person_named(connection, name)
             if person is None:
                 raise people.UnknownPerson(f"nobody is named {name!r}; dupwatch people list shows all")
             change(people, connection, person.person_id)
 
-        written(action, name, changed, why)
+        write_change(action, name, change_person, why)
 
 
 def _read_password() -> str:

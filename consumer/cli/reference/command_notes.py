@@ -18,7 +18,7 @@ Output: a line of JSON for each article.
 - `seen_before`, `parts`: as in verdicts, with the same settings. A part also has `passages`, which are the same word
   for word in both texts: `at` (where one begins in this text) and `chars`; null if the store has no texts
 - `text_kind` (string): how the text is compared, [as in checks](http_api.md#check)
-- `line`, `error`, `detail`: only of an error: the line from 1, a reason as in [dead letters](events.md#a-dead-letter)
+- `line`, `error`, `detail`: only in errors: the line from 1, a reason as in [dead letters](events.md#a-dead-letter)
   (or `retraction`), and a sentence
 """,
         "dupwatch show": """
@@ -55,12 +55,12 @@ EXIT_CODES: Final = """
 | code | meaning |
 |---|---|
 | 0 | success; every record of a run got a verdict or a dead letter |
-| 1 | a bug in the program, with a traceback; with a message: a worker was killed, or `demo` or a run over topics \
-hung while stopping |
+| 1 | a bug in the program, with a traceback; with a message: a worker was killed, or `demo`, `serve`, \
+`console` or a run over topics hung while stopping |
 | 2 | an invalid option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \
 `dead-letters show`) |
-| 3 | the input cannot be read, has another format than the command reads, or (`query`) has no article; a wrong header \
-or an open quote of [CSV or TSV](formats.md#csv-and-tsv) |
+| 3 | the input cannot be read, has another format than the command reads, or (`query`, `bank scan`) has no valid \
+article; a wrong header or an open quote of [CSV or TSV](formats.md#csv-and-tsv) |
 | 4 | the store was created with other settings (also those given to `query` or `store verify`), is not a store, or is \
 damaged |
 | 5 | the store failed: its disk is full, or it cannot be reached; or `store verify` found a fault or a dangling flag |
@@ -68,7 +68,7 @@ damaged |
 | 7 | [too many records](formats.md#feeds-with-too-many-bad-records) of a file or a stream cannot be judged |
 | 130, 143 | stopped by SIGINT or SIGTERM: the current batch was committed, or abandoned after `kafka.drain_s` |
 
-A run over topics, `demo` and `top` end with 0 on SIGTERM and Ctrl-C. `health` exits with 1 if the consumer is not
-healthy. After codes 1 to 6 the current batch is not committed: the next run judges it again, with the same verdicts. If
-standard error cannot be written, messages other than dead letters are lost silently.
+A run over topics, `serve`, `console` and `demo` exit with 0 on SIGTERM and Ctrl-C, and `top` on Ctrl-C. `health` exits
+with 1 if the consumer is not healthy. After codes 1 to 6 the current batch is not committed: the next run judges it
+again, with the same verdicts. If standard error cannot be written, messages other than dead letters are lost silently.
 """

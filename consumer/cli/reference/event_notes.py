@@ -20,8 +20,8 @@ settings of [`[source]`](settings.md#source).
 - `number_out_of_range`: a number is too large: `{"id":"a","body":"","published_at":1e400}`
 - `nested_too_deep`: over `depth_max` levels, with the record itself:
   `{"id":"a","x":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}`
-- `too_many_values`: over `values_max` objects, lists, members and items; with a schema also over the payload's bytes
-  and 10,000
+- `too_many_values`: over `values_max` objects, lists, members and items; with a schema, also over 10,000 more than the
+  payload has bytes
 - `not_an_object`: JSON, but not an object: `["a","text"]`
 - `missing_id`: the id is missing or null: `{"body":"text"}`
 - `id_wrong_type`: the id is neither string nor integer: `{"id":1.5,"body":"text"}`
@@ -41,7 +41,7 @@ settings of [`[source]`](settings.md#source).
 - `missing_key`: the key is the id, and is missing
 - `invalid_key`: the key is not UTF-8
 - `key_contradicts_id`: key and id differ
-- `null_value`: no value, and with `kafka.id_from = "value"` no id
+- `null_value`: no value, although the id should be in it (`kafka.id_from = "value"`)
 - `no_schema_id`: Avro or Protobuf without a 0 and a schema's id at the beginning
 - `unknown_schema`: the registry lacks the schema, or one that it refers to
 - `unusable_schema`: of another type than `kafka.value_format`, broken, or text where Protobuf needs the binary form
@@ -79,8 +79,8 @@ A flood is sent at least once, and `flood` identifies repetitions. The key is th
 over all consumers. A flood that ended more than an hour before the console saw it is not sent.
 """,
         "decision": """
-When a decision is taken back or changed, another event with the same `review` says so. No topic and no file has
-decisions.
+When a decision is taken back or changed, another event with the same `review` says so. Decisions are not written to
+topics or files.
 """,
         "review": """
 A line is a flag or a near miss, with the decision of a person about it. A `report` is a [copy that was

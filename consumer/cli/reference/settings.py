@@ -24,7 +24,7 @@ ones:
 
 Many commands have options for the most common settings, such as `--store` for `store.url`. Unknown names are errors.
 `dupwatch config show --comments` prints the settings in force, each with its description, and
-`dupwatch config check FILE` says whether a file is valid. Settings with names in `_s` are in seconds.
+`dupwatch config check FILE` says whether a file is valid. Settings whose names end in `_s` are in seconds.
 """
 _GENERAL: Final = "General"
 

@@ -32,7 +32,7 @@ def backfill(
     state: Annotated[
         str | None,
         typer.Option(
-            help="File for progress; dead letters go next to it. Default: next to the archive, one file for each "
+            help="File for progress; dead letters go next to it. Default: a file next to the archive, one for each "
             "store.",
             metavar="FILE",
         ),
@@ -44,7 +44,7 @@ def backfill(
 ) -> None:
     """Fill a store from an archive: judge each article as of its time of publication, and send nothing.
 
-    Later articles are then compared with the archive. Use the settings of the consumers; they may run at the same time
+    Later articles are then compared with the archive. Use the settings of the consumers, which may run at the same time
     on the same store. Start an interrupted backfill again and it resumes where it stopped. Invalid records become dead
     letters next to the state file.
     """
@@ -82,7 +82,9 @@ def backfill(
         show_report(console, report)
         show_blank_lines(console, ready.source)
     if report.undated:
-        console.print(f"Articles judged as of now, without a time of publication: {report.undated:,}")
+        console.print(
+            f"Articles judged as of now, without a time of publication or with a future one: {report.undated:,}"
+        )
     if report.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:

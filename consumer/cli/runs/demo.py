@@ -62,13 +62,13 @@ _BANKS: Final = (
 
 
 class _EndOfFeed(StopSignal):
-    """A stop signal at the end of the feed."""
+    """A stop signal that is also given at the end of the feed."""
 
     def __init__(self) -> None:
         super().__init__(interrupts=False)
 
     def reached(self) -> None:
-        """Stop the run."""
+        """Stop the run, because the feed has ended."""
         if self.requested_by is None:
             self.requested_at_s = time.monotonic()
             self.requested_by = signal.SIGTERM
@@ -171,24 +171,28 @@ def demo(
         stays_open = forever or (sys.stdin.isatty() and console.is_terminal)
         reminder = _Reminder(console, stopping)
         at_end = reminder.feed_ended if stays_open else stopping.reached
-        with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
-            watcher = _Watcher(console, reminder, sending.count_answered)
+        with _opened_feed(chosen, feed or sample_feed(), address, rate, at_end) as demo_feed:
+            watcher = _Watcher(console, reminder, demo_feed.count_answered)
             streams = Streams(standard_output(), standard_error())
             with prepared_lasting_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
-                with _console_served(console, reminder, chosen, ready, stopping):
-                    sending.start(lambda: not ready.health.why_not_ready())
+                with _serve_console(console, reminder, chosen, ready, stopping):
+                    demo_feed.start(lambda: not ready.health.why_not_ready())
                     ready.pipeline.run()
-                    seconds = sending.seconds()
+                    seconds = demo_feed.seconds()
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
 def _demo_config(
     config: Path | None, defaults: Sequence[str], settings: Sequence[str], banks: Path | None, **flags: str
 ) -> Config:
-    """Return the configuration, with near misses and banks unless it is for plain SimHash, which refuses them."""
+    """Return the configuration, with near misses and banks.
+
+    Plain SimHash refuses both. The banks are also left out if the user has named other banks, or workers, which may be
+    processes that know no banks.
+    """
     chosen = configured(config, [*defaults, *settings], **flags)
     if not chosen.judge.verify:
         return chosen
@@ -217,7 +221,7 @@ def _topic_names() -> list[str]:
 
 
 @contextmanager
-def _console_served(
+def _serve_console(
     console: Console, reminder: _Reminder, config: Config, run: LastingRun, stopping: StopSignal
 ) -> Iterator[None]:
     """Serve the moderators' console on a thread until the end of the block.
@@ -244,12 +248,14 @@ def _console_served(
 
 
 @contextmanager
-def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
+def _opened_feed(
+    config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]
+) -> Iterator[DemoFeed]:
     source = components.feed_file(config, feed)
-    sending = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
+    demo_feed = DemoFeed(source, components.file_decoder(config), (address, TOPIC), rate, at_end)
     try:
-        yield sending
-        sending.close()
+        yield demo_feed
+        demo_feed.close()
     finally:
         source.close()
 

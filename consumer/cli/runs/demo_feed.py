@@ -31,8 +31,8 @@ class DemoFeed:
     """A feed that sends the records of ``source`` to a topic at ``rate`` records a second, and reports the end.
 
     ``destination`` is the address of the brokers and the topic. All records go to one partition, so that they are
-    judged in the order of the feed. ``on_finished`` is called, from any thread, once every record is sent and has a
-    verdict or dead letter, or if sending fails.
+    judged in the order of the feed. ``on_finished`` is called, from any thread, when every record is sent and has a
+    verdict or dead letter, and again after each later answer. It is also called if sending fails.
     """
 
     def __init__(

@@ -63,13 +63,13 @@ class Reporter:
     def _texts_copied(self, copied: TextsCopied) -> None:
         """Print how many texts were copied, if any."""
         if copied.texts:
-            self._console.print(f"Copied from the old store: the memory of {counted(copied.texts, 'text')}.")
+            self._console.print(f"Copied from the old store: {counted(copied.texts, 'seen text')}.")
 
     def _caught_up(self, _: FillCaughtUp) -> None:
         """Ask the user to stop the old consumers."""
         self._console.print(
-            f"The new store has caught up with the group {render.plain(self._from_group)} and follows it. Stop its"
-            " consumers now; the switch happens when the last one has left the group."
+            f"The new store has caught up with the group {render.plain(self._from_group)} and follows it. Stop the"
+            " consumers of that group now; the switch happens when the last one has left it."
         )
 
     def _gap(self, gap: WindowGap) -> None:
@@ -126,22 +126,22 @@ def migrate(
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = StopSignal(interrupts=False)
-    watcher = Reporter(console, progress, from_group)
-    moves = MigrationPlan(from_group, from_store, allow_gap)
+    reporter = Reporter(console, progress, from_group)
+    plan = MigrationPlan(from_group, from_store, allow_gap)
     began_s = time.monotonic()
-    with stopping.listening(), prepared_migration(chosen, moves, Hooks(watcher), stopping) as ready:
+    with stopping.listening(), prepared_migration(chosen, plan, Hooks(reporter), stopping) as ready:
         console.print(
             f"Filling {render.plain(chosen.store.url)} for the group {render.plain(chosen.kafka.group)}; the old group"
             f" is {render.plain(from_group)}."
         )
         with progress:
-            watcher.watch(ready)
+            reporter.watch(ready)
             switched = ready.run()
         if json:
             with results():
-                write_json(_plain(ready, watcher, switched=switched))
+                write_json(_plain(ready, reporter, switched=switched))
         else:
-            console.print(table(ready, watcher, time.monotonic() - began_s))
+            console.print(table(ready, reporter, time.monotonic() - began_s))
     if switched:
         console.print(f"Switched. Start the consumers of {render.plain(chosen.kafka.group)} with the new store.")
         return
@@ -149,7 +149,7 @@ def migrate(
     raise typer.Exit(SIGNALLED + (stopping.requested_by or 0))
 
 
-def _plain(run: Migration, watcher: Reporter, *, switched: bool) -> dict[str, Any]:
+def _plain(run: Migration, reporter: Reporter, *, switched: bool) -> dict[str, Any]:
     tally, adopted = run.tally, run.adopted
     return {
         "switched": switched,
@@ -159,7 +159,7 @@ def _plain(run: Migration, watcher: Reporter, *, switched: bool) -> dict[str, An
             "duplicates": tally.duplicates,
             "filled_before": tally.replays,
             "retractions": tally.retractions,
-            "dead_letters": watcher.dead_letters,
+            "dead_letters": reporter.dead_letters,
         },
         "taken_over": {
             "kept": adopted.kept,
@@ -168,11 +168,11 @@ def _plain(run: Migration, watcher: Reporter, *, switched: bool) -> dict[str, An
             "would_be_flagged": adopted.flagged_now,
             "would_be_kept": adopted.kept_now,
         },
-        "gaps": watcher.gaps,
+        "gaps": reporter.gaps,
     }
 
 
-def table(run: Migration, watcher: Reporter, seconds: float) -> Table:
+def table(run: Migration, reporter: Reporter, seconds: float) -> Table:
     """Return the report as a table."""
     tally, adopted = run.tally, run.adopted
     rows = {
@@ -186,8 +186,8 @@ def table(run: Migration, watcher: Reporter, seconds: float) -> Table:
         "  already filled": tally.replays,
         "  judged again, no old verdict": (tally.versions - tally.replays - adopted.kept - adopted.duplicates),
         "retractions": tally.retractions,
-        "dead letters, sent by the old consumers": watcher.dead_letters,
+        "dead letters, sent by the old consumers": reporter.dead_letters,
     }
     rate = ("articles per second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
-    gaps = [("gap", render.plain(sentence)) for sentence in watcher.gaps]
+    gaps = [("gap", render.plain(sentence)) for sentence in reporter.gaps]
     return render.pairs("Filled", [*rows.items(), rate, *gaps])

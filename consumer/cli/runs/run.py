@@ -135,7 +135,7 @@ def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLette
 
 
 def _filter_config(config: Config, emit: str | None) -> Config:
-    """Return the configuration of a run that filters. Raises ``ConfigError`` if it cannot."""
+    """Return the configuration of a run that filters. Raises ``ConfigError`` if a run with it cannot filter."""
     if source_side(config).lasting:
         raise ConfigError(
             "--filter reads a file or standard input; for topics set kafka.unique = true, which writes the unique "

@@ -60,7 +60,7 @@ def console(
     rebuild: Annotated[
         Literal["sink", "topic", "store"] | None,
         typer.Option(
-            help="Read all flags again, and keep everything in the database. sink: from the sink, with the near misses "
+            help="Read all flags again; nothing in the database is deleted. sink: from the sink, with the near misses "
             "of topics; stop all other consoles of the group first. topic: the same as sink. store: from the store, "
             "which has no near misses.",
         ),
@@ -78,8 +78,8 @@ def console(
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
-    stopping, again = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
-    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=again) as ready:
+    stopping, rebuild_from = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
+    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild_from) as ready:
         _run(ready, stopping, chosen.console.drain_s, "The console is at", "Console")
 
 

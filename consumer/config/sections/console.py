@@ -35,7 +35,7 @@ class ConsoleSection(Section):
     password_file: Text | None = None
     """The file that holds the password of the database."""
     group: Text = "dupwatch-console"
-    """The consumer group that reads PREFIX.duplicates; the one that reads PREFIX.near-misses ends in -near-misses."""
+    """The consumer group that reads PREFIX.duplicates. For other topics a suffix is added, such as -near-misses."""
     names: tuple[Text, ...] = ()
     """Host names under which the console answers, in addition to addresses and localhost."""
     tls_certificate: Text | None = None
@@ -50,7 +50,7 @@ class ConsoleSection(Section):
     language: Literal["en", "zh"] | None = None
     """The language of pages for people who have not chosen one. When unset, the browser's language is used."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
-    """How long a decision can be undone. After that it is final, and a release is sent."""
+    """How long a decision can be undone. After that it is final, and a flag that is wrong is released."""
     idle_s: Seconds = 28_800.0
     """How long a session lasts without requests."""
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
@@ -75,9 +75,9 @@ class ConsoleSection(Section):
     threads: Annotated[int, Field(ge=1, le=64)] = 4
     """Threads that render pages."""
     requests_max: Count = 64
-    """Maximum requests in progress or waiting for a thread; further ones get 503."""
+    """Maximum requests in progress or waiting for a thread; further requests get 503."""
     connections_max: Annotated[int, Field(ge=1, le=100_000)] = 1_024
-    """Maximum open connections; a further one closes the connection that has been idle longest."""
+    """Maximum open connections; beyond that, the connection that has been idle longest is closed."""
     receive_s: Seconds = 10.0
     """Time limit for a TLS handshake, for the head of a request, and for its body."""
     send_s: Seconds = 30.0

@@ -49,7 +49,7 @@ class SourceSection(Section):
     """The encoding of CSV and TSV, such as gb18030, utf-16 or windows-1252; JSON lines are UTF-8."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html", "article"] = "text"
-    """The format of bodies: text; html, with all of its text; or article, a web page of which only the article
+    """The format of bodies: text; html, where all text counts; or article, for web pages, where only the article
     counts."""
     extractor: ExtractorName = "fast"
     """The extractor that finds the article of a web page: fast, or precise, which finds more but takes several times as
@@ -59,7 +59,7 @@ class SourceSection(Section):
     published_at_unit: Unit = "auto"
     """The unit of numbers in published_at, counted from 1970. auto recognises numbers that fit only one unit."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
-    """The time zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
+    """The time zone of times that state none: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
     """Maximum bytes of one record, without its line end."""
     body_chars_max: Count = _DECODE.body_chars_max
@@ -67,9 +67,9 @@ class SourceSection(Section):
     page_chars_max: Count = _DECODE.page_chars_max
     """Maximum characters of a web page; body_chars_max is for the article in it."""
     folded_chars_max: Count = _DECODE.folded_chars_max
-    """Maximum characters of a body after case folding: one character can become eighteen."""
+    """Maximum characters of a body after folding, by which one character can become eighteen."""
     fold_growth_max: Annotated[int, Field(ge=1, le=18)] = _DECODE.fold_growth_max
-    """Maximum factor by which case folding may lengthen a body that exceeds 10,000 characters afterwards."""
+    """Maximum factor by which folding may lengthen a body that has more than 10,000 characters afterwards."""
     values_max: Count = _DECODE.values_max
     """Maximum objects, lists, members and items in a record, or elements and attributes in a web page."""
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
@@ -79,8 +79,8 @@ class SourceSection(Section):
     poison_share_max: Share = 0.5
     """End a run over a file or a stream when more than this share of its last records is invalid; 1 for never."""
     poison_records_min: Count = 100
-    """The number of records over which poison_share_max is computed; a shorter feed fails only if all of it is
-    invalid."""
+    """The number of records over which poison_share_max is computed. A shorter feed fails only if all of it is invalid
+    or in another format."""
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
     """Maximum records that are judged and committed together."""
     batch_bytes_max: Count = _READ.batch_bytes_max

@@ -28,11 +28,13 @@ class FingerprintSection(Section):
     idf: Text | None = None
     """A table of inverse document frequencies, in place of jieba's; dupwatch idf build makes one."""
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
-    """A text with at most this many different keywords is short: only a text that is equal after folding repeats it."""
+    """A text with at most this many different keywords is short, unless it has enough shingles
+    (docs/use/fingerprint.md). Only a text that is equal after folding repeats a short text."""
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
     """Keys under which a sketch is looked up. More keys find less similar texts, and cost more look-ups."""
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
-    """Minima per band, all of which must agree. Fewer find less similar texts, and more unrelated ones."""
+    """Minima per band. Texts share a band if all its minima agree. Fewer minima find less similar texts, and more
+    unrelated ones."""
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     decorations: bool = _SCHEME.decorations
@@ -67,10 +69,11 @@ class JudgeSection(Section):
     """The fact guard: the minimum share of numbers, dates and names that similar articles have in common; 0 switches it
     off."""
     facts: FactsName | None = None
-    """The guard that keeps texts in one frame apart: "slots" sets slot_conflicts_max = 0, and needs jieba-tfidf/3."""
+    """The guard that keeps texts with the same frame apart: "slots" sets slot_conflicts_max = 0, and needs
+    jieba-tfidf/3."""
     slot_conflicts_max: Conflicts | None = _JUDGE.slot_conflicts_max
-    """The slot guard: the maximum number of slots in their frame where similar articles have different values; when
-    unset, any."""
+    """The slot guard: in how many slots of their common frame similar articles may have different values; when unset,
+    in any number."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
     """The revision of the fact guard. Older stores have 1, with which a story can become a copy of a frame without
     facts."""

@@ -20,10 +20,10 @@ class KafkaSection(Section):
     group_protocol: Literal["classic", "consumer"] = "classic"
     """The protocol by which the group shares partitions; consumer is KIP-848, and needs brokers 4.0 or newer."""
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
-    """With exactly-once, verdicts, dead letters and offsets are one transaction."""
+    """With exactly-once, verdicts, dead letters and offsets are written in one transaction."""
     id_from: Literal["key", "value"] = "key"
-    """Where the id of an article is: in the key of the message, or in its value. With value, nothing can be
-    retracted."""
+    """Where the id of an article is: in the key of the message, or in its value. With value, only a null body retracts
+    an article, and a message without a value is invalid."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a group that has never committed starts."""
     on_gap: Literal["stop", "continue"] = "stop"
@@ -33,7 +33,8 @@ class KafkaSection(Section):
     unique: bool = False
     """Copy each unique article to PREFIX.unique, unchanged."""
     near_miss_share: Share = 0.0
-    """The share of articles for which a pair just under the threshold is sent to PREFIX.near-misses; 0 for none."""
+    """The share of unique articles for which a pair just under the threshold is sent to PREFIX.near-misses; 0 for
+    none."""
     near_miss_margin: Annotated[float, Field(gt=0, le=0.5)] = 0.15
     """How far under its threshold the similarity of a near miss may be."""
     events: Literal["plain", "cloudevents"] = "plain"

@@ -30,7 +30,7 @@ class HbaseSection(Section):
     connect_s: Seconds = _HBASE.connect_s
     """How long to wait for a connection to a gateway."""
     retire_s: Seconds = _HBASE.retire_s
-    """How long an idle connection may be reused; keep it below the gateway's own limit, which is 60."""
+    """How long an idle connection may be reused; keep it below the gateway's own limit, by default 60."""
     tls: bool = False
     """Connect to the gateways with TLS."""
     tls_ca: Text | None = None

@@ -56,7 +56,8 @@ class LogSection(Section):
     format: Literal["auto", "json", "text"] = "auto"
     """json: one JSON object a line. auto: text on a terminal, otherwise json."""
     level: Literal["debug", "info", "warning", "error"] | None = None
-    """The lowest level that is logged; when unset, info while topics are read, otherwise warning."""
+    """The lowest level that is logged; when unset, info for dupwatch serve, dupwatch console and runs over topics,
+    otherwise warning."""
 
 
 class TracingSection(Section):
@@ -67,6 +68,6 @@ class TracingSection(Section):
     endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
     """The collector, http://HOST:4318; when unset, OTEL_EXPORTER_OTLP_ENDPOINT."""
     links_max: Annotated[int, Field(ge=0, le=10_000)] = 256
-    """Maximum traces of its articles that the span of a batch links to."""
+    """Maximum traces of articles that the span of their batch links to."""
     close_s: Seconds = 5.0
     """How long a run waits at its end for the collector to receive the last spans."""

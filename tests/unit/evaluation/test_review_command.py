@@ -36,7 +36,7 @@ def test_it_says_where_the_line_is_and_what_would_change(tmp_path: Path) -> None
     assert re.search(
         r"draw the line at a similarity of 0\.[67]\d\d \(0\.[67]\d\d–0\.7\d\d\); the threshold is 0\.75", said
     )
-    assert re.search(r"Best F1: 0\.\d\d: [\d,]+ flags would come in \d+ days, [\d,]+ of them wrong", said)
+    assert re.search(r"Best F1: 0\.\d\d: [\d,]+ flags would come over \d+ days, [\d,]+ of them wrong", said)
     assert re.search(r"\n +0\.80 +0\.\d{3} 0\.\d{3}–0\.\d{3} ", said)
     assert re.search(r"\nwire +[\d,]+ 0\.75", said)
     assert re.search(r"\nblog +[\d,]+ 0\.75", said)
@@ -86,7 +86,7 @@ def test_reports_are_told_and_change_no_figure(tmp_path: Path) -> None:
     )
     (line,) = set(after.splitlines()) - set(before.splitlines())
     assert re.fullmatch(
-        r"Reported as missed: 3 copies\. With a similarity: 2, of which .*0 from 0\.75 on.*\. No figure above counts "
+        r"Reported as missed: 3 copies\. With a similarity: 2 \(.*0\.75 or more: 0.*\)\. No figure above counts "
         "them, since they are not a sample.",
         line,
     )
@@ -122,7 +122,7 @@ def test_profiles_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("days", "said"),
-    [(4, "60 flags would come in 4 days, 10 of them wrong"), (0, "60 flags would come, 10 of them wrong")],
+    [(4, "60 flags would come over 4 days, 10 of them wrong"), (0, "60 flags would come, 10 of them wrong")],
 )
 def test_what_would_come_is_told_with_its_days_where_they_are_known(tmp_path: Path, days: int, said: str) -> None:
     """In whole numbers."""
