@@ -18,8 +18,8 @@ class BanksSection(Section):
     start computes them."""
 
     busy_share: Annotated[float, Field(gt=0, le=1)] = 0.01
-    """An item that matches more than this share of recent articles is busy. An alert fires, and bank matches that name
-    only busy items are withheld, until dupwatch bank confirm. 1 switches this off."""
+    """An item that matches more than this share of recent articles is busy. An alert fires, and bank matches whose
+    denied items are all busy are withheld, until dupwatch bank confirm. 1 switches this off."""
 
     busy_articles_min: Annotated[int, Field(ge=1, le=100_000)] = 1_000
     """busy_share is computed over the most recent articles: at least this many, and less than twice as many."""
