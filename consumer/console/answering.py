@@ -46,7 +46,7 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 AWAY_RETRY_S: Final = 5
-"""Seconds after which clients try again while the database or the store does not answer."""
+"""The seconds after which to try again while the database, the store or the banks do not answer."""
 
 
 Method = Literal["GET", "POST"]
@@ -61,9 +61,10 @@ _ALLOWED_ROLES: Final[Mapping[Role, frozenset[Role]]] = {
 class Route:
     """A path that people with this role may request. ``answer`` runs in a thread and may wait for the database.
 
-    The origin and the token of a POST are checked first, so it comes from a form of this console. ``of_banks``: the
-    banks' thread answers. ``is_use``: a request keeps its session alive; False for requests that pages send on their
-    own. Only people who are signed in may send forms of more than ``FORM_BYTES_MAX``.
+    Admins may also request the paths of reviewers. The origin and the token of a POST are checked first, so that only
+    forms of this console are accepted. ``of_banks``: the banks' thread answers. ``is_use``: a request keeps its session
+    alive; False for requests that pages send on their own. ``form_bytes_max`` applies only to people who are signed in;
+    others may send at most ``FORM_BYTES_MAX``.
     """
 
     method: Method
@@ -86,7 +87,7 @@ class OpenRoute:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleFront:
-    """The parts that answer requests. ``is_tls``: this process itself has the certificate.
+    """The parts that answer requests. ``is_tls``: this process itself has the TLS certificate.
 
     ``identity`` is the identity of the database.
     """
@@ -182,7 +183,7 @@ class RouteEndpoint:
                 data = await received_form(request, self._console.context.section.receive_s, bytes_max)
                 form, form_fault = _fields_or_error(data)
                 visit, fault = replace(visit, form=form), fault or form_fault
-            # Its connection must not be closed to make room for another while the answer is made.
+            # The request's connection must not be closed to make room for another one while the answer is made.
             request.state.connection_is_needed = True
             workers = self._console.workers_for(route)
             answer = await workers.call(partial(self._answer_in_thread, request, route, visit, sender, fault))
@@ -195,7 +196,7 @@ class RouteEndpoint:
         return answer
 
     async def _form_bytes_max(self, route: Route | OpenRoute, sender: RequestSender) -> int:
-        """Return the maximum size of a form, in bytes. Strangers must not fill the memory with large ones."""
+        """Return the maximum size of a form, in bytes. Strangers must not fill the memory with large forms."""
         if isinstance(route, OpenRoute) or route.form_bytes_max <= FORM_BYTES_MAX:
             return FORM_BYTES_MAX
 
@@ -221,14 +222,14 @@ class RouteEndpoint:
     def _answer_in_thread(
         self, request: Request, route: Route | OpenRoute, visit: Visit, sender: RequestSender, fault: PageError | None
     ) -> _PreparedAnswer:
-        """Answer in a thread. Expected errors become pages in the person's language; so does ``fault``."""
+        """Answer in a thread. All errors, and ``fault``, become pages in the person's language."""
         answer: _PreparedAnswer
         try:
             person = self._console.authentication.person(sender, is_use=not isinstance(route, Route) or route.is_use)
             if person is not None:
                 request.state.person = person.name
-                visit = self._signed_in(request, visit, person)
-            answer = _prepared(self._authorised_answer(route, visit, fault), has_body=request.method != "HEAD")
+                visit = self._signed_in_visit(request, visit, person)
+            answer = _with_first_piece(self._authorised_answer(route, visit, fault), has_body=request.method != "HEAD")
         except PageError as error:
             answer = self._console.error_page(request, visit, error)
         except DatabaseUnavailable as error:
@@ -239,10 +240,10 @@ class RouteEndpoint:
             message = N_("This page of the list does not exist. Start at the first page.")
             answer = self._console.error_page(request, visit, PageError(HTTPStatus.BAD_REQUEST, message))
         except BankError as error:
-            log.warning("The banks do not answer: %s", error, extra={"request_id": visit.request_id})
+            log.warning("The banks cannot be read or changed: %s", error, extra={"request_id": visit.request_id})
             answer = self._console.error_page(request, visit, _banks_unavailable(error))
         except (StoreError, StoreMismatch) as error:
-            log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+            log.warning("The store cannot be read: %s", error, extra={"request_id": visit.request_id})
             message = N_("The store does not answer. Try again in a few seconds.")
             answer = self._console.error_page(request, visit, _unavailable(message))
         except Exception:
@@ -252,7 +253,7 @@ class RouteEndpoint:
             visit.session.keep(answer)
         return answer
 
-    def _signed_in(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
+    def _signed_in_visit(self, request: Request, visit: Visit, person: Person) -> SignedInVisit:
         context = self._console.context
         code = choose_language(person.language, context.section.language, request.headers.get("accept-language", ""))
         values: dict[str, Any] = {each.name: getattr(visit, each.name) for each in fields(visit)}
@@ -278,10 +279,10 @@ class RouteEndpoint:
     def _streaming_response(self, start: _StreamStart, request_id: str) -> Response:
         async def pieces() -> AsyncIterator[bytes]:
             yield start.first
-            last = start.after
-            while last is not None:
+            position = start.after
+            while position is not None:
                 try:
-                    data, last = await self._console.workers.call(partial(start.streamed.piece, last))
+                    data, position = await self._console.workers.call(partial(start.streamed.piece, position))
                 except DatabaseUnavailable as error:
                     log.warning("%s is cut off: %s", start.streamed.filename, error, extra={"request_id": request_id})
                     raise AnswerCutOff from error
@@ -291,15 +292,15 @@ class RouteEndpoint:
 
 
 def _fields_or_error(data: bytes) -> tuple[Fields, PageError | None]:
-    """Return the fields of a query or a form; no fields and the error if it cannot be read."""
+    """Return the fields of a query or a form. If they cannot be read, return no fields and the error."""
     try:
         return fields_of(data), None
     except PageError as error:
         return Fields(()), error
 
 
-def _prepared(answer: Answer, *, has_body: bool) -> _PreparedAnswer:
-    """Return an answer whose first piece is made, so that an error up to then still becomes a page."""
+def _with_first_piece(answer: Answer, *, has_body: bool) -> _PreparedAnswer:
+    """Return an answer with its first piece, so that an error before that still becomes a page."""
     if isinstance(answer, Response):
         return answer
     if not has_body:
@@ -313,7 +314,7 @@ def _headers(streamed: StreamedResponse) -> dict[str, str]:
 
 
 def _redirect_to_sign_in(route: Route, visit: Visit) -> Response:
-    """Redirect to the sign-in page. Raises ``PageError`` for a form, since its content is lost."""
+    """Redirect to the sign-in page. Raises ``PageError`` for a form, since a redirect would lose its content."""
     if route.method == "POST":
         message = N_("Your session has ended. Nothing was changed. Sign in and send the form again.")
         raise PageError(HTTPStatus.FORBIDDEN, message, offers_sign_in=True)

@@ -6,7 +6,7 @@ from typing import Final
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route as Path
+from starlette.routing import Route as StarletteRoute
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
@@ -177,10 +177,10 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
 def build_console(
     context: ConsoleContext, workers: Workers, probes: Probes, *, is_tls: bool = False, fixed_person: str | None = None
 ) -> Front:
-    """Return the application. ``workers`` make the pages; the caller closes them.
+    """Return the application. ``workers`` make the pages; the caller must close them.
 
     ``is_tls``: this process has a certificate. ``fixed_person``: nobody signs in, and everybody acts as that person;
-    only on loopback. Raises ``ConfigError``.
+    allowed only on loopback. Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """
     proxies = Proxies(context.section.proxy_addresses)
     with context.database.read_transaction() as connection:
@@ -204,9 +204,11 @@ def build_console(
         request.state.route = ICON_PATH
         return Response(ICON, media_type="image/svg+xml")
 
-    paths = [Path(_with_row_ids(path), RouteEndpoint(console, routes)) for path, routes in by_path(ROUTES).items()]
+    paths = [
+        StarletteRoute(_with_row_ids(path), RouteEndpoint(console, routes)) for path, routes in by_path(ROUTES).items()
+    ]
     router = Router(
-        [*paths, Path(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=not_found_page
+        [*paths, StarletteRoute(ICON_PATH, icon), *probe_routes(probes)], redirect_slashes=False, default=not_found_page
     )
     access = Access(names=context.section.names)
     return Front(router, CONSOLE, access, context.hooks, SECURITY_HEADERS, console.problem_page)

@@ -88,13 +88,13 @@ class RequestSender(NamedTuple):
 
 
 class SessionAuthentication:
-    """Identifies people; with ``fixed_person``, everybody is that person. Raises ``ConfigError``."""
+    """Authentication by session or proxy. With ``fixed_person``, everybody is that person. Raises ``ConfigError``."""
 
     def __init__(self, context: ConsoleContext, proxies: Proxies, fixed_person: str | None) -> None:
         if fixed_person is not None and not is_loopback(parse_address(context.section.listen)):
             raise ConfigError(
-                f"console.listen = {context.section.listen}: where nobody has to sign in, the console listens on "
-                "127.0.0.1 only"
+                f"console.listen = {context.section.listen}: a console without sign-in must listen on a loopback "
+                "address, such as 127.0.0.1"
             )
         self._context = context
         self._proxies = proxies
@@ -107,9 +107,9 @@ class SessionAuthentication:
         return RequestSender(self._proxies.client(request), secret, names or None)
 
     def person(self, sender: RequestSender, *, is_use: bool = True) -> Person | None:
-        """Return the person, or None if nobody is signed in. Raises ``PageError`` for disabled accounts and bad names.
+        """Return the person, or None if nobody is signed in. With ``is_use``, the request keeps the session alive.
 
-        With ``is_use``, the request keeps the session alive.
+        Raises ``PageError`` for a proxy's person whose account is disabled or whose name is invalid.
         """
         if self._fixed_person is not None:
             return self._trusted_person(self._fixed_person, "admin", sender.address)
@@ -150,11 +150,11 @@ class SessionAuthentication:
         return person
 
 
-def _proxied_name(is_from_proxy: list[str]) -> str:
+def _proxied_name(names: list[str]) -> str:
     """Return the name that a proxy sent. Raises ``PageError`` unless there is exactly one valid name."""
     try:
         # Starlette decodes headers as Latin-1, whatever their encoding.
-        name = is_from_proxy[0].encode("latin-1").decode().strip() if len(is_from_proxy) == 1 else ""
+        name = names[0].encode("latin-1").decode().strip() if len(names) == 1 else ""
     except UnicodeError:
         name = ""
     if len(name) > NAME_CHARS_MAX or not is_name(name):

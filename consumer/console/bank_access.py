@@ -25,8 +25,8 @@ _Answer = TypeVar("_Answer")
 class BankAccess:
     """Banks, and the ``workers`` that answer requests about them. Used by several threads.
 
-    One thread calls ``follow`` every few seconds. After it fails, requests are refused immediately until it succeeds.
-    While it runs, requests wait for at most ``WAIT_S``.
+    One thread calls ``follow`` every few seconds. If it finds the banks unreachable, requests are refused immediately
+    until a later call reaches them. While it runs, requests wait for at most ``WAIT_S``.
     """
 
     def __init__(self, log: BankLog, section: ConsoleSection) -> None:

@@ -16,7 +16,7 @@ from consumer.lifecycle.background import Call
 from consumer.store_tools.bank_matches import ComparableStore
 
 BANK_ITEMS_MAX: Final = 100_000
-"""The most bank items that a pasted text is compared with: each takes 1.2 kB of memory."""
+"""The maximum number of bank items that a pasted text is compared with. Each takes 1.2 kB of memory."""
 PREPARE_S: Final = 2.0
 """How long a page waits for items to be prepared."""
 
@@ -47,7 +47,7 @@ class BankTexts:
         self._prepared: _PreparedItems | None = None
 
     def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
-        """Return the items of these banks; ``banks`` is None if they were not read yet."""
+        """Return the items of these banks; ``banks`` is None if they have not been read yet."""
         if not has_banks:
             return KnownItems(None, "no banks")
         if banks is None:
@@ -63,9 +63,9 @@ class BankTexts:
         return KnownItems(prepared.known, "compared")
 
     def _current(self, opened: ComparableStore, banks: Banks) -> _PreparedItems:
-        """Return the preparation of the items of these banks, and begin it if there is none.
+        """Return the preparation of the items of these banks, and begin it if necessary.
 
-        While a preparation of an earlier state runs, that one is returned.
+        While an earlier preparation is still running, return that one instead.
         """
         with self._lock:
             before = self._prepared

@@ -24,7 +24,7 @@ from storage.records import StoredVersion
 
 @dataclass(frozen=True, slots=True)
 class ArticleView:
-    """An article as the store has it now. Escape everything in it before showing it."""
+    """An article as the store has it now. Its texts must be escaped before they are shown."""
 
     id: str
     version: str
@@ -63,9 +63,9 @@ class ArticleReader(Protocol):
     """A reader of articles in the consumers' store."""
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
-        """Return these versions, given by id and version, in the same order; None for those not in the store.
+        """Return these versions, given by id and version, in the same order; None for a version not in the store.
 
-        Without ``bodies``, texts are not read and are None: lists only need titles.
+        Without ``bodies``, texts are None, because they are not read: lists only need titles.
 
         Raises ``StoreError`` and ``StoreMismatch``. If a page does not catch them, an error page is shown.
         """

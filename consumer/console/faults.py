@@ -57,8 +57,8 @@ _LABELS: Final[Mapping[str, str]] = {
 class PageError(Exception):
     """An error that ends a request with a page. ``message`` is marked with ``N_``; ``values`` fill its translation.
 
-    ``limit`` names the limit that was exceeded. ``retry_s``: when to try again. ``offers_sign_in``: the page has a
-    sign-in link.
+    ``limit`` names the limit that was exceeded. ``retry_s``: the seconds after which to try again.
+    ``offers_sign_in``: the page has a sign-in link.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PageError(Exception):
 
     def text(self, language: Language) -> str:
         """Return the message in a language, with labels for field names and separators in numbers."""
-        values = {name: _shown(language, name, value) for name, value in self.values.items()}
+        values = {name: _display_value(language, name, value) for name, value in self.values.items()}
         return language.gettext(self.message, **values)
 
 
@@ -129,7 +129,7 @@ def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
     return PageError(HTTPStatus(problem.kind.status), message, limit=limit, headers=problem.headers)
 
 
-def _shown(language: Language, name: str, value: object) -> object:
+def _display_value(language: Language, name: str, value: object) -> object:
     if name == "field":
         label = _LABELS.get(str(value))
         return value if label is None else language.gettext(label)

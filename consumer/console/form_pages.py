@@ -30,9 +30,10 @@ class FormPages:
         self._pages = re.compile("|".join(patterns))
 
     def address(self, request: Request) -> str | None:
-        """Return the address of the page that sent a request, or None if the browser does not say it.
+        """Return the address of the page that sent a request, or None if no link to it is possible or needed.
 
-        A page that answered a form has no address of its own; then it is the page above.
+        None is returned if the browser does not name the page, or if it is the queue or the requested page itself. A
+        page that answered a form has no address of its own; the page above it is returned instead.
         """
         try:
             parts = urlsplit(request.headers.get("referer", ""))

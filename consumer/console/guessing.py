@@ -51,7 +51,7 @@ def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None
 
 def forgive(connection: Connection, name: str) -> None:
     """Forget the failed attempts with the name of a person who has signed in."""
-    attempts.forget(connection, _name(name))
+    attempts.forget(connection, _name_key(name))
 
 
 def note_failure(connection: Connection, visit: Visit, name: str) -> None:
@@ -64,9 +64,9 @@ def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> lis
     failures_max = visit.context.section.failures_max
     limits = [AttemptLimit(f"address:{visit.address}", failures_max)]
     if not audit.has_entry(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
-        limits.append(AttemptLimit(_name(name), NAME_TIMES * failures_max))
+        limits.append(AttemptLimit(_name_key(name), NAME_TIMES * failures_max))
     return limits
 
 
-def _name(name: str) -> str:
+def _name_key(name: str) -> str:
     return f"name:{name}"

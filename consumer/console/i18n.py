@@ -27,7 +27,7 @@ FOLDER: Final = Path(__file__).parent / "locale"
 DOMAIN: Final = "console"
 _TAGS: Final[Mapping[Code, str]] = {"en": "en", "zh": "zh-Hans"}
 _RANGES_MAX: Final = 20
-"""Limit on the entries of ``Accept-Language`` that are read."""
+"""The maximum number of entries of ``Accept-Language`` that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def choose_language(own: str | None, configured: Code | None, accept_language: s
     for code in CODES:
         if own == code:
             return code
-    return configured or _preferred(accept_language)
+    return configured or _preferred_language(accept_language)
 
 
 def _catalogue(code: Code) -> gettext.NullTranslations:
@@ -124,9 +124,9 @@ def _catalogue(code: Code) -> gettext.NullTranslations:
     return gettext.GNUTranslations(compiled)
 
 
-def _preferred(accept_language: str) -> Code:
+def _preferred_language(accept_language: str) -> Code:
     """Return the supported language that a browser prefers."""
-    ranges = [_range(entry) for entry in accept_language.split(",")[:_RANGES_MAX]]
+    ranges = [_language_range(entry) for entry in accept_language.split(",")[:_RANGES_MAX]]
     by_quality: Callable[[tuple[str, float]], float] = lambda entry: -entry[1]  # noqa: E731  # a key with a type
     for name, quality in sorted(ranges, key=by_quality):
         for code in CODES:
@@ -135,7 +135,7 @@ def _preferred(accept_language: str) -> Code:
     return "en"
 
 
-def _range(entry: str) -> tuple[str, float]:
+def _language_range(entry: str) -> tuple[str, float]:
     """Return the language and quality of an entry such as ``zh-TW;q=0.8``. An invalid quality counts as 0."""
     tag, _, parameter = entry.partition(";")
     quality = parameter.strip().removeprefix("q=") or "1"

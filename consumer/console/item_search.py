@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from consumer.banks.bank import BankItem, Banks
 
 SEARCHED_CHARS_MAX: Final = 20_000_000
-"""Characters that one page searches; the next page continues."""
+"""The number of characters after which the search of a page ends. The next page continues it."""
 _BETWEEN: Final = "~"
 """The separator of time and id in a cursor; neither contains it."""
 
@@ -13,7 +13,7 @@ _BETWEEN: Final = "~"
 class ItemPage(NamedTuple):
     """Some items, and the cursor of the next page; None on the last page.
 
-    ``is_partial``: the search of this page reached its limit, and continues on the next one.
+    ``is_partial``: the search for this page reached its limit, and continues on the next page.
     """
 
     items: tuple[BankItem, ...]
@@ -24,7 +24,7 @@ class ItemPage(NamedTuple):
 def item_page(banks: Banks, bank: str, piece: str, after: str, rows_max: int) -> ItemPage:
     """Return up to ``rows_max`` items whose id, title, labels or text contain ``piece``, ignoring case.
 
-    The page begins behind the cursor ``after``, or with the newest item if that is "". Any text is a valid cursor.
+    The page begins after the cursor ``after``, or with the newest item if the cursor is "". Any text is a valid cursor.
     """
     keys = sorted(((item.at or "", item.item) for item in banks.items.values() if item.bank == bank), reverse=True)
     if after:

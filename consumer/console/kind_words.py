@@ -16,8 +16,8 @@ class KindWords:
 
     ``tag`` marks a row, "" for flags. ``repeats`` precedes the title of the earlier article or bank item in a list,
     and ``role`` is its heading on the page of an entry. Buttons and the history show ``decisions``, rows show
-    ``states``, and the notice after a decision shows ``decided``. ``effect`` says what an answer changes, "" if that
-    depends on settings.
+    ``states``, and the notice after a decision shows ``decided``. ``effect`` says what an answer changes, or is
+    "" if that depends on settings.
     """
 
     name: str

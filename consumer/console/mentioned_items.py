@@ -9,7 +9,7 @@ from consumer.reviews.database import Connection
 from consumer.reviews.kinds.bank_mentions import Mention, mentions_of
 
 ITEMS_MAX: Final = 20
-"""The most items that the page of an entry offers, the most similar ones."""
+"""The maximum number of items that the page of an entry offers. It offers the most similar ones."""
 
 
 class MentionedItem(NamedTuple):
@@ -23,7 +23,7 @@ class MentionedItem(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The bank and the id of the item, as queries name them."""
+        """The bank and the id of the item, as the query of a URL names them."""
         return f"{self.mention.bank}/{self.mention.item}"
 
     @property
@@ -39,7 +39,7 @@ class MentionedItem(NamedTuple):
 def mentioned_items(
     context: ConsoleContext, connection: Connection, flag_ids: Collection[int]
 ) -> dict[int, Sequence[MentionedItem]]:
-    """Return the items that flags name, most similar first, from the banks as last read."""
+    """Return the items that each flag names, most similar first, by flag id. Texts come from the banks as last read."""
     latest = None if context.banks is None else context.banks.latest
     items = {} if latest is None else latest.items
     return {

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics, answered without a session, a thread or the database.
+"""Health, readiness and metrics, answered without a session, the database or the threads of pages.
 
 The metrics name no sources, articles or people.
 """
@@ -22,8 +22,8 @@ PATHS: Final = ("/healthz", "/readyz", "/metrics")
 class Probes:
     """The data behind the probes: why the console is not ready (empty if it is), and its metrics.
 
-    ``hanging`` are threads without progress. ``limits`` are parts that pages have to do without for now; the console
-    is ready all the same.
+    ``hanging`` are threads without progress. ``limits`` are messages about parts that pages have to do without for
+    now; the console is ready all the same.
     """
 
     why_not_ready: Callable[[], Sequence[str]]

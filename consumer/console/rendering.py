@@ -28,12 +28,12 @@ _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
 BEGINNING_CHARS_MAX: Final = 120
-"""The most characters of a text that are shown if it has no title."""
+"""The maximum number of characters of an article's text that are shown if the article has no title."""
 _HOST_CHARS_MAX: Final = 60
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
-def _concatenated(ending: str) -> str:
+def _concatenate(ending: str) -> str:
     """Return all files with this ending, concatenated: ``base`` first, the others by name."""
     paths = sorted(_FOLDER.glob(f"*.{ending}"), key=lambda path: (path.stem != "base", path.name))
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
@@ -43,8 +43,8 @@ def _digest(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-CSS: Final = _concatenated("css")
-SCRIPT: Final = _concatenated("js")
+CSS: Final = _concatenate("css")
+SCRIPT: Final = _concatenate("js")
 ICON: Final = (_FOLDER / "icon.svg").read_bytes()
 
 POLICY: Final = (
@@ -164,14 +164,14 @@ def _machine_time(at_ms: int) -> str:
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:
     """Return the message functions of templates. They escape values as ``visible`` does; messages may have markup."""
 
-    def shown(values: Mapping[str, Any]) -> dict[str, object]:
+    def visible_values(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: visible(value) for name, value in values.items()}
 
     def gettext(message: str, /, **values: object) -> Markup:
-        return Markup(language.translated(message)) % shown(values)  # noqa: S704  # from the code or the catalogue
+        return Markup(language.translated(message)) % visible_values(values)  # noqa: S704  # from the code or the catalogue
 
     def ngettext(one: str, many: str, num: int, /, **values: object) -> Markup:
         sentence = Markup(language.translated_plural(one, many, num))  # noqa: S704  # as above
-        return sentence % shown({**values, "num": language.number(num)})
+        return sentence % visible_values({**values, "num": language.number(num)})
 
     return gettext, ngettext

@@ -40,6 +40,6 @@ def search_report(
     counts = tally(connection)
     undecided = sum(counts[kind, state] for kind in KINDS for state in UNDECIDED)
     indexed = min(indexed_count(connection), undecided)
-    # Some of the waiting flags may have been decided since.
+    # Some of the waiting flags may have been decided in the meantime.
     waiting = min(waiting_count(connection), undecided)
     return SearchReport(filters.search.text, page.hits, has_index, indexed, waiting)

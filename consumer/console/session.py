@@ -5,7 +5,7 @@ gets a cookie with a random secret. Forms carry a token derived from one of thes
 do not know.
 
 Browsers send a host's cookies to all its ports. So cookie names contain the identity of the database: consoles of
-different databases on one host do not mix them up, and those of one group share them.
+different databases on one host do not mix them up, and consoles of one database share them.
 """
 
 import hashlib

@@ -1,17 +1,17 @@
-"""The table of which source copies which, with the same order of sources in rows and columns. Pure functions."""
+"""A table that shows which source copies which. Rows and columns have the same order. Pure functions."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, log1p
 from typing import Final, NamedTuple
 
 NAMES_MAX: Final = 10
-"""The most rows and columns. The list of pairs shows the other sources."""
+"""The maximum number of rows, and of columns. The list of pairs shows the other sources."""
 HEAT_STEPS: Final = 4
 """The number of shades of a cell with copies; an empty cell has none."""
 
 
 class PairLine(NamedTuple):
-    """A pair of sources in a list."""
+    """A pair of sources in a list. ``step`` is the length of its bar."""
 
     source: str
     original_source: str
@@ -48,7 +48,7 @@ def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) ->
 
     Shades grow with the logarithm of the count, so that one large pair does not flatten the others.
     """
-    chosen = _most(pairs)
+    chosen = _top_sources(pairs)
     shown = [pair for pair in pairs if pair.source in chosen and pair.original_source in chosen]
     copies = {(pair.source, pair.original_source): pair.copies for pair in shown}
     columns = [name for name in chosen if any(pair.original_source == name for pair in shown)]
@@ -66,7 +66,7 @@ def source_matrix(pairs: Sequence[PairLine], href: Callable[[str, str], str]) ->
     )
 
 
-def _most(pairs: Sequence[PairLine]) -> list[str]:
+def _top_sources(pairs: Sequence[PairLine]) -> list[str]:
     total: dict[str, int] = {}
     for pair in pairs:
         for name in {pair.source, pair.original_source}:

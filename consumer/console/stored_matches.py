@@ -34,15 +34,15 @@ from storage.records import StoredVersion, Version
 log = logging.getLogger("dupwatch")
 
 MATCHES_MAX: Final = 100
-"""The most articles that a page lists."""
+"""The maximum number of articles that a page lists."""
 COMPARED_MAX: Final = 500
-"""The most flagged articles that are compared with an item, and released by one decision."""
+"""The maximum number of flagged articles that are compared with an item, and released by one decision."""
 LOOK_UP_S: Final = 10.0
 """The time limit of one search."""
 WAIT_S: Final = 5.0
 """How long a request waits for its turn."""
 ID_CHARS_SHOWN: Final = 80
-"""The most characters of an id in an error."""
+"""The maximum number of characters of an id in an error."""
 _VERSIONS_AT_ONCE: Final = 64
 
 
@@ -72,9 +72,9 @@ class TextMatches(NamedTuple):
 
 
 class ComparedPair(NamedTuple):
-    """Two articles, the later one first, and the conditions under which the later one repeats the earlier one.
+    """Two articles, the later one first, and whether each condition for a copy holds.
 
-    ``is_one_story`` says that the chains of both end at the same kept article.
+    ``is_one_story``: the chains of duplicates of both end at the same kept article.
     """
 
     article: ComparedArticle
@@ -128,14 +128,14 @@ class MatchSearch:
         with self._exclusive() as (queried, proceed):
             opened = queried.compared
             store = opened.store
-            a = _compared_article(store, one)
+            a = _read_article(store, one)
             proceed()
             if isinstance(other, Article):
                 (version,) = unstored_versions(opened.engine, opened.builder, [other], self._now_ms())
                 earlier, later = a, ComparedArticle(StoredVersion(version.record, None, None), version.body, ())
                 is_one_story = False
             else:
-                b = _compared_article(store, other)
+                b = _read_article(store, other)
                 earlier, later = sorted((a, b), key=lambda side: side.stored.record.arrival)
                 ends = [link.stored.record.reference for link in last_links(store, [a.stored, b.stored])]
                 is_one_story = ends[0] == ends[1]
@@ -143,7 +143,7 @@ class MatchSearch:
             return ComparedPair(later, earlier, comparison, is_one_story)
 
     def references_repeating(self, banks: Banks, references: Sequence[bytes]) -> frozenset[bytes]:
-        """Return the references of those versions in force that repeat an item of these banks."""
+        """Return those of the ``references`` whose versions are in force and repeat an item of these banks."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
@@ -156,7 +156,7 @@ class MatchSearch:
                 found.update(match.stored.record.reference for match in compare(opened.store, known, current).found())
             return frozenset(found)
 
-    def _opened(self) -> QueriedStore:
+    def _open_store(self) -> QueriedStore:
         try:
             return self._access()
         except StoreMismatch as error:
@@ -167,7 +167,10 @@ class MatchSearch:
 
     @contextmanager
     def _exclusive(self) -> Iterator[tuple[QueriedStore, Callable[[], None]]]:
-        """Wait until no other page searches; yield the store, and a function that raises ``PageError`` at the limit."""
+        """Wait until no other page searches.
+
+        Yield the store, and a function that raises ``PageError`` after the time limit.
+        """
         if not self._lock.acquire(timeout=WAIT_S):
             message = N_("The store is still being searched for somebody else. Try again in a few seconds.")
             raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=round(WAIT_S))
@@ -178,7 +181,7 @@ class MatchSearch:
                 if self._now_s() > until_s:
                     raise _too_slow()
 
-            yield self._opened(), proceed
+            yield self._open_store(), proceed
         finally:
             self._lock.release()
 
@@ -195,7 +198,7 @@ def _require_sketches(opened: ComparableStore) -> ComparableStore:
     return opened
 
 
-def _compared_article(store: Store, named: NamedVersion) -> ComparedArticle:
+def _read_article(store: Store, named: NamedVersion) -> ComparedArticle:
     """Read an article. Raises ``PageError`` if it is not in the store."""
     history = store.history(id_hash_of(named.id))
     stored = version_in(history, named.version)

@@ -8,16 +8,16 @@ from storage.clock import MS_PER_S
 
 BARS_MAX: Final = 60
 TICKS_MAX: Final = 5
-"""The most tick labels that fit on a phone, where the font is smaller."""
+"""The maximum number of tick labels that fit on a phone, where the font is smaller."""
 HEIGHT: Final = 96
 TOP: Final = 18
 """Room above the bars for the count of the highest bar."""
 BELOW: Final = 20
 """Room below the bars for the tick labels."""
 _WIDTH_MAX: Final = 4.0
-"""The widest bar, in percent, so that a few bars do not fill the picture."""
+"""The maximum width of a bar, in percent, so that a few bars do not fill the picture."""
 _HEIGHT_MIN: Final = 3
-"""The lowest bar, so that one copy next to a thousand remains visible."""
+"""The minimum height of a bar, so that one copy next to a thousand remains visible."""
 _WHOLE: Final = 100.0
 _MINUTE_S: Final = 60
 _DAY_S: Final = 86_400
@@ -31,6 +31,7 @@ _LENGTHS_S: Final = (
 _YEAR_S: Final = 364 * _DAY_S
 _EDGE: Final = 8.0
 _EDGE_WITH_YEAR: Final = 13.0
+"""A tick closer than this to an edge of the picture, in percent, has its label moved inwards."""
 
 TickUnit = Literal["second", "minute", "day", "year"]
 

@@ -73,7 +73,7 @@ class Fields:
         return [_integer(name, value) for value in self._values.get(name, ())]
 
     def number(self, name: str) -> float | None:
-        """Return a field as a number, or None if it is empty. Raises ``PageError`` if it is not a number."""
+        """Return a field as a number, or None if it is empty. Raises ``PageError`` unless it is a finite number."""
         value = self._values.get(name, [""])[-1].strip()
         if not value:
             return None
@@ -228,7 +228,7 @@ def fields_of(data: bytes) -> Fields:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError as error:
         raise _unreadable() from error
-    # Browsers do not send such text, and PostgreSQL cannot store it.
+    # Browsers never send text that PostgreSQL cannot store.
     if not all(is_storable(name) and is_storable(value) for name, value in pairs):
         raise _unreadable()
     return Fields(pairs)

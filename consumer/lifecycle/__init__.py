@@ -1,1 +1,1 @@
-"""Starting, retrying, giving up a batch, and stopping, for any long run, whatever its batches contain."""
+"""Starting, retrying, giving up a batch, and stopping: the parts that all long runs share."""

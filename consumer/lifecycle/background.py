@@ -14,14 +14,14 @@ log = logging.getLogger("dupwatch")
 Result = TypeVar("Result")
 
 PAUSE_S: Final = 1.0
-"""The pause between two checks, so a change of a file is noticed about this much later."""
+"""The pause between two checks. A change of a file is noticed after at most about this time."""
 _END_S: Final = 1.0
 """How long closing waits for a running check. A check that hangs is abandoned, and does not keep the process alive."""
 _CHECK_EVERY_S: Final = 0.1
 
 
 class Call(Generic[Result]):
-    """A call in its own thread. An abandoned thread ends when its call returns, and only then releases the client."""
+    """A call in its own thread. An abandoned call continues there, and keeps its client in use until it returns."""
 
     def __init__(self, call: Callable[[], Result]) -> None:
         self._over = threading.Event()
@@ -34,7 +34,7 @@ class Call(Generic[Result]):
         return self._over.wait(wait_s)
 
     def result(self) -> Result:
-        """Return the result of the call, or raise its error; only after it has ended."""
+        """Return the result of the call, or raise its error. The call must have ended."""
         if self._error is not None:
             raise self._error
         return self._answers[0]
@@ -51,7 +51,7 @@ class Call(Generic[Result]):
 class PeriodicCheck:
     """A check that runs periodically while the context is open, in a thread, because a file system may hang.
 
-    ``check`` handles expected errors itself.
+    ``check`` must handle expected errors itself. Other errors are logged, and do not end the checks.
     """
 
     def __init__(self, name: str, check: Callable[[], None], pause_s: float = PAUSE_S) -> None:
@@ -91,7 +91,10 @@ class StartUpCalls:
             raise StoppedBeforeStart("the run was asked to stop before it had begun")
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call and return its result; abandon it if the run is asked to stop. Raises the errors of ``work``."""
+        """Make a call and return its result. Raises the errors of ``work``.
+
+        If the run is asked to stop, abandons the call and raises ``StoppedBeforeStart``.
+        """
         call = Call(work)
         while not call.ended(_CHECK_EVERY_S):
             self.proceed()

@@ -2,7 +2,7 @@
 
 The C library keeps freed memory for later. glibc returns only memory at the end of a heap, and each thread may have its
 own heap. After a backlog, 50 MB of a consumer's memory for fetched records and full batches stayed unused until the
-next one, and memory seemed to grow with each backlog.
+next backlog, and memory seemed to grow each time.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _LARGE_BYTES: Final = 1 << 20
 
 @contextmanager
 def trimming(every_s: float = EVERY_S) -> Iterator[None]:
-    """Trim the heap in a thread until the block ends, and have large pieces returned as soon as they are freed.
+    """Trim the heap in a thread until the block ends, and make the C library return large pieces when they are freed.
 
     Do nothing without ``malloc_trim`` (macOS, musl).
     """
@@ -29,7 +29,7 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
     if trim is None:
         yield
         return
-    # By default the threshold rises to 32 MB once large pieces are freed, and later ones go to the heap. See
+    # By default the threshold rises to 32 MB once large pieces are freed, and later large pieces go to the heap. See
     # mallopt(3).
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_MMAP_THRESHOLD, _LARGE_BYTES)
     closed = threading.Event()
@@ -50,9 +50,9 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
 def settle_heap() -> None:
     """Collect garbage once, and exclude all objects that are alive now from later collections.
 
-    Modules, words and routes live as long as the process. With them a full collection takes some 50 ms every few
+    Modules, dictionaries and routes live as long as the process. With them a full collection takes some 50 ms every few
     seconds, during which no thread runs Python; one request in a hundred had to wait for it. Without them it takes less
-    than a millisecond. Call this once, when everything is loaded.
+    than a millisecond. Call this once, after they are loaded.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Policies for retrying calls to a store or a registry that is out of reach."""
+"""Policies for retrying calls to a service that is out of reach: a store, a schema registry or a database."""
 
 import logging
 import time
@@ -20,19 +20,18 @@ _PROCEED_EVERY_S: Final = 0.1
 
 
 class RetryPolicy(Protocol):
-    """The behaviour of a run while its store or its schema registry is out of reach."""
+    """The behaviour of a run while a service that it calls is out of reach."""
 
     def call(self, work: Callable[[], Result]) -> Result:
         """Make a call, repeatedly if necessary, and return its result.
 
-        Used for each call of the detector and each request to the registry. Raises the error of ``work``, or
-        ``Abandoned`` if waiting is no longer useful.
+        Raises the error of ``work``, or an error that ends the wait, such as ``Abandoned``.
         """
         ...
 
 
 class NoRetry(RetryPolicy):
-    """A policy that makes each call once, for interactive runs: the store has already retried until its deadline."""
+    """A policy that makes each call once, for runs that end with their input. The store itself retries for a while."""
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
@@ -42,7 +41,7 @@ class NoRetry(RetryPolicy):
 class RetrySubject(NamedTuple):
     """A service that calls wait for.
 
-    ``part`` and ``reporter`` belong to the reports of its outages. Calls raise ``error`` while it is out of reach.
+    ``part`` and ``reporter`` identify it in reports of outages. Calls raise ``error`` while it is out of reach.
     ``name`` is its name in the log.
     """
 
@@ -55,9 +54,9 @@ class RetrySubject(NamedTuple):
 class RetryUntilReachable(RetryPolicy):
     """A policy that repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    ``subject`` is out of reach when a call raises its error. Each failure reports an outage
-    with its reason, and success reports that it is over. ``proceed`` is called ten times a second during the pauses;
-    its exceptions end the wait.
+    ``subject`` is out of reach when a call raises its error. Each failure reports an outage with its reason, and
+    success reports that the outage is over. ``proceed`` is called ten times a second during the pauses; its exceptions
+    end the wait.
     """
 
     def __init__(self, proceed: Callable[[], None], hooks: Hooks, subject: RetrySubject) -> None:

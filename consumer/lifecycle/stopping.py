@@ -20,7 +20,7 @@ _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
 
 
 class _WakeUp(BaseException):
-    """An exception that the signal handler raises to end a wait. It never leaves this module."""
+    """An exception that the signal handler raises to end a wait for an item. ``between`` catches it."""
 
 
 class StopSignal:
@@ -51,7 +51,7 @@ class StopSignal:
                 signal.signal(number, handler)
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items until a signal asks the run to stop. With ``interrupts``, it also ends a wait for an item."""
+        """Yield the items until a signal asks the run to stop. With ``interrupts``, the signal also ends a wait."""
         iterator = iter(items)
         while self.requested_by is None:
             try:

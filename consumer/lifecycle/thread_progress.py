@@ -1,4 +1,4 @@
-"""Progress reports of the threads and processes that work on records, so that one that hangs is noticed."""
+"""Progress reports of the threads and processes that work on records, so that a hang is noticed."""
 
 import threading
 from collections.abc import Iterator

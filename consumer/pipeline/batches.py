@@ -29,10 +29,10 @@ class BatchMeasured(NamedTuple):
     """Measurements of a committed batch, apart from its verdicts; reported before ``BatchCommitted``.
 
     ``outcomes`` has the source and the outcome of each article, in order. ``keyword_counts`` int64[n] has the number of
-    distinct keywords of each article with a body. ``headers_lost`` counts records with headers that the client could
-    not return unchanged. ``time_faults`` counts articles with an invalid ``published_at`` by reason, and ``pages``
-    counts web pages by the outcome of extraction. ``without_text`` counts articles whose body is markup without any
-    text.
+    distinct keywords of each article with a body. ``headers_lost`` counts records with headers that Kafka's client
+    could not return unchanged. ``time_faults`` counts articles with an invalid ``published_at`` by reason, and
+    ``pages`` counts web pages by the outcome of extraction. ``without_text`` counts articles whose body is markup
+    without any text.
     """
 
     records: int
@@ -75,7 +75,7 @@ class StageEnded(NamedTuple):
 
 
 def timed(hooks: Hooks, stage: EnteredStage) -> AbstractContextManager[None]:
-    """Report the block as a stage. It is not timed if nobody listens."""
+    """Return a context that reports its block as a stage, or does nothing if nobody listens."""
     return _timed(hooks, stage) if hooks.wants(StageEnded) else nullcontext()
 
 

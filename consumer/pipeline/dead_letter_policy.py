@@ -1,6 +1,6 @@
 """Turns records that cannot be judged into dead letters, and decides when there are too many.
 
-The kind of sink decides where they go (``feed_kind.SinkAdapter``).
+The kind of sink decides where dead letters go (``feed_kind.SinkAdapter``).
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ WINDOW_COUNTS_MAX: Final = _PARTS + 2
 class PoisonLimit:
     """A limit on bad records: their share may be at most ``share_max`` among the latest records.
 
-    A full window has ``records_min`` records or slightly more. To keep it short, small batches share a pair of counts
-    until it has a 20th of ``records_min``. The oldest pair is dropped as soon as the others have ``records_min``
-    records.
+    A full window has ``records_min`` records or slightly more. To keep the window short, small batches share a pair of
+    counts until the pair has a 20th of ``records_min``. The oldest pair is dropped as soon as the others have
+    ``records_min`` records.
     """
 
     share_max: float
@@ -42,7 +42,7 @@ class PoisonLimit:
             records, bad = records + last[0], bad + last[1]
         counts.append((records, bad))
         seen = sum(count for count, _ in counts)
-        # A window from a run with a larger limit may have more counts than this limit keeps.
+        # If ``records_min`` was changed, the window of an earlier run may have too many records or too many pairs.
         while seen - counts[0][0] >= self.records_min or len(counts) > WINDOW_COUNTS_MAX:
             seen -= counts.pop(0)[0]
         return tuple(counts)
@@ -83,7 +83,7 @@ class DeadLetterPolicy:
     gate: Gate = field(default_factory=Gate)
 
     def reject(self, record: RawRecord, fault: BadRecord) -> Rejection:
-        """Return the rejection of a record that cannot be judged; the sink gets it with its batch."""
+        """Return the rejection of a record that cannot be judged; the sink gets the rejection with its batch."""
         where = self.source if record.partition is None else "{}[{}]".format(*record.partition)
         position = LetterPosition(source=where, line=record.line, offset=record.start)
         letter = dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)

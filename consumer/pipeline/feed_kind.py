@@ -125,15 +125,16 @@ class SourceAdapter:
 
     - ``lasting``: a run over it continues until it is stopped, and waits for unreachable servers. Any other run
       ends with its input, and resumes from a checkpoint.
-    - ``is_keyed``: records have keys and values as ``[kafka]`` describes them.
-    - ``is_shared``: consumers divide it among themselves as a group, whose positions commands read and set. The
-      commands know only Kafka's groups.
+    - ``is_keyed``: records have keys and values, which the settings in ``[kafka]`` describe.
+    - ``is_shared``: consumers divide it among themselves as a group. Commands that read or set the positions of a
+      group support only Kafka's groups.
     - ``has_ranges``: a range of it can be read again.
     - ``joins_transactions``: a transaction of the sink can hold its positions.
-    - ``refuses`` returns why a run over it cannot write to a sink of this name; None if it can.
-    - ``check`` raises ``ConfigError`` for wrong settings, without contacting a server; with ``create`` it creates the
-      clients.
-    - ``check_remote`` is called when a run begins, and asks the servers whether the source may be read.
+    - ``refuses`` takes the name of a kind of sink, and returns why a run cannot write to it; None if it can.
+    - ``check`` raises ``ConfigError`` for wrong settings, without contacting a server; with ``create``, also for
+      settings that the client refuses.
+    - ``check_remote`` is called when a run begins. It asks the servers, and raises ``ConfigError`` if the source must
+      not be read now.
     """
 
     open: Callable[[str, SourceArguments], OpenedSource[Source]]
@@ -155,7 +156,7 @@ class SinkAdapter:
     - ``is_followed``: its readers also get releases, near misses and, if wanted, a clean feed. Releases reach readers
       only in topics.
     - ``has_transactions``: it can commit the positions of a source together with its own output.
-    - ``check`` and ``check_remote`` work as in ``SourceAdapter``.
+    - ``check`` works as in ``SourceAdapter``. ``check_remote`` raises ``ConfigError`` if the sink is incomplete.
     """
 
     open: Callable[[str, SinkArguments], OpenedSink]
@@ -170,10 +171,10 @@ class SinkAdapter:
 class FeedKind:
     """One kind of feed, which is read, or written, or both.
 
-    ``form`` is the form of its URLs in messages; empty if only one command takes them. ``form_of_outputs`` is that of
-    sinks and banks, if it differs. ``pattern`` is a regular expression for a whole URL, whose details ``check``
-    examines. ``banks`` opens the banks at a URL, without contacting a server, or raises ``ConfigError``; it is None for
-    a kind without banks.
+    ``form`` is the form of its URLs in messages; empty if only one command takes them. ``form_of_outputs`` is the
+    form for sinks and banks, if it differs. ``pattern`` is a regular expression for a whole URL, whose details
+    ``check`` examines. ``banks`` opens the banks at a URL, without contacting a server, or raises ``ConfigError``; it
+    is None for a kind without banks.
     """
 
     name: str

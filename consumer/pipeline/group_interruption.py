@@ -1,4 +1,4 @@
-"""Interruptions of lasting runs, which report progress, and give up a batch in time or with its partitions."""
+"""Interruptions of lasting runs: they report progress, and give up a batch at the deadline or with its partitions."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ class ReportedDrain(Interruption):
 
 
 class GroupInterruption(ReportedDrain):
-    """An interruption that also gives up the current batch when its partitions are lost, but prepares later ones.
+    """An interruption that also gives up the current batch when its partitions are lost. Preparing continues.
 
     ``check`` raises ``Abandoned`` if the current batch no longer belongs to this run.
     """

@@ -14,10 +14,10 @@ log = logging.getLogger("dupwatch")
 
 
 class Journal(ABC):
-    """The record of a run's batches: each before it is judged, and after its verdicts and dead letters are flushed."""
+    """The record of a run's batches, written before a batch is judged and after its output is flushed."""
 
     def begin(self, end: End) -> None:  # noqa: B027  # most journals have nothing to do
-        """Begin a batch that ends there. Raises ``Abandoned`` if it no longer belongs to this run."""
+        """Begin the batch that ends at ``end``. Raises ``Abandoned`` if the batch no longer belongs to this run."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -25,7 +25,7 @@ class Journal(ABC):
 
     @abstractmethod
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Make later runs begin after this batch. Raises ``Abandoned`` if it no longer belongs to this run."""
+        """Make later runs begin after this batch. Raises ``Abandoned`` if the batch no longer belongs to this run."""
 
     def finish(self) -> None:  # noqa: B027  # most sources have no end
         """Note that the source was read to its end."""

@@ -43,7 +43,7 @@ log = logging.getLogger("dupwatch")
 
 
 _CHECK_S = 0.1
-"""How often a wait for fingerprints checks whether the batch is to be abandoned."""
+"""The seconds between two checks, during a wait for fingerprints, whether to abandon the batch."""
 
 
 def reply_to_nobody() -> None:
@@ -63,7 +63,7 @@ class PlanWarning:
         self._warned = False
 
     def observe(self, versions: int, postings_read: int) -> None:
-        """Note the number of versions judged in a batch and of postings read for them; warn if it is too high."""
+        """Note the number of versions judged in a batch and of postings read for them; warn if too many were read."""
         if self._warned or not versions or postings_read / versions <= self._postings_max:
             return
         self._warned = True
@@ -88,7 +88,8 @@ class Pipeline:
     ``hooks`` get a report of each step of a batch, and of whether a thread is working or waiting for records.
     ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints. By
     default, a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
-    ``busy_items`` decides which bank matches are withheld. ``reply`` is called when a batch is committed and reported.
+    ``postings_watch`` is the limit of ``PlanWarning``. ``busy_items`` decides which bank matches are withheld.
+    ``reply`` is called when a batch is committed and reported.
     """
 
     source: Source
@@ -111,7 +112,7 @@ class Pipeline:
     reply: Callable[[], None] = reply_to_nobody
 
     def run(self) -> None:
-        """Judge until the source ends or the run is asked to stop. A batch that has begun is finished and committed."""
+        """Judge until the source ends or the run is asked to stop. A batch that has begun is committed or given up."""
         preparation = Preparation(
             self.source,
             self.decode,
@@ -204,7 +205,7 @@ class Pipeline:
             )
         ]
 
-    def _with_arrivals(self, prepared: PreparedBatch, timed: TimedFingerprints) -> list[Version | Tombstone]:
+    def _with_arrivals(self, prepared: PreparedBatch, computed: TimedFingerprints) -> list[Version | Tombstone]:
         """Return the versions and retractions of a batch with their arrivals, in the order of the feed."""
         arrivals = [self.arrivals.arrived_at(record, article) for record, article in prepared.articles]
         bodied = [
@@ -214,7 +215,7 @@ class Pipeline:
         ]
         versions = iter(
             self.builder.versions(
-                [article for article, _ in bodied], [arrival for _, arrival in bodied], timed.fingerprints
+                [article for article, _ in bodied], [arrival for _, arrival in bodied], computed.fingerprints
             )
         )
         return [
@@ -232,7 +233,7 @@ class Pipeline:
                 self.retry.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
 
-def _measured(prepared: PreparedBatch, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
+def _measured(prepared: PreparedBatch, computed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
     return BatchMeasured(
         records=len(records),
@@ -240,7 +241,7 @@ def _measured(prepared: PreparedBatch, timed: TimedFingerprints, verdicts: Seque
         outcomes=[
             (article.source, verdict.outcome) for (_, article), verdict in zip(prepared.articles, verdicts, strict=True)
         ],
-        keyword_counts=timed.fingerprints.keyword_counts,
+        keyword_counts=computed.fingerprints.keyword_counts,
         headers_lost=sum(record.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
         pages=Counter(article.extracted for _, article in prepared.articles if article.extracted is not None),
@@ -259,11 +260,11 @@ def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Versio
     part: list[Version | Tombstone] = []
     seen: set[bytes] = set()
     for item in arrived:
-        owner = item.id_hash if isinstance(item, Tombstone) else item.record.id_hash
-        if owner in seen:
+        id_hash = item.id_hash if isinstance(item, Tombstone) else item.record.id_hash
+        if id_hash in seen:
             yield part
             part, seen = [], set()
         part.append(item)
-        seen.add(owner)
+        seen.add(id_hash)
     if part:
         yield part

@@ -52,12 +52,12 @@ class Preparation:
 
     def batches(self) -> Iterator[PreparedBatch]:
         """Yield prepared batches until the source ends, or one is abandoned because the run has to stop."""
-        prepared = self._prepared()
+        prepared = self._prepare_all()
         return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
 
-    def _prepared(self) -> Iterator[PreparedBatch]:
+    def _prepare_all(self) -> Iterator[PreparedBatch]:
         progress = ThreadProgress(self.hooks)
-        for batch in self._polled():
+        for batch in self._poll():
             try:
                 with progress.at_work():
                     prepared = self._prepare(batch)
@@ -68,7 +68,7 @@ class Preparation:
                 return
             yield prepared
 
-    def _polled(self) -> Iterator[RawBatch]:
+    def _poll(self) -> Iterator[RawBatch]:
         batches = self.source.batches()
         while True:
             with timed(self.hooks, "poll"):
@@ -103,7 +103,7 @@ class _End(Generic[_Item]):
 
 
 def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
-    """Yield the items in order while a thread fetches up to ``ahead`` more; an error is raised in place of its item.
+    """Yield the items in order while a thread keeps up to ``ahead`` more ready. Raises an error in place of its item.
 
     If ``items`` blocks, only the thread waits, and fetched items are not delayed.
     """

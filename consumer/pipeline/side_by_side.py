@@ -56,7 +56,7 @@ class SideBySide:
         return [answers[index] for index in range(len(batch))]
 
     def close(self) -> None:
-        """End the threads, which are idle."""
+        """End the threads, which are idle between two calls."""
         self._threads.shutdown()
 
     def _at_work(self, work: Callable[[Sequence[Item]], Sequence[Answer]], part: Sequence[Item]) -> Sequence[Answer]:
@@ -68,7 +68,8 @@ def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list
     """Divide a batch into parts of about the same size; return the indices of each, in order.
 
     A partition is never split, so the largest one may make the parts uneven. There is at least one part, and at most
-    one for each partition. Parts are few enough to have ``PART_ARTICLES_MIN`` articles on average.
+    one for each partition. Unless there is only one part, parts have at least ``PART_ARTICLES_MIN``
+    articles on average.
     """
     sizes = Counter(partitions)
     count = max(1, min(parts_max, len(sizes), len(partitions) // PART_ARTICLES_MIN))

@@ -1,8 +1,8 @@
-"""Warms up a store before the first batch: looks up made-up articles until that gets no faster. Nothing is written.
+"""Warms up a store before the first batch: looks up made-up articles until look-ups get no faster. Writes nothing.
 
 Newly started servers of a store compile their code while they answer, and connections are made on first use. Without a
-warm-up the first batches took ten times as long as later ones. It takes seven rounds with servers that are already warm
-and one round with an empty store.
+warm-up, the first batches take ten times as long as later ones. A warm-up takes seven rounds if the servers are already
+warm, and one round if the store is empty.
 """
 
 import time
@@ -40,7 +40,7 @@ def warm_up(
 ) -> WarmUpResult:
     """Repeat a look-up until six in a row were less than a tenth faster than the fastest before, or time is up.
 
-    ``look_up`` returns whether another round is useful.
+    ``look_up`` returns whether another round is useful; if not, its round is the last one.
     """
     until_s = clock() + seconds_max
     rounds_s: list[float] = []
@@ -60,13 +60,13 @@ class RandomLookUps:
 
     def __init__(self, store: Store, settings: JudgeSettings) -> None:
         self._builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
-        self._words = settings.scheme.bits // 64
+        self._code_words = settings.scheme.bits // 64
         self._bands = settings.scheme.sketch.bands
         # A separate tally, because these articles do not belong to the feed.
         self._tally = Tally()
         self._search = Search(store, settings, self._tally, VerdictCells(store, self._tally))
         self._bins = settings.scheme.sketch.bins
-        # The same numbers in each run, so that its duration does not depend on luck.
+        # The same numbers in each run, so that the duration of the warm-up does not depend on luck.
         self._random = np.random.default_rng(1)
 
     def look_up(self) -> bool:
@@ -82,7 +82,7 @@ class RandomLookUps:
 
     def _fingerprints(self) -> Fingerprints:
         return Fingerprints(
-            codes=self._numbers(self._words),
+            codes=self._numbers(self._code_words),
             sketches=self._random.integers(0, 256, (ROUND_ARTICLES, self._bins), np.uint8),
             one_bits=self._numbers(1)[:, 0],
             bands=self._numbers(self._bands),

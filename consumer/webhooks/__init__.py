@@ -1,1 +1,1 @@
-"""Sends events to the addresses that admins name: signed, to checked addresses only, within ten seconds."""
+"""Sends events to the URLs that admins enter: signed, to checked IP addresses only, and within ten seconds."""

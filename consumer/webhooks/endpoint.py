@@ -10,7 +10,7 @@ URL_CHARS_MAX: Final = 2_000
 UrlFault = Literal["form", "scheme", "person", "host", "port"]
 """The wrong part of a URL; *person* is a user name or password before the host."""
 _CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
-"""The allowed characters: printable ASCII without quotes, spaces, backslashes and angle brackets."""
+"""The allowed characters: printable ASCII, except the space and ``" < > \\ ^ ` { | }``."""
 _HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f]*:[0-9a-f:.]+")
 """ASCII names, as in DNS, and IP addresses."""
 _BRACKETS: Final = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
@@ -18,7 +18,7 @@ _PORTS: Final = {"https": 443, "http": 80}
 
 
 class UrlError(DupwatchError):
-    """A URL that a webhook cannot have. ``fault`` says what is wrong with it."""
+    """A webhook cannot have this URL. ``fault`` names the wrong part of the URL."""
 
     def __init__(self, fault: UrlFault) -> None:
         super().__init__(f"the URL cannot be used: {fault}")

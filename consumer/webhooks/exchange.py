@@ -21,14 +21,14 @@ _PIECE_BYTES: Final = 1_024
 
 
 class WebhookReply(NamedTuple):
-    """The answer of a receiver. ``body`` is its beginning; it is not read if the message was accepted."""
+    """The answer of a receiver. ``body`` is the beginning of its body, or empty if the message was accepted."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: bytes) -> str:
-        """Return the value of a header, or "" if it is missing."""
+        """Return the value of a header, or "" if it is missing. ``name`` must be in lower case."""
         return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
 
     @property
@@ -38,7 +38,7 @@ class WebhookReply(NamedTuple):
 
 
 class NoReply(Exception):  # noqa: N818  # named for what is missing
-    """The answer is not valid HTTP, or ended before its head was complete."""
+    """The answer is not valid HTTP, its head is too long, or it ended before its head was complete."""
 
 
 def exchange(
@@ -120,7 +120,7 @@ class _IncomingAnswer:
         """Return the next protocol event. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``."""
         while (event := self._protocol.next_event()) is h11.NEED_DATA:
             if not self._bytes_left:
-                raise NoReply(f"it has more than {ANSWER_BYTES_MAX} bytes")
+                raise NoReply(f"its head has more than {ANSWER_BYTES_MAX} bytes")
             self._connection.settimeout(self._deadline.left_s())
             data = self._connection.recv(min(_PIECE_BYTES, self._bytes_left))
             self._bytes_left -= len(data)

@@ -8,7 +8,7 @@ from typing import Final
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  # a prefix, not a secret
 SECRET_BYTES: Final = 32
-"""Random bytes in a secret; the specification asks for 24 to 64."""
+"""The number of random bytes in a secret. The specification asks for 24 to 64."""
 
 
 def new_secret() -> str:

@@ -46,11 +46,11 @@ class BackgroundWork:
     """
 
     def __init__(
-        self, name: str, work: Callable[[], bool], repeating: WorkSchedule, hooks: Hooks, stopping: threading.Event
+        self, name: str, work: Callable[[], bool], schedule: WorkSchedule, hooks: Hooks, stopping: threading.Event
     ) -> None:
         self._work = work
-        self._pause_s = repeating.pause_s
-        self._part = repeating.part
+        self._pause_s = schedule.pause_s
+        self._part = schedule.part
         self._hooks = hooks
         self._woken = threading.Event()
         self._outage_part: RunPart | None = None
@@ -102,8 +102,8 @@ class BackgroundWork:
 
     def _report_outage(self, error: Exception | None) -> None:
         name = self._thread.name
-        kinds = (part for kind, part in _PARTS if isinstance(error, kind))
-        part = None if error is None else next(kinds, self._part)
+        parts = (part for kind, part in _PARTS if isinstance(error, kind))
+        part = None if error is None else next(parts, self._part)
         if self._outage_part is not None and self._outage_part != part:
             self._hooks.report(Outage(self._outage_part, name, None))
         if part is not None:

@@ -1,6 +1,6 @@
-"""Caches a result that is slow to compute. A thread computes it, and pages show the latest one.
+"""Caches a result that is slow to compute. A thread computes it, and pages show the latest result.
 
-Callers wait briefly for a new result. If it takes longer, they get the previous one.
+Callers wait briefly for a new result, and get the previous one if that takes longer.
 """
 
 import logging
@@ -15,7 +15,7 @@ log = logging.getLogger("dupwatch")
 
 FRESH_S: Final = 1.0
 """The shortest time for which a result is reused."""
-REST: Final = 20.0
+REUSE_FACTOR: Final = 20.0
 """A result is reused for this many times its computing time, so computing uses at most a twentieth of a core."""
 _CLOSE_S: Final = 15.0
 
@@ -40,7 +40,7 @@ class CachedResult(Generic[Found]):
     def latest(self, wait_s: float) -> Found | None:
         """Return the latest result after waiting up to ``wait_s`` for a new one; None if there is none yet.
 
-        Raises the error of ``compute`` if there has never been a result.
+        Raises the error of ``compute`` if it has never yielded a result.
         """
         with self._changed:
             if self._thread is None and not self._is_closed and time.monotonic() >= self._due_s:
@@ -77,5 +77,5 @@ class CachedResult(Generic[Found]):
             ended_s = time.monotonic()
             with self._changed:
                 self._error, self._thread = error, None
-                self._due_s = ended_s + max(FRESH_S, REST * (ended_s - began_s))
+                self._due_s = ended_s + max(FRESH_S, REUSE_FACTOR * (ended_s - began_s))
                 self._changed.notify_all()

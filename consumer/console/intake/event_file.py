@@ -1,8 +1,8 @@
-"""Reads a file of events as it grows: the sink of a run or of the service, or the console's own.
+"""Reads a file of events as it grows: the sink of a run or of the service, or the console's own file of releases.
 
 Only whole lines are read. The position is stored with the events, so that no event is lost or stored twice. A resumed
 run truncates its sink and writes different lines, and somebody may replace the file. So the last bytes before a
-position identify it, and reading continues at the latest known position that the file still has.
+position identify it, and reading continues at the latest stored position that still matches the file.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ log = logging.getLogger("dupwatch")
 CHUNK_BYTES: Final = 1 << 20
 """The size of one read in bytes. Its complete lines form one batch, or several if there are too many."""
 TAIL_BYTES: Final = 4_096
-"""How many bytes before a position identify it. They hold several events with ids, versions and times."""
+"""How many bytes before a position identify it: enough for several events with ids, versions and times."""
 MARKS_MAX: Final = 4
-"""The most positions remembered for a file. If it has none of them any longer, it is read from the beginning."""
+"""The maximum number of positions stored for a file. A file that matches none of them is read from the beginning."""
 MARKS_APART_BYTES: Final = 1 << 20
 """The minimum distance between earlier positions. It exceeds the batch of verdicts that a resumed run may cut off."""
 
@@ -118,7 +118,7 @@ class EventFile(EventSource):
         self._database.write(lambda connection: forget_marks(connection, [self._key]))
 
     def _place(self, descriptor: int) -> tuple[FileMark, bytes]:
-        """Return the latest known position that the file still has, and the bytes before it.
+        """Return the latest stored position that still matches the file, and the bytes before it.
 
         Forgets later positions. Raises ``DatabaseUnavailable``.
         """
@@ -128,30 +128,30 @@ class EventFile(EventSource):
             start = max(0, mark.offset - TAIL_BYTES)
             tail = os.pread(descriptor, mark.offset - start, start)
             if _digest(tail) == mark.sha256:
-                self._forget(known[number:])
+                self._keep_only(known[number:])
                 return mark, tail
-        self._forget(())
+        self._keep_only(())
         return _BEGINNING, b""
 
-    def _forget(self, left: FileMarks) -> None:
-        """Keep only the marks ``left``. If another console has moved them, the next batch notices."""
+    def _keep_only(self, kept: FileMarks) -> None:
+        """Keep only the marks ``kept``. If another console has moved the marks, ``note`` raises ``Abandoned``."""
         before = self._marks
-        if left == before:
+        if kept == before:
             return
         log.info(
             "%s no longer has the lines that were read from it: a run has resumed, or the file was replaced. Reading "
             "from line %d.",
             self.path,
-            left[0].line + 1 if left else 1,
+            kept[0].line + 1 if kept else 1,
         )
-        if self._database.write(lambda connection: move_marks(connection, self._key, before, left)):
-            self._marks = left
+        if self._database.write(lambda connection: move_marks(connection, self._key, before, kept)):
+            self._marks = kept
 
     def _read(self, descriptor: int, place: FileMark, tail: bytes) -> Iterator[RawBatch]:
         splitter = LineSplitter(self._limits.record_bytes_max, Position(place.line, place.offset))
         at = place.offset
         while chunk := os.pread(descriptor, CHUNK_BYTES, at):
-            # Bytes read now identify the position: the file may change before the batch is stored.
+            # Digest the bytes that were read: the file may change before the batch is stored.
             window, window_start = tail + chunk, at - len(tail)
 
             def mark(end: Position, window: bytes = window, window_start: int = window_start) -> FileMark:
@@ -180,7 +180,7 @@ def remembered(marks: FileMarks, latest: FileMark) -> FileMarks:
 
 def _mark(end: End) -> FileMark:
     if not isinstance(end, FileMark):
-        raise TypeError("a batch of a file ends at a mark")
+        raise TypeError("a batch of a file must end at a file mark")
     return end
 
 

@@ -1,7 +1,7 @@
-"""Reads events from records of flags and other entries. Every skipped record is counted and logged.
+"""Reads events from records of flags and other entries.
 
-Records that can never be read are skipped. Events of a newer version of dupwatch are not, because their flags would be
-lost.
+Records that can never be read are skipped, counted, and logged up to a limit. Events of a newer version of dupwatch are
+not skipped, because their flags would be lost.
 """
 
 import logging
@@ -30,13 +30,13 @@ log = logging.getLogger("dupwatch")
 Event = TypeVar("Event")
 
 BITS_MAX: Final = 128
-"""Bits of the longest fingerprint."""
+"""The number of bits of the longest fingerprint."""
 SAMPLED_IN_MAX: Final = 1e12
-"""More pairs than any feed has. Larger numbers are refused, since they would make sums useless."""
+"""More pairs than any feed has. A larger ``sampled_in`` is refused, since it would make sums useless."""
 
 SOURCE_CHARS_MAX: Final = DecodeLimits().source_chars_max
 SKIPS_LOGGED_MAX: Final = 10
-"""The most skipped records of a batch that are logged one by one; the rest are counted. A wrong file has millions."""
+"""The maximum number of skipped records of a batch that are logged one by one. A wrong file has millions."""
 _VERDICT_BEGINS: Final = f'{{"schema":"{SCHEMA}"'.encode()
 _ENDED_BEFORE: Final = b'"ended_before"'
 
@@ -67,7 +67,7 @@ class _Form(NamedTuple, Generic[Event]):
 
     noun: str
     schema: str
-    decoded: Callable[[bytes], Event]
+    decode: Callable[[bytes], Event]
     ignored_schemas: tuple[str, ...] = ()
 
     @property
@@ -105,9 +105,9 @@ def read_bank_matches(
 def read_repeats_of_ended(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[Verdict]:
-    """Return the verdicts in records that may repeat an ended article, otherwise like ``read_verdicts``.
+    """Return the verdicts in records whose articles may repeat an ended article, otherwise like ``read_verdicts``.
 
-    Most verdicts do not, and are passed over without decoding: a feed has millions of them.
+    Other verdicts, which are most of a feed, are only counted, without decoding.
     """
     chosen = [record for record in records if not _repeats_no_ended_article(record)]
     found = list(_read_events(chosen, _FLAGS, report, place_of))
@@ -125,7 +125,7 @@ def _read_events(
             skipped.append((reason, "", record))
             continue
         try:
-            event = form.decoded(record.data)
+            event = form.decode(record.data)
         except (ValueError, RecursionError) as error:
             schema = _schema_of(record)
             if schema.startswith(form.family) and schema != form.schema:
@@ -137,7 +137,7 @@ def _read_events(
                 skipped.append(("not_an_event", f": {error.__cause__ or error}", record))
         else:
             yield event
-    # Report only after reading all: a batch with a newer event is read again, and must not count records twice.
+    # Report only after reading all records: a batch with a newer event is read again, and must not be counted twice.
     for number, (reason, detail, record) in enumerate(skipped):
         report(EventSkipped(reason))
         if number < SKIPS_LOGGED_MAX:
@@ -150,7 +150,7 @@ def _read_events(
 
 
 def _repeats_no_ended_article(record: RawRecord) -> bool:
-    """Return whether a record is a verdict of this version that does not repeat an ended article."""
+    """Return whether a record is a verdict, in this version's form, on an article that repeats no ended article."""
     return record.data.startswith(_VERDICT_BEGINS) and _ENDED_BEFORE not in record.data
 
 
@@ -208,16 +208,16 @@ def _check_times(*times: str) -> None:
 
 
 def _check_distance(distance: int | None) -> None:
-    """Raise ``ValueError`` for a number that no database can hold: one such record would block all others."""
+    """Raise ``ValueError`` for an impossible distance. One that the database cannot hold would block all records."""
     if distance is not None and distance > BITS_MAX:
-        raise ValueError(f"a distance of more than {BITS_MAX} bits")
+        raise ValueError(f"its distance is more than {BITS_MAX} bits")
 
 
 def _check_sources(*sources: str | msgspec.UnsetType) -> None:
     """Raise ``ValueError`` for a source that is too long: an index of the database may refuse it."""
     for source in sources:
         if isinstance(source, str) and len(source) > SOURCE_CHARS_MAX:
-            raise ValueError(f"a source has more than {SOURCE_CHARS_MAX} characters")
+            raise ValueError(f"its source, or the original's, has more than {SOURCE_CHARS_MAX} characters")
 
 
 def _schema_of(record: RawRecord) -> str:

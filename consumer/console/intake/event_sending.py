@@ -28,13 +28,13 @@ from storage.clock import MS_PER_S
 log = logging.getLogger("dupwatch")
 
 EVENTS_THREAD: Final = "events"
-"""The name of the thread that sends."""
+"""The name of the thread that sends events."""
 LEASE_S: Final = 30.0
 """How long a process may send alone before it must renew its lease."""
 LEASE_LEFT_S: Final = 22.0
-"""The least time that must be left of the lease when a batch is sent, since the sink may take most of it."""
+"""The minimum time left of the lease when a batch is sent, since the sink may take most of this time."""
 BATCH_EVENTS: Final = 1_000
-"""The most events in a batch."""
+"""The maximum number of events in a batch."""
 
 
 class EventPort(Protocol):
@@ -60,11 +60,11 @@ class OutboxRoom:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the sink accepts nothing. If so, intake does not wait for room."""
+        """Whether some events cannot be sent to the sink. If so, intake does not wait for room."""
         return self._is_stuck
 
     def note_sending(self, *, is_stuck: bool) -> None:
-        """Note whether the sink accepts events."""
+        """Note whether some events cannot be sent to the sink."""
         self._is_stuck = is_stuck
 
     def note_waiting(self, events: int) -> None:
@@ -72,7 +72,7 @@ class OutboxRoom:
         self._waiting = events
 
     def has_room(self) -> bool:
-        """Return whether more events may be added. True if the sink accepts nothing: intake never waits for that."""
+        """Return whether more events may be added. True while sending fails: intake must not wait for that."""
         return self._is_stuck or self._waiting <= self.events_max
 
 
@@ -102,7 +102,7 @@ class EventSender:
     def work(self) -> bool:
         """Send waiting events, and return whether there may be more. Raises the port's and the database's errors."""
         if self._parts.unwritable() is not None:
-            # Another console may send them, or this one once it can write.
+            # Another console may send the events, or this one once it can write.
             self._parts.room.note_sending(is_stuck=True)
             return False
         has_more, failure = False, None
@@ -128,7 +128,7 @@ class EventSender:
         """Send one batch of a stream; return whether there may be more."""
         events = self._next(stream)
         if events and time.monotonic() > self._lease_until_s - LEASE_LEFT_S:
-            # The former holder of the lease may have sent some.
+            # The former holder of the lease may have sent some of these events.
             events = self._next(stream) if self._claim() else []
         if not events:
             return False
@@ -164,8 +164,8 @@ class EventSender:
 def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Callable[[object], None]) -> None:
     """Report the size of the outbox, and drop events beyond its limits. Raises ``DatabaseUnavailable``.
 
-    A webhook with too many waiting events gets no more until some are sent. The same applies to a sink that accepts
-    nothing. If the sink is only slow, the intake waits and nothing is dropped.
+    A webhook with too many waiting events gets no more until some are sent. The same applies to a sink while
+    sending to it fails. If the sink is only slow, the intake waits and nothing is dropped.
     """
     with database.read_transaction() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)

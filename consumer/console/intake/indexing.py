@@ -1,7 +1,7 @@
 """Maintains the word index: adds the words of new flags, merges parts, and removes flags whose articles are gone.
 
-Several consoles may share a database. Each claims its work. If it does not finish, the claim expires, and another
-console takes over.
+Several consoles may share a database. Each claims its work. If a console does not finish, its claim expires, and
+another console takes over.
 """
 
 import logging
@@ -30,9 +30,9 @@ log = logging.getLogger("dupwatch")
 _INDEX_S: Final = 2.0
 _CLEAR_S: Final = 60.0
 TEXTS_MAX: Final = 50
-"""The most texts in memory at a time."""
+"""The maximum number of texts in memory at a time."""
 CHECKED_MAX: Final = 500
-"""The most articles to read at a time if their texts are not needed."""
+"""The maximum number of articles to read at a time if their texts are not needed."""
 
 
 class IndexerDependencies(NamedTuple):
@@ -49,7 +49,7 @@ class IndexerDependencies(NamedTuple):
 
 
 class Indexer:
-    """An indexer of the words of waiting flags, which also maintains the index. For one thread."""
+    """An indexer of the words of waiting flags, which also maintains the index. Used by one thread."""
 
     def __init__(self, dependencies: IndexerDependencies) -> None:
         self._dependencies = dependencies
@@ -145,9 +145,9 @@ class Indexer:
         )
 
     def _check(self) -> bool:
-        """Check the part that was checked longest ago, and return whether one was due.
+        """Check the part that was checked longest ago: remove flags whose articles are gone.
 
-        Removes flags whose articles are gone.
+        Return False if no part is due, or if another console has claimed it.
         """
         now_ms = self._dependencies.now_ms()
         with self._dependencies.database.read_transaction() as connection:
@@ -191,8 +191,8 @@ def index_background(
         with progress.at_work():
             return clear_index(dependencies.database) if dependencies.cutter is None else indexer.work()
 
-    repeating = WorkSchedule(_CLEAR_S, "database") if dependencies.cutter is None else WorkSchedule(_INDEX_S, "store")
-    return BackgroundWork("search", maintain, repeating, hooks, stopping)
+    schedule = WorkSchedule(_CLEAR_S, "database") if dependencies.cutter is None else WorkSchedule(_INDEX_S, "store")
+    return BackgroundWork("search", maintain, schedule, hooks, stopping)
 
 
 def clear_index(database: Database) -> bool:

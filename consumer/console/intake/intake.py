@@ -3,8 +3,8 @@
 A batch is one transaction. The position in the source is stored in it, or committed after it. So no event is lost if
 the process is killed, and an event that is read again changes nothing.
 
-The intake waits for the source and the database. It does not read the store: events name the sources of their
-articles. If events of earlier versions do not, ``store_reading.fill_in`` adds these later.
+The intake waits for the source and the database. It does not read the store, because events name the sources of their
+articles. Where events of earlier versions lack them, ``store_reading.fill_in`` adds the sources later.
 """
 
 import logging
@@ -59,11 +59,11 @@ class EventSource(Protocol):
         ...
 
     def begin(self, end: End) -> None:
-        """Begin a batch. Raises ``Abandoned`` if it no longer belongs to this process."""
+        """Begin the batch that ends at ``end``. Raises ``Abandoned`` if the batch no longer belongs to this process."""
         ...
 
     def check(self) -> None:
-        """Raise ``Abandoned`` if the current batch was given up. Does not use the database."""
+        """Raise ``Abandoned`` if the current batch was given up. Must not use the database."""
         ...
 
     def note(self, connection: Connection, end: End) -> None:
@@ -173,7 +173,7 @@ class BatchIntake(ABC, Generic[Event]):
 
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
-    """The parts of an intake. ``noted`` is called when there are flood events to send.
+    """The parts of an intake. ``wake_sender`` is called after flood events were stored in the outbox.
 
     While ``has_room`` returns False, the intake waits.
     """
@@ -182,31 +182,34 @@ class IntakeParts:
     section: ConsoleSection
     now_ms: Callable[[], int]
     hooks: Hooks
-    noted: Callable[[], None]
+    wake_sender: Callable[[], None]
     has_room: Callable[[], bool] = lambda: True
 
     def decide_new(
         self, connection: Connection, flag_ids: Sequence[int], *, are_stored: bool = False
     ) -> Mapping[StandingOutcome, int]:
-        """Decide new flags by standing decisions, as ``apply`` does, in the transaction that stores them."""
+        """Decide flags by standing decisions, as ``apply`` does. Call this in the transaction that stores the flags.
+
+        ``are_stored``: the flags came earlier, and the transaction stores their sources.
+        """
         undo_ms = round(self.section.undo_s * MS_PER_S)
         return apply(connection, flag_ids, self.now_ms(), undo_ms, are_stored=are_stored)
 
     def report_decided(self, decided: Mapping[StandingOutcome, int]) -> None:
-        """Report how many flags standing decisions have decided, once this is stored."""
+        """Report how many flags standing decisions have decided. Call this after the transaction."""
         for decision, flags in decided.items():
             if flags:
                 self.hooks.report(FlagsDecided(decision, flags, "standing_decision"))
 
 
 class _IntakeOutcome(NamedTuple):
-    """The outcome of a batch. ``begun`` counts floods that have begun; ``told``: the floods with new events."""
+    """The outcome of a batch. ``floods_begun`` counts floods; events were written about ``floods_with_events``."""
 
     added: IntakeCounts
     sides: AddedEntries
     decided: Mapping[StandingOutcome, int]
-    begun: int
-    told: Sequence[Flood]
+    floods_begun: int
+    floods_with_events: Sequence[Flood]
 
 
 class Intake(BatchIntake[Verdict]):
@@ -247,7 +250,7 @@ class Intake(BatchIntake[Verdict]):
             time.sleep(_LOOK_S)
         section, now_ms = self._parts.section, self._parts.now_ms()
 
-        def stored(connection: Connection) -> _IntakeOutcome:
+        def store(connection: Connection) -> _IntakeOutcome:
             note(connection)
             added = add_events(connection, events)
             sides = add_side_entries(connection, events) if takes_all else AddedEntries()
@@ -257,11 +260,11 @@ class Intake(BatchIntake[Verdict]):
             write_growth_events(connection, added.grown, now_ms)
             refresh_preferred(connection, added.members, now_ms)
             begun = note_floods(connection, added.stories, now_ms, section.flood_s, section.flood_copies)
-            told = write_flood_events(connection, now_ms) if added.stories else []
+            announced = write_flood_events(connection, now_ms) if added.stories else []
             write_bank_match_events(connection, sides.matches, now_ms)
-            return _IntakeOutcome(added, sides, decided, len(begun), told)
+            return _IntakeOutcome(added, sides, decided, len(begun), announced)
 
-        added, sides, decided, begun, told = self.retry(proceed).call(lambda: self._parts.database.write(stored))
+        added, sides, decided, floods, announced = self.retry(proceed).call(lambda: self._parts.database.write(store))
         self.report_taken(
             {
                 "flag": added.flags,
@@ -273,12 +276,12 @@ class Intake(BatchIntake[Verdict]):
             }
         )
         self._parts.report_decided(decided)
-        if begun:
-            self._parts.hooks.report(FloodsStarted(begun))
-        for flood in told:
+        if floods:
+            self._parts.hooks.report(FloodsStarted(floods))
+        for flood in announced:
             log.warning("A flood has begun: %d copies of %r", flood.copies, flood.root_id)
-        if told:
-            self._parts.noted()
+        if announced:
+            self._parts.wake_sender()
 
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:

@@ -11,10 +11,10 @@ log = logging.getLogger("dupwatch")
 
 
 class RankUpdates:
-    """Applies the configured ranks once, then updates the stories that lack the latest ranks.
+    """The work that stores the configured ranks once, then updates the stories that lack the latest ranks.
 
     Used by one thread. Consoles of one database share the work. While ``has_room`` returns False, no story is updated,
-    since each may cause an event.
+    since each update may cause an event.
     """
 
     def __init__(

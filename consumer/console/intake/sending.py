@@ -28,9 +28,9 @@ log = logging.getLogger("dupwatch")
 LEASE_S: Final = 30.0
 """How long a process may work on claimed releases before another one may claim them."""
 CLAIMED_MAX: Final = 50
-"""The most releases that are claimed and sent together."""
+"""The maximum number of releases that are claimed and sent together."""
 PREPARED_MAX: Final = 1_000
-"""The most releases that are prepared together."""
+"""The maximum number of releases that are prepared together."""
 PREPARED_S: Final = 60.0
 """How long prepared data remain usable."""
 PATIENT_MAX: Final = 5
@@ -39,7 +39,7 @@ _LEASE_LEFT_S: Final = 10.0
 
 
 class PendingRelease(NamedTuple):
-    """A version to release. ``is_patient``: retry instead of leaving the article out of the clean feed."""
+    """A version to release. ``is_patient``: retry later instead of leaving the article out of the clean feed."""
 
     article_id: str
     version: str
@@ -62,9 +62,9 @@ class ReleasePort(Protocol):
         ...
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Prepare the next releases, given by id and version; they replace those of an earlier call.
+        """Note the next releases, given by id and version, so that their data can be looked up together.
 
-        Their data can be looked up together. Releases of other versions take longer, but work.
+        They replace the releases of an earlier call. Other versions can also be released, but that takes longer.
         """
         ...
 
@@ -89,7 +89,7 @@ class ReleaseSender:
         self._progress = ThreadProgress(parts.hooks)
         self._claimed: deque[DueRelease] = deque()
         self._claimed_until_s = 0.0
-        self._send_singly = 0
+        self._singles_left = 0
         self._is_full = False
         self._prepared: frozenset[tuple[str, str]] = frozenset()
         self._prepared_until_s = 0.0
@@ -98,12 +98,12 @@ class ReleaseSender:
     def work(self) -> bool:
         """Send due releases, and return whether there may be more. Raises the port's and the database's errors."""
         with self._progress.at_work():
-            # Another console may carry them out, or this one once it can write.
+            # Another console may carry out the releases, or this one once it can write.
             return self._parts.unwritable() is None and self._send_releases()
 
     def _send_releases(self) -> bool:
         if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
-            # Another process may claim them soon.
+            # Another process may claim these releases soon.
             self._claimed.clear()
         if not self._claimed:
             self._is_full = self._prepare() and self._claim()
@@ -116,28 +116,28 @@ class ReleaseSender:
 
     def _send_next(self) -> None:
         """Send the claimed releases together; after an error one by one, so that only failing ones wait."""
-        dues = [self._claimed.popleft() for _ in range(1 if self._send_singly else len(self._claimed))]
-        self._send_singly = max(0, self._send_singly - 1)
+        dues = [self._claimed.popleft() for _ in range(1 if self._singles_left else len(self._claimed))]
+        self._singles_left = max(0, self._singles_left - 1)
         try:
-            outcomes = self._parts.releases.release([self._pending(due) for due in dues])
+            outcomes = self._parts.releases.release([self._pending_release(due) for due in dues])
             begun = list(zip(dues, outcomes, strict=False))
             self._end([(due, outcome) for due, outcome in begun if not isinstance(outcome, SourceError)])
         except Exception:
-            # They remain claimed, and are retried after the others.
+            # These releases remain claimed, and are retried after the others.
             self._claimed.extend(dues)
             if len(dues) == 1:
                 self._failures[dues[0].review_id] += 1
             else:
-                self._send_singly = len(self._claimed)
+                self._singles_left = len(self._claimed)
             raise
         self._claimed.extendleft(reversed(dues[len(begun) :]))
         put_off = [(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)]
-        # They are claimed again after the others.
+        # These releases are claimed again after the others.
         self._failures.update(due.review_id for due, _ in put_off)
         if put_off:
             raise put_off[0][1]
 
-    def _pending(self, due: DueRelease) -> PendingRelease:
+    def _pending_release(self, due: DueRelease) -> PendingRelease:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 

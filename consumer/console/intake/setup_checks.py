@@ -20,7 +20,7 @@ from storage.files import opened_regular
 log = logging.getLogger("dupwatch")
 
 CHECK_S: Final = 30.0
-"""How often to check that the store has articles of the latest flags."""
+"""The seconds between two checks that the store has articles of the latest flags."""
 CHECKED_FLAGS: Final = 50
 """The number of latest flags whose articles are checked."""
 _HEAD_BYTES: Final = 256
@@ -100,7 +100,7 @@ class SetupChecks:
         """
         topic = self._sink
         if isinstance(topic, Path) or self._topic_is_checked:
-            # For a file, the database itself has the position.
+            # A file's position is stored in the database itself, so it cannot be ahead of the flags.
             return False
         # Ask the database last: flags are stored there before their offsets are committed.
         self._was_read_before = not self._has_flags() and topic.has_been_read() and not self._has_flags()

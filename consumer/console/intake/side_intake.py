@@ -1,4 +1,4 @@
-"""Reads queue entries other than flags from their own topics, and stores them in the database."""
+"""Reads queue entries other than flags, each kind from one topic, and stores them in the database."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from storage.clock import Clock, now_ms
 
 @dataclass(frozen=True, slots=True)
 class SideEntryKind(Generic[Event]):
-    """A kind of queue entry that has its own topic.
+    """A kind of queue entry that is read from a topic.
 
     ``name`` names the entries in messages. ``read`` returns the events in records. ``add`` stores events, given the
     current time in milliseconds, and returns the number of new ones.
@@ -68,10 +68,10 @@ class SideIntake(BatchIntake[Event]):
     def take_in(
         self, events: Sequence[Event], proceed: Callable[[], None], note: Callable[[Connection], None] = store_nothing
     ) -> None:
-        def stored(connection: Connection) -> int:
+        def store(connection: Connection) -> int:
             note(connection)
             return self._side.add(connection, events, self._clock())
 
-        # Most batches of verdicts have no such entries and need no transaction.
-        new = self.retry(proceed).call(lambda: self._database.write(stored)) if events else 0
+        # Most batches of verdicts have no entries of this kind, and need no transaction.
+        new = self.retry(proceed).call(lambda: self._database.write(store)) if events else 0
         self.report_taken({self._side.kind: new, "known": len(events) - new})

@@ -1,4 +1,4 @@
-"""Sends due events to webhooks. Each webhook has its own threads, so that a slow receiver does not delay others.
+"""Sends due events to webhooks. Each attempt has its own thread, so that a slow receiver does not delay others.
 
 One thread claims deliveries, starts an attempt for each, and stores the results. If a process is killed, another one
 sends the same events under the same ids when its claims have expired.
@@ -31,7 +31,7 @@ from storage.clock import MS_PER_S
 log = logging.getLogger("dupwatch")
 
 AT_ONCE: Final = 4
-"""The most simultaneous attempts for a webhook. A failing webhook gets one at a time."""
+"""The maximum number of simultaneous attempts for a webhook. A failing webhook gets one at a time."""
 LEASE_S: Final = 60.0
 """How long a claim lasts; an attempt takes at most ten seconds."""
 LOOK_S: Final = 1.0
@@ -39,7 +39,7 @@ PAUSE_S: Final = 0.5
 PAUSE_MAX_S: Final = 30.0
 """The longest pause of a failing webhook, to spare a receiver that is down. The receiver may ask for a longer one."""
 _END_S: Final = 2.0
-"""How long ``close`` waits for attempts. Another process repeats those that take longer."""
+"""How long ``close`` waits for attempts. Another process repeats attempts that take longer."""
 _TIDY_S: Final = 60.0
 _DOUBLINGS_MAX: Final = 10
 _OFF: Final = {"day": "a delivery has failed for a day", "gone": "its receiver answered that it is gone"}
@@ -130,7 +130,7 @@ class WebhookSender:
     def _tidy(self) -> None:
         """Forget expired former secrets, and end waits that are too long because the clock was ahead."""
         now_ms = self._parts.now_ms()
-        # The clock may be set back too.
+        # The difference is negative if the clock was set back.
         if abs(now_ms - self._tidied_ms) >= _TIDY_S * MS_PER_S:
             self._parts.database.write(partial(_end_expired, now_ms=now_ms))
             self._tidied_ms = now_ms
@@ -185,7 +185,10 @@ def webhook_background(parts: WebhookParts, stopping: threading.Event, running: 
 
 
 def count_webhooks(database: Database, now_ms: int, report: Callable[[object], None]) -> None:
-    """Report how long webhooks wait, and how many are off. Raises ``DatabaseUnavailable``."""
+    """Report the age of the oldest waiting event, and how many webhooks were turned off after failures.
+
+    Raises ``DatabaseUnavailable``.
+    """
     with database.read_transaction() as connection:
         backlog = deliveries.backlog(connection)
     oldest_ms = now_ms if backlog.oldest_ms is None else backlog.oldest_ms

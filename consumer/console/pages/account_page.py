@@ -30,11 +30,11 @@ def change_language(visit: SignedInVisit) -> Response:
     if language and language not in CODES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("The console does not have this language."))
 
-    def changed(connection: Connection) -> None:
+    def set_language(connection: Connection) -> None:
         people.set_language(connection, visit.person.person_id, language or None)
         visit.add_audit_entry(connection, "own.language", subject=visit.person.name, why=language)
 
-    visit.context.database.write(changed)
+    visit.context.database.write(set_language)
     return visit.redirect("/me", done="language")
 
 
@@ -53,14 +53,14 @@ def change_password(visit: SignedInVisit) -> Response:
         context.database.write(lambda c: note_failure(c, visit, person.name))
         return _page(visit, N_("The current password is wrong. Nothing was changed."), HTTPStatus.FORBIDDEN)
 
-    def changed(connection: Connection) -> str:
+    def set_password(connection: Connection) -> str:
         now_ms = context.now_ms()
         end_attempt(connection, attempt)
         people.set_password(connection, person.person_id, new)
         visit.add_audit_entry(connection, "own.password", at_ms=now_ms, subject=person.name)
         return sessions.begin_session(connection, person.person_id, now_ms, round(context.section.session_s * 1_000))
 
-    secret = context.database.write(changed)
+    secret = context.database.write(set_password)
     response = visit.redirect("/me", done="password")
     visit.session.begin(response, secret, context.section.session_s)
     return response

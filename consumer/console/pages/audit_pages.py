@@ -81,7 +81,7 @@ _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why"
 _FIELDS: Final = ("person", "action", "text", "from", "to")
 _CELL_CHARS_MAX: Final = 4_000
 # Without a byte order mark, spreadsheets do not recognise UTF-8.
-_MARK: Final = "\ufeff"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def show_audit(visit: SignedInVisit) -> Response:
@@ -116,7 +116,7 @@ def export(visit: SignedInVisit) -> StreamedResponse:
         if after is None:
             visit.context.database.write(lambda c: visit.add_audit_entry(c, "audit.export", subject=filtered_by))
         rows = _rows(page.rows)
-        return (_csv([_COLUMNS, *rows], _MARK) if after is None else _csv(rows)), page.after
+        return (_csv([_COLUMNS, *rows], _BYTE_ORDER_MARK) if after is None else _csv(rows)), page.after
 
     at = datetime.fromtimestamp(visit.context.now_ms() / 1_000, UTC)
     return StreamedResponse("text/csv; charset=utf-8", f"dupwatch-audit-{at:%Y%m%dT%H%M%SZ}.csv", piece)

@@ -1,4 +1,4 @@
-"""The form on a flag's page that adds a text to a bank, and the notice after that."""
+"""The form that adds a text to a bank, on the pages of flags, reports and stories, and the notice that follows."""
 
 import re
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ _NOTICES: Final[Mapping[str, str]] = {
 
 
 class BankChoice(NamedTuple):
-    """The banks that a flag's page offers.
+    """The banks that a page offers.
 
-    ``banks`` are those that the person may add to, or None if the banks were not read yet. ``notice`` and ``href``
-    describe the text that was just added, or "" if none was.
+    ``banks`` are the banks that the person may add to, or None if the banks have not been read yet. ``chosen`` is
+    the bank to which a text was just added; ``notice`` and ``href`` describe the text. Without one, all three are "".
     """
 
     banks: tuple[Bank, ...] | None
@@ -36,7 +36,7 @@ class BankChoice(NamedTuple):
 
 
 def bank_choice(visit: SignedInVisit) -> BankChoice | None:
-    """Return the banks for a flag's page as last read, without waiting; None if the console has no banks."""
+    """Return the banks for a page as last read, without waiting; None if the console has no banks."""
     if visit.context.banks is None:
         return None
     latest, banks = visit.context.banks.latest, None

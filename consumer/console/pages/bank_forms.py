@@ -38,7 +38,7 @@ from consumer.text.timestamps import parse_moment, rfc3339, since_1970_ms
 log = logging.getLogger("dupwatch")
 
 ITEM_FORM_BYTES_MAX: Final = 1_536 * 1_024
-"""The largest form of an item: up to twelve bytes for each character of its text, and the other fields."""
+"""The maximum size of an item's form: up to twelve bytes for each character of its text, and the other fields."""
 LABELS_CHARS_MAX: Final = 2_000
 UNTIL_CHARS_MAX: Final = 40
 _LABEL: Final = re.compile(rf"[^\s\x00-\x1f\x7f-\x9f]{{1,{LABEL_CHARS_MAX}}}")
@@ -211,7 +211,10 @@ def labels_in(form: Fields) -> tuple[str, ...]:
 
 
 def similarity_in(form: Fields, *, allows: bool) -> float | None:
-    """Return the similarity in a form, or None if the field is empty. Raises ``PageError`` if it is out of range."""
+    """Return the similarity in a form, or None if the field is empty. Raises ``PageError`` if it is out of range.
+
+    ``allows``: the bank is an allow bank, which has a higher minimum.
+    """
     similarity, least = form.number("similarity"), ALLOW_SIMILARITY if allows else SIMILARITY_MIN
     if similarity is not None and not least <= similarity <= 1:
         message = N_("The similarity must be from %(least)s to 1.")
@@ -220,7 +223,7 @@ def similarity_in(form: Fields, *, allows: bool) -> float | None:
 
 
 def until_in(form: Fields, before: str | None = None) -> str | None:
-    """Return when an item ends, or None for never; times without a zone are in UTC. Raises ``PageError``.
+    """Return when an item ends, or None if it never ends. Times without a zone are in UTC. Raises ``PageError``.
 
     A value equal to ``before`` is returned unchanged.
     """
@@ -235,7 +238,7 @@ def until_in(form: Fields, before: str | None = None) -> str | None:
 
 
 def moment_ms(text: str | None) -> int | None:
-    """Return the time of an entry in milliseconds, or None if it has none or it is invalid."""
+    """Return the time of an entry in milliseconds, or None if the time is missing or invalid."""
     try:
         return None if text is None else since_1970_ms(parse_moment(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The pages of a bank and of an item, and the actions on items: add, change, enable, disable, remove."""
+"""The pages of a bank and of an item, and the actions on items: add, change, enable, disable, confirm, remove."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -78,7 +78,7 @@ class ItemRow(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """An item to add; ``is_new`` is False if the bank already had its text."""
+    """The item that was added. If ``is_new`` is False, it is the item that already had the text."""
 
     item: BankItem
     is_new: bool
@@ -119,7 +119,7 @@ def add_to_bank(
     *,
     must_allow: bool = False,
 ) -> Addition:
-    """Add an item to a bank, unless the bank has its text. The similarity comes from the form.
+    """Add an item to a bank, unless the bank has its text. The similarity comes from the visit's form.
 
     ``must_allow``: refuse deny banks. Raises ``PageError`` and ``BankError``.
     """

@@ -77,7 +77,7 @@ def leave(visit: SignedInVisit) -> Response:
 
 
 def close(visit: SignedInVisit) -> Response:
-    """Leave a flag whose page was closed, unless it was opened again since."""
+    """Leave a flag whose page was closed, unless the page was opened again in the meantime."""
     flag_id, opened_ms = visit.path_parameters["flag_id"], visit.form.integer("opened_ms")
     claims.close(visit.context.database, flag_id, visit.person.person_id, opened_ms)
     return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -276,7 +276,7 @@ def undo_all(visit: SignedInVisit) -> Response:
 
 
 def undo_at(visit: SignedInVisit, story_id: int | None) -> int:
-    """Undo the decisions made at the moment in the form, and return that moment. Raises ``PageError``.
+    """Undo the decisions made at the time in the form, and return that time. Raises ``PageError``.
 
     Without ``story_id``, the flags may belong to several stories.
     """

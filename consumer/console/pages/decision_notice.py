@@ -14,7 +14,7 @@ ONE: Final = "decided"
 MANY: Final = "decided_at"
 """Query field: the time of a decision about several flags."""
 REFUSED: Final = "refused"
-"""Query field: how many of the flags had already been decided."""
+"""Query field: how many of the flags had already been decided or released."""
 GONE: Final = "gone"
 """Query field: how many of the flags no longer exist."""
 
@@ -43,12 +43,12 @@ class DecisionNotice:
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether there is time left."""
+        """Whether there is time left, and the decision has not been undone."""
         return self.left_ms > 0 and not self.is_undone
 
 
 def decision_notice(visit: SignedInVisit, connection: Connection) -> DecisionNotice | None:
-    """Return the notice for the review in the query; None without one, or if somebody else made it."""
+    """Return the notice for the review in the query, or None if there is no review or somebody else made it."""
     return review_notice(visit, connection, visit.query.integer(ONE)) if visit.query.text(ONE) else None
 
 
@@ -61,7 +61,10 @@ def review_notice(visit: SignedInVisit, connection: Connection, review_id: int) 
 def bulk_decision_notice(
     visit: SignedInVisit, connection: Connection, story_id: int | None, undo_path: str
 ) -> DecisionNotice | None:
-    """Return the notice for a decision about several flags, of one story if ``story_id`` is given."""
+    """Return the notice for the decision about several flags in the query, or None without one.
+
+    If ``story_id`` is given, only flags of this story count.
+    """
     if not visit.query.text(MANY):
         return None
     at_ms = visit.query.integer(MANY)

@@ -36,12 +36,12 @@ from consumer.reviews.standing.standing_decisions import StandingDecision, in_fo
 from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
-"""The most copies of the story that a flag's page lists before the flag, and after it."""
+"""The maximum number of copies of the story that a flag's page lists before the flag, and after it."""
 WITH_OTHERS: Final = "with_others"
 """Query field: set if other people have all remaining flags open."""
 SIDES: Final = ("article", "original")
 ITEM: Final = "item"
-"""Query field: which of the bank items that an entry matches is shown."""
+"""Query field: the bank item to show, if an entry matches several."""
 
 
 def show_flag(visit: SignedInVisit) -> Response:
@@ -120,7 +120,7 @@ def flag_answer(
 
 
 def show_text(visit: SignedInVisit) -> Response:
-    """Return the whole text of one of the two articles."""
+    """Return the whole text of one of the two articles, or of the matched bank item."""
     if visit.path_parameters["side"] not in SIDES:
         raise not_found()
     flag = requested_flag(visit)

@@ -1,4 +1,4 @@
-"""Adds the text of an article to a bank: a flagged or reported one, the earlier one, or a story's original."""
+"""Adds a text to a bank: that of a flagged or reported article, of the earlier article, or of a story's original."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

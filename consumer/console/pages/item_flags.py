@@ -11,7 +11,7 @@ from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.queue import Filters
 
 FLAGS_MAX: Final = 200
-"""How many of the latest flags are examined."""
+"""The maximum number of flags that are examined, latest first."""
 
 
 class ItemFlag(NamedTuple):
@@ -22,7 +22,7 @@ class ItemFlag(NamedTuple):
 
 
 class ItemFlags(NamedTuple):
-    """Flags that name an item, among the ``examined`` ones. ``store_is_away``: their articles cannot be read."""
+    """Flags that name an item, among the ``examined`` latest flags. ``store_is_away``: articles cannot be read."""
 
     flags: tuple[ItemFlag, ...]
     examined: int

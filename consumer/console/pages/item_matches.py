@@ -43,16 +43,16 @@ class KeptArticle(NamedTuple):
 
 
 class _RequestedItem(NamedTuple):
-    """An item and its bank. ``banks`` contains only these two; ``counts``: articles are compared with the item now."""
+    """An item and its bank. ``banks`` contains only these. ``is_active``: articles are compared with the item now."""
 
     bank: Bank
     item: BankItem
     banks: Banks
-    counts: bool
+    is_active: bool
 
 
 class _OpenFlags(NamedTuple):
-    """Open flags that an item allows. ``compared``: how many were compared. ``limited``: a limit excluded others."""
+    """Open flags whose articles repeat an item, among the ``compared`` flags. ``limited``: a limit excluded others."""
 
     flags: tuple[FlagRow, ...]
     compared: int
@@ -83,7 +83,7 @@ def show_matches(visit: SignedInVisit) -> Response:
 
 
 def confirm_release(visit: SignedInVisit) -> Response:
-    """Show the open flags that an item allows, and ask for confirmation."""
+    """Show the open flags whose articles repeat an item, and ask for confirmation."""
     chosen = _requested_item(visit)
     _check_allows(chosen.bank)
     found = _open_flags(visit, chosen)
@@ -101,7 +101,7 @@ def confirm_release(visit: SignedInVisit) -> Response:
 
 
 def release(visit: SignedInVisit) -> Response:
-    """Release the flags that the confirmation page showed, because of its item."""
+    """Release the flags that the confirmation page showed, with the item as the reason."""
     chosen, form = _requested_item(visit), visit.form
     _check_allows(chosen.bank)
     check_seen(form, chosen.item)
@@ -114,7 +114,7 @@ def release(visit: SignedInVisit) -> Response:
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo a release because of an item."""
+    """Undo a release that an item was the reason for."""
     at_ms = undo_at(visit, None)
     return visit.redirect(
         f"{item_path(visit.path_parameters['bank'], visit.path_parameters['item'])}/matches", **{MANY: at_ms}
@@ -122,10 +122,10 @@ def undo(visit: SignedInVisit) -> Response:
 
 
 def _requested_item(visit: SignedInVisit) -> _RequestedItem:
-    """Return the item in the path, as last read. Raises ``PageError`` and ``BanksUnreachable``."""
+    """Return the item in the path, from the banks as last read. Raises ``PageError`` and ``BanksUnreachable``."""
     latest = banks_of(visit).latest
     if latest is None:
-        raise BanksUnreachable("they were not read yet")
+        raise BanksUnreachable("they have not been read yet")
     bank, item = requested_bank(visit, latest), requested_item(visit, latest)
     banks = latest.only(*item.key)
     return _RequestedItem(bank, item, banks, bool(banks.items_at(visit.context.now_ms())))
@@ -137,7 +137,7 @@ def _path(chosen: _RequestedItem) -> str:
 
 def _item_matches(visit: SignedInVisit, chosen: _RequestedItem) -> ItemMatches | None:
     """Return the kept articles that repeat an item, or None if nothing is compared with it now."""
-    return visit.context.matches.find_kept(chosen.banks) if chosen.counts else None
+    return visit.context.matches.find_kept(chosen.banks) if chosen.is_active else None
 
 
 def _stories_by_root(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
@@ -165,7 +165,7 @@ def _flags_max(visit: SignedInVisit) -> int:
 
 
 def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
-    """Return the open flags whose articles repeat an item, in the stories of kept articles that also do."""
+    """Return the open flags whose articles repeat an item, in stories whose originals repeat it too."""
     found, most = _item_matches(visit, chosen), _flags_max(visit)
     if found is None:
         return _OpenFlags((), 0, limited=False)

@@ -32,12 +32,12 @@ def add(visit: SignedInVisit) -> Response:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Enter a name without line breaks or invisible characters."))
     password = passwords.generated()
 
-    def added(connection: Connection) -> Person:
+    def add_person(connection: Connection) -> Person:
         person = people.add_person(connection, name, role, visit.context.now_ms(), password=password)
         visit.add_audit_entry(connection, "person.add", subject=name, why=role)
         return person
 
-    return _with_password(visit, added, password)
+    return _with_password(visit, add_person, password)
 
 
 def disable(visit: SignedInVisit) -> Response:
@@ -80,10 +80,10 @@ def _with_password(visit: SignedInVisit, work: Callable[[Connection], Person], p
     The list of people is read in the same transaction, since a failure after it would lose the password.
     """
 
-    def changed(connection: Connection) -> tuple[Person, list[Person]]:
+    def change_and_list(connection: Connection) -> tuple[Person, list[Person]]:
         return work(connection), people.people(connection)
 
-    person, known = _write(visit, changed)
+    person, known = _write(visit, change_and_list)
     return _page(visit, known, person=person, password=password)
 
 
@@ -122,7 +122,7 @@ def _change(
     It raises ``PageError`` if the person does not exist.
     """
 
-    def changed(connection: Connection) -> Person:
+    def change_person(connection: Connection) -> Person:
         person = people.person_numbered(connection, visit.path_parameters["person_id"])
         if person is None:
             raise not_found()
@@ -130,7 +130,7 @@ def _change(
         visit.add_audit_entry(connection, action, subject=person.name, why=why)
         return person
 
-    return changed
+    return change_person
 
 
 def _role(visit: SignedInVisit) -> Role:

@@ -23,7 +23,7 @@ FIELD: Final = "queue"
 ANY: Final = "any"
 SOURCE_CHARS_MAX: Final = 300
 SEARCH_CHARS_MAX: Final = 200
-"""The most characters of a search."""
+"""The maximum number of characters of a search."""
 _QUERY_CHARS_MAX: Final = 20_000
 
 
@@ -46,12 +46,12 @@ class QueueSelection:
 
     @property
     def narrows(self) -> bool:
-        """Whether it selects by more than the state."""
+        """Whether it uses filters other than the state, or a search."""
         return bool(self.fields.keys() - _DEFAULTS.keys())
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it uses filters, not just a search."""
+        """Whether it uses filters other than the state, not just a search."""
         return bool(self.fields.keys() - _DEFAULTS.keys() - {"q"})
 
     def field(self, name: str) -> str:

@@ -29,9 +29,9 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.search import COUNTED_MAX, Count, total
 
 SOURCES_MAX: Final = 500
-"""The most sources that a browser suggests while people type. Others are found by part of their names."""
+"""The maximum number of sources that a browser suggests while people type. Others are found by part of their names."""
 SIMILAR_SOURCES_MAX: Final = 20
-"""The most sources that are offered for part of a name."""
+"""The maximum number of sources that are offered for part of a name."""
 CHANGES_EVERY_MS: Final = 20_000
 """How often a visible page of the queue asks for updates."""
 
@@ -55,7 +55,7 @@ KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plura
 class QueueRow(NamedTuple):
     """A row of the queue. ``others`` are people who have the flag open; ``items`` are the bank items that it names.
 
-    ``standing_of`` is the person whose standing decision decided it, or "" if none did.
+    ``standing_of`` is the person whose standing decision decided the flag, or "" if no standing decision did.
     """
 
     flag: FlagRow
@@ -67,7 +67,7 @@ class QueueRow(NamedTuple):
 
     @property
     def can_be_decided(self) -> bool:
-        """Whether it can be selected to be decided with others."""
+        """Whether it can be selected, to be decided together with others."""
         return self.flag.state in UNDECIDED
 
 
@@ -97,7 +97,10 @@ class SourceSuggestions(NamedTuple):
 
 
 class RowStatus(NamedTuple):
-    """A row on an open page. ``decided_by`` is None if no person decided it, or its state is unchanged."""
+    """A row on an open page. ``is_decided``: its state is no longer that of the page.
+
+    ``decided_by`` is None if it still has that state, or if no person decided it.
+    """
 
     flag: FlagRow
     is_decided: bool
@@ -109,9 +112,9 @@ def show_queue(visit: SignedInVisit) -> Response:
     """Show a page of the queue."""
     context = visit.context
     selection = selection_in(visit.query, visit.context.cutter)
-    place = visit.query.text("after") or None
+    cursor = visit.query.text("after") or None
     with context.database.read_transaction() as connection:
-        page = _page(visit, connection, selection, place)
+        page = _page(visit, connection, selection, cursor)
         counts = queue.counts(connection)
         tabs = _tabs(visit, connection, selection, page.hits)
         latest_id = queue.latest_flag_id(connection)
@@ -143,7 +146,7 @@ def show_queue(visit: SignedInVisit) -> Response:
         counts=counts,
         tabs=tabs,
         selection=selection,
-        page_at=place or "",
+        page_at=cursor or "",
         choices=choices,
         selectable=min(sum(flag.state in UNDECIDED for flag in page.rows), selected_max(context.section)),
         before_href=None if page.before is None else f"/?{selection.with_fields(after=page.before)}",
@@ -151,7 +154,7 @@ def show_queue(visit: SignedInVisit) -> Response:
         changes_href=f"/queue/changes?{selection.with_fields(after_flag=str(latest_id))}",
         changes_every_ms=CHANGES_EVERY_MS,
         is_partial=page.is_partial,
-        is_first=place is None,
+        is_first=cursor is None,
         # Browsers do not mark invisible characters in suggestions.
         sources=[name for name in sources[:SOURCES_MAX] if name.isprintable()],
         sources_max=SOURCES_MAX if len(sources) > SOURCES_MAX else None,
@@ -206,7 +209,7 @@ def _new_flags(connection: Connection, filters: Filters, after_flag: int) -> Cou
 
 
 def _changes(visit: SignedInVisit, connection: Connection, state: State | None, ids: Sequence[int]) -> list[RowStatus]:
-    """Return the status of rows. On a page of all states (None), no row counts as decided since."""
+    """Return the status of rows on a page of this state. On a page of all states (None), no row counts as decided."""
     flags = queue.flags(connection, ids)
     left = {flag.flag_id for flag in flags if state not in {None, flag.state}}
     people = deciders(connection, [flag.flag_id for flag in flags if flag.flag_id in left and flag.state != "open"])
@@ -235,10 +238,10 @@ def _similar_sources(
 
 
 def _page(
-    visit: SignedInVisit, connection: Connection, selection: QueueSelection, place: str | None
+    visit: SignedInVisit, connection: Connection, selection: QueueSelection, cursor: str | None
 ) -> queue.QueuePage:
     try:
-        return queue.page(connection, selection.filters, selection.order, visit.context.section.page_rows, place)
+        return queue.page(connection, selection.filters, selection.order, visit.context.section.page_rows, cursor)
     except BadCursor as error:
         message = N_("This page of the queue does not exist. Start at the first page.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error

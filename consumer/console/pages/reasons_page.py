@@ -72,11 +72,11 @@ def add(visit: SignedInVisit) -> Response:
     """Add a reason."""
     name = _name_in(visit.form)
 
-    def added(connection: Connection) -> None:
+    def add_reason(connection: Connection) -> None:
         reasons.add_reason(connection, name)
         visit.add_audit_entry(connection, "reason.add", subject=name)
 
-    return _write(visit, "add", added)
+    return _write(visit, "add", add_reason)
 
 
 def change(visit: SignedInVisit) -> Response:
@@ -87,7 +87,7 @@ def change(visit: SignedInVisit) -> Response:
     if action not in _CHANGES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A reason can be renamed, retired, restored, or moved up or down."))
 
-    def changed(connection: Connection) -> None:
+    def change_reason(connection: Connection) -> None:
         reason = reasons.reason_numbered(connection, reason_id)
         if action == "rename":
             reasons.rename_reason(connection, reason_id, name)
@@ -99,7 +99,7 @@ def change(visit: SignedInVisit) -> Response:
             reasons.move_reason(connection, reason_id, _STEPS[action])
         visit.add_audit_entry(connection, _CHANGES[action], subject=reason.name, why=name)
 
-    return _write(visit, action, changed)
+    return _write(visit, action, change_reason)
 
 
 def _write(visit: SignedInVisit, action: str, work: Callable[[Connection], None]) -> Response:

@@ -1,4 +1,4 @@
-"""Computes the threshold report from the reviews: first for all pairs, then for each source with enough of them."""
+"""Computes the threshold report from the reviews: first for all pairs, then for each source with enough reviews."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -87,8 +87,8 @@ def _sources(database: Database, judging: JudgeSettings) -> tuple[tuple[ReviewFi
 
 
 def _figures(source: str | None, counts: Sequence[PairCount], judging: JudgeSettings) -> ReviewFigures:
-    now = judging.thresholds_for(*([] if source is None else [source])).similarity_min
-    return figures(source, [_pair(each) for each in counts], now, PRECISION)
+    current = judging.thresholds_for(*([] if source is None else [source])).similarity_min
+    return figures(source, [_pair(each) for each in counts], current, PRECISION)
 
 
 def _pair(count: PairCount) -> ReviewedPair:

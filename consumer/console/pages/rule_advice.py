@@ -5,7 +5,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 # TOML allows these characters unescaped, but some are invisible or reverse the text around them.
-_UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
+_NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 
 
 class Advice(NamedTuple):
@@ -18,7 +18,7 @@ class Advice(NamedTuple):
 
 
 def advice(source: str | None, original_source: str | None) -> Advice | None:
-    """Return the narrowest possible rule, or None if the article has no source or it is not known yet.
+    """Return the narrowest possible rule, or None if the article has no source or its source is not known yet.
 
     A rule for the pair needs both sources.
     """
@@ -34,8 +34,8 @@ def advice(source: str | None, original_source: str | None) -> Advice | None:
 
 def quoted(text: str) -> str:
     """Return a text as a basic string of TOML, on one line, with invisible characters escaped."""
-    return _UNSEEN.sub(_escaped, json.dumps(text, ensure_ascii=False))
+    return _NOT_PRINTABLE_ASCII.sub(_escape, json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08X}"

@@ -50,12 +50,12 @@ def sign_out(visit: SignedInVisit) -> Response:
     """End the session of this browser."""
     secret, now_ms = visit.session.secret, visit.context.now_ms()
 
-    def ended(connection: Connection) -> None:
+    def end_session(connection: Connection) -> None:
         if secret is not None:
             sessions.end_session(connection, secret)
         visit.add_audit_entry(connection, "session.end", at_ms=now_ms)
 
-    visit.context.database.write(ended)
+    visit.context.database.write(end_session)
     response = visit.redirect("/sign-in")
     visit.session.end(response)
     return response

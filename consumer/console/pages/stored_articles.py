@@ -1,4 +1,4 @@
-"""Reads the articles of flags from the store. If it does not answer, pages do without them."""
+"""Reads the articles of flags from the store. If the store does not answer, pages do without them."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,24 +16,24 @@ from storage.errors import StoreError
 log = logging.getLogger("dupwatch")
 
 _TEXTS_AT_ONCE: Final = 20
-"""The most texts read at once for their beginnings, so that few large ones are in memory at a time."""
+"""The maximum number of texts read at once for their beginnings, so that few large texts are in memory at a time."""
 
 VersionKey = tuple[str, str]
 """An article's id and version."""
 
 
 class ArticleLookUp(NamedTuple):
-    """The articles that the store has, by id and version. ``is_away``: it did not answer."""
+    """The articles that the store has, by id and version. ``is_away``: the store did not answer."""
 
     articles: Mapping[VersionKey, ArticleView]
     is_away: bool
 
     def article(self, flag: FlagRow) -> ArticleView | None:
-        """Return the flagged article."""
+        """Return the flagged article, or None if it was not found."""
         return self.articles.get((flag.article_id, flag.version))
 
     def original(self, flag: FlagRow) -> ArticleView | None:
-        """Return the article that it repeats."""
+        """Return the article that the flagged one repeats, or None if it was not found."""
         return self.articles.get((flag.original_id, flag.original_version))
 
 

@@ -34,7 +34,7 @@ BAR_STEPS: Final = 20
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
-"""The most pairs of sources that are counted for a page."""
+"""The maximum number of pairs of sources that are counted for a page."""
 PAIRS_SHOWN: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
@@ -100,10 +100,10 @@ def show_stories(visit: SignedInVisit) -> Response:
 
 def show_story(visit: SignedInVisit) -> Response:
     """Show an original and its copies over time."""
-    context, place = visit.context, visit.query.text("after") or None
+    context, cursor = visit.context, visit.query.text("after") or None
     with context.database.read_transaction() as connection:
         story = requested_story(visit, connection)
-        page = _copies(visit, connection, story.story_id, place)
+        page = _copies(visit, connection, story.story_id, cursor)
         length_ms = bar_length_ms(story.first_ms, story.last_ms)
         chart = chart_of(stories.timeline(connection, story, length_ms))
         repairs = repairs_of(connection, story)
@@ -141,7 +141,7 @@ def show_sources(visit: SignedInVisit) -> Response:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
         ranks = rank_list(visit, connection)
         standing = in_force(connection, visit.context.now_ms())
-    # Sources that were not read from the store yet are None.
+    # Sources that have not been read from the store yet are None.
     known = [
         (pair.source, pair.original_source, pair.copies)
         for pair in counted
@@ -188,9 +188,9 @@ def _requested_span(visit: SignedInVisit) -> _Span:
     return _Span(visit.context.now_ms() - _SPANS_S[span_code] * MS_PER_S, names[span_code], tabs)
 
 
-def _copies(visit: SignedInVisit, connection: Connection, story_id: int, place: str | None) -> queue.QueuePage:
+def _copies(visit: SignedInVisit, connection: Connection, story_id: int, cursor: str | None) -> queue.QueuePage:
     try:
-        return stories.copies(connection, story_id, place, visit.context.section.page_rows)
+        return stories.copies(connection, story_id, cursor, visit.context.section.page_rows)
     except BadCursor as error:
         message = N_("This page of copies does not exist. Start at the first page.")
         raise PageError(HTTPStatus.BAD_REQUEST, message) from error

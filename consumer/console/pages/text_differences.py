@@ -1,10 +1,10 @@
-"""Compares two texts. Returns pieces to mark side by side, in parts that fit on a page.
+"""Compares two texts. Splits both into marked pieces, to show side by side, in parts that fit on a page.
 
 Characters that verdicts treat as the same, such as full-width letters and capitals, do not differ. Each text is shown
 as it was written.
 
 Only the first ``COMPARED_CHARS_MAX`` characters of each text are compared, so that a page takes well under a second;
-the rest is shown unmarked. A part shows ``PART_CHARS_MAX`` characters of each.
+the rest is shown unmarked. A part shows at most ``PART_CHARS_MAX`` characters of each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from consumer.text.moves import with_moves
 from consumer.text.visible import paragraphs
 
 COMPARED_CHARS_MAX: Final = 60_000
-"""The most characters of each text that are compared, which takes about a tenth of a second."""
+"""The maximum number of characters of each text that are compared, which takes about a tenth of a second."""
 PART_CHARS_MAX: Final = 12_000
-"""The most characters of each text in one part."""
+"""The maximum number of characters of each text in one part."""
 _ISLAND_CHARS_MAX: Final = 3
 """Equal text shorter than this between two changes is shown as changed, since a few common letters mean nothing."""
 
@@ -43,7 +43,7 @@ class PartComparison(NamedTuple):
     """One part of two texts; ``number`` counts from 1.
 
     ``compared``: both were compared completely. ``equal``: they are the same, character for character.
-    ``same_folded``: they are the same once folded as for a fingerprint.
+    ``same_folded``: they are the same once folded as for a fingerprint; False unless compared completely.
     """
 
     part: PartPieces
@@ -55,9 +55,9 @@ class PartComparison(NamedTuple):
 
 
 def compare_part(article: str, original: str, number: int = 1) -> PartComparison:
-    """Return part ``number`` of two texts, or the last part where there are fewer."""
+    """Return part ``number`` of two texts, or the last part if there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
-    folded = _with_islands_joined(with_moves(difference(*map(_folded, heads))))
+    folded = _with_islands_joined(with_moves(difference(*map(_fold, heads))))
     stretches = [_as_written(stretch, *heads) for stretch in folded]
     tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
     if any(tails):
@@ -75,20 +75,20 @@ def compare_part(article: str, original: str, number: int = 1) -> PartComparison
 
 
 def plain_part(text: str, number: int = 1) -> tuple[Piece, int, int]:
-    """Return part ``number`` of a single text, its actual number, and the number of parts."""
+    """Return part ``number`` of a single text, or the last part; also its number, and the number of parts."""
     parts = max(1, -(-len(text) // PART_CHARS_MAX))
     number = min(max(number, 1), parts)
     shown = text[(number - 1) * PART_CHARS_MAX : number * PART_CHARS_MAX]
     return Piece(paragraphs(shown, len(shown)), "not compared"), number, parts
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Fold the characters of a text, except those that fold to several characters or none. Keeps the length."""
-    forms = {char: _folded_char(char) for char in set(text)}
+    forms = {char: _fold_char(char) for char in set(text)}
     return "".join(map(forms.__getitem__, text))
 
 
-def _folded_char(char: str) -> str:
+def _fold_char(char: str) -> str:
     form = caseless(char)
     return form if len(form) == 1 else char
 

@@ -18,7 +18,11 @@ ThresholdMark = Literal["now", "moved", "f1", "precision"]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTableInput:
-    """The input of the table: all figures, the points to mark, and whether to show ``every`` threshold."""
+    """The input of the table: all figures, two points to mark, and whether to show ``every`` threshold.
+
+    ``reaching`` is the point with the greatest recall at the target precision. ``moved`` is the point whose effect the
+    page shows.
+    """
 
     language: Language
     figures: ReviewFigures
@@ -28,7 +32,7 @@ class ThresholdTableInput:
 
 
 class ThresholdRow(NamedTuple):
-    """A threshold in the table; an unknown recall is ""."""
+    """A threshold in the table. ``gone`` and ``come`` count the flags lost and gained. An unknown recall is ""."""
 
     threshold: str
     value: float
@@ -43,7 +47,10 @@ class ThresholdRow(NamedTuple):
 
 
 class SourceRow(NamedTuple):
-    """A source in the table, at its configured threshold. ``line``: the lowest similarity that reviewers accept."""
+    """A source in the table, at its configured threshold. ``line``: the lowest similarity that reviewers accept.
+
+    ``reaching`` is the threshold with the greatest recall at the target precision, or "" if no threshold reaches it.
+    """
 
     name: str
     reviews: int
@@ -63,7 +70,7 @@ class LineText(NamedTuple):
 
 
 def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
-    """Return the rows of the table: every fifth percent, and all marked ones."""
+    """Return the rows of the table: marked thresholds, and those at every fifth percent, or all with ``rows.every``."""
     marked = [(point, _marks(rows, point)) for point in rows.figures.points]
     return [
         _row(rows.language, point, marks)
@@ -73,7 +80,7 @@ def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
 
 
 def line_text(language: Language, figures: ReviewFigures) -> LineText:
-    """Return the lowest similarity that reviewers accept. A bound is unknown if the interval ends at 0 or 1."""
+    """Return the lowest similarity that reviewers accept; if its interval reaches 0 or 1, only the other bound."""
     line = figures.line
     if line.low <= 0 and line.high >= 1:
         return LineText("any")

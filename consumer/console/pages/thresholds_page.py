@@ -56,7 +56,7 @@ WAIT_S: Final = 0.25
 PRECISIONS: Final = (0.8, 0.9, 0.95, 0.98, 0.99, PRECISION, 0.999)
 _NAME_CHARS_MAX: Final = 512
 _MIXED: Final = "mixed"
-_ANY_SOURCE: Final = "SOURCE"
+_SOURCE_PLACEHOLDER: Final = "SOURCE"
 
 
 class AxisTick(NamedTuple):
@@ -182,9 +182,10 @@ class ProfileAdvice(NamedTuple):
 
 
 class ThresholdChange(NamedTuple):
-    """Another threshold. ``toml`` configures it, or is "" if a rule for one source would have to be less strict.
+    """Another threshold. ``toml`` configures it, or is "" because a rule cannot make one source less strict.
 
-    ``come`` and ``gone`` are the flags gained and lost, or None for none; ``profile`` is None if no profile is reached.
+    ``come`` and ``gone`` count the flags gained and lost, or are None instead of 0. ``profile`` is the profile that the
+    threshold reaches, if any.
     """
 
     point: ReviewPoint
@@ -196,10 +197,10 @@ class ThresholdChange(NamedTuple):
 
 def show_thresholds(visit: SignedInVisit) -> Response:
     """Show the threshold report, for all pairs or one source."""
-    kept = visit.context.evaluation
-    if kept is None:
+    evaluation = visit.context.evaluation
+    if evaluation is None:
         return visit.page("thresholds.html", why="plain")
-    found = kept.latest(WAIT_S)
+    found = evaluation.latest(WAIT_S)
     if found is None:
         return visit.page("thresholds.html", why="computing")
     if found.overall is None:
@@ -286,10 +287,10 @@ def _chosen_change(
 def _change_to(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> ThresholdChange:
     change = point.change
 
-    def changed(all_of: float, wrong: float) -> FlagCounts | None:
+    def flag_counts(all_of: float, wrong: float) -> FlagCounts | None:
         return FlagCounts(whole_count(all_of), whole_count(wrong)) if all_of else None
 
-    come, gone = changed(change.come, change.wrong_come), changed(change.gone, change.wrong_gone)
+    come, gone = flag_counts(change.come, change.wrong_come), flag_counts(change.gone, change.wrong_gone)
     reached = profile_reached(_profiles(visit), figures.now, point.threshold)
     advice = None if reached is None else _advice(visit, figures, reached)
     return ThresholdChange(point, come, gone, _toml(visit, figures, point), advice)
@@ -303,10 +304,10 @@ def _profiles(visit: SignedInVisit) -> tuple[ProfileThreshold, ...]:
 def _advice(visit: SignedInVisit, figures: ReviewFigures, reached: ProfileThreshold) -> ProfileAdvice:
     name, threshold = reached.name, threshold_text(visit.language, reached.similarity_min)
     if reached.similarity_min < figures.now:
-        # If one source has posts, the profile of the store must suit both.
+        # If only one source has posts, the profile of the store must suit posts and other articles.
         name = name if figures.source is None else _MIXED
         return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
-    source = _ANY_SOURCE if figures.source is None else figures.source
+    source = _SOURCE_PLACEHOLDER if figures.source is None else figures.source
     toml = f'[judge]\nprofile = "{name}"\n' if figures.source is None else ""
     return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_split_off_is_said(desk: Office) -> None:
     assert desk.ann.send(undone).status == 303
     answer = desk.ann.send(undone)
     assert answer.status == 409
-    assert "Nothing was changed: it was already undone, or no longer exists." in answer.shown
+    assert "Nothing was changed: the flag or the story no longer exists, or this was already undone." in answer.shown
     root = desk.room.flag(replace(article("port", "The port, again"), version="00" * 16), article("port-1"))
     links = page(desk.ann, story_path(desk, "port-0")).hrefs("a[href$='/split']")
     assert len(links) == 4

@@ -205,9 +205,9 @@ def test_what_cannot_stand_is_refused(desk: Office) -> None:
     check_refused(begin(desk, desk.ann), 409, "There is already a standing decision about this")
     for pair in (("post", "nobody"), ("post", ""), ("", "wire")):
         query = urlencode({"source": pair[0], "original_source": pair[1]})
-        check_refused(desk.ann.get(f"/standing/mute?{query}"), 400, "Only sources that flags have can be muted.")
+        check_refused(desk.ann.get(f"/standing/mute?{query}"), 400, "Only sources of flags can be muted.")
         form = {"source": pair[0], "original_source": pair[1], "lasts": "3600"}
-        check_refused(desk.ann.send("/standing/mute", "/me", **form), 400, "Only sources that flags have")
+        check_refused(desk.ann.send("/standing/mute", "/me", **form), 400, "Only sources of flags can be muted")
     check_refused(mute(desk.ann, reason="4711"), 400, "There is no such reason")
     desk.served.database.write(lambda c: add_reason(c, "Mirror"))
     desk.served.database.write(lambda c: retire_reason(c, reasons(c)[0].reason_id, 1))

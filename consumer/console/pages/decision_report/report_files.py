@@ -19,24 +19,24 @@ from consumer.text.visible import one_line
 COLUMNS: Final = ("day", "event", "source", "by", "reason", "outcome", "why", "flags")
 _CELL_CHARS_MAX: Final = 4_000
 # Without a byte order mark, spreadsheets do not recognise UTF-8.
-_MARK: Final = "\ufeff"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def export_csv(visit: SignedInVisit) -> StreamedResponse:
     """Send the counts as CSV."""
-    return _streamed(visit, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _MARK))
+    return _streamed_response(visit, "csv", "text/csv; charset=utf-8", _csv, _table([COLUMNS], _BYTE_ORDER_MARK))
 
 
 def export_json_lines(visit: SignedInVisit) -> StreamedResponse:
     """Send the counts as JSON lines."""
-    return _streamed(visit, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
+    return _streamed_response(visit, "jsonl", "application/jsonl; charset=utf-8", _json_lines, b"")
 
 
-def _streamed(
+def _streamed_response(
     visit: SignedInVisit,
     ending: str,
     content_type: str,
-    written: Callable[[date, Sequence[ReportLine]], bytes],
+    encode: Callable[[date, Sequence[ReportLine]], bytes],
     begin: bytes,
 ) -> StreamedResponse:
     days = days_in(visit.query, visit.context.now_ms())
@@ -46,7 +46,7 @@ def _streamed(
         day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
         with visit.context.database.read_transaction() as connection:
             lines = lines_of_day(connection, day_begins_ms(day))
-        data = written(day, lines)
+        data = encode(day, lines)
         return (begin + data if last is None else data), None if day == days.last else day.isoformat()
 
     return StreamedResponse(content_type, f"dupwatch-decisions-{days.first}-{days.last}.{ending}", piece)

@@ -14,7 +14,7 @@ from consumer.console.visit import SignedInVisit
 from consumer.reviews.moderation.decision_report import DecisionReport, DecisionTally, Grouping, RefusalCause, report
 
 ROWS_MAX: Final = 500
-"""The most groups that the page lists; the exported files have all."""
+"""The maximum number of groups that the page lists. The exported files have all groups."""
 BY: Final = "by"
 _GROUPINGS: Final[Mapping[Grouping, str]] = {
     "day": N_("By day"),

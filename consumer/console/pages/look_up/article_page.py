@@ -30,23 +30,26 @@ from consumer.text.timestamps import since_1970_ms
 from consumer.text.visible import paragraphs
 
 HISTORY_MAX: Final = 100
-"""The most versions and retractions that the page lists, the latest ones."""
+"""The maximum number of versions and retractions that the page lists. It lists the latest."""
 CHAIN_MAX: Final = 20
-"""The most articles of a chain of duplicates that the page lists."""
+"""The maximum number of articles of a chain of duplicates that the page lists."""
 FLAGS_MAX: Final = 20
-"""The most flags of an article that the page links to, the latest ones."""
+"""The maximum number of flags of an article that the page links to. It links to the latest."""
 KEYWORDS_MAX: Final = 10
-"""The most keywords of an article that the page shows."""
+"""The maximum number of keywords of an article that the page shows."""
 PASSAGES_MAX: Final = 5
-"""The most shared passages of a part that the page quotes."""
+"""The maximum number of shared passages of a part that the page quotes."""
 PASSAGE_CHARS_MAX: Final = 300
 ID_CHARS_MAX: Final = 32 * 1024
-"""The most characters to read, more than any address has. Ids of more than ``ID_BYTES_MAX`` bytes get an error."""
+"""The maximum number of characters of an id to read. Ids of more than ``ID_BYTES_MAX`` bytes get an error."""
 _VERSION_CHARS_MAX: Final = 64
 
 
 class QuotedPart(NamedTuple):
-    """A part that an article shares with another article. ``passages`` is None if either text is not stored."""
+    """A part that an article shares with another article. ``passages`` is None if either text is not stored.
+
+    ``left_out`` counts the passages that are not quoted.
+    """
 
     id: str
     version: str
@@ -168,7 +171,7 @@ def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticleDetails:
 def quoted_parts(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
     """Yield the shared parts of an article with the passages that appear word for word in other articles."""
     for part, passages in shared:
-        some = None
+        quotes = None
         if passages is not None:
-            some = tuple(paragraphs(passage.text.strip(), PASSAGE_CHARS_MAX) for passage in passages[:PASSAGES_MAX])
-        yield QuotedPart(part.id, part.version, some, max(len(passages or ()) - PASSAGES_MAX, 0))
+            quotes = tuple(paragraphs(passage.text.strip(), PASSAGE_CHARS_MAX) for passage in passages[:PASSAGES_MAX])
+        yield QuotedPart(part.id, part.version, quotes, max(len(passages or ()) - PASSAGES_MAX, 0))

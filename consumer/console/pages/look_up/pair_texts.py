@@ -74,5 +74,5 @@ def pair_keywords(article: ArticleView | None, original: ArticleView | None) -> 
         return ()
     if article.verdict is not None and article.verdict.shared_keywords:
         return shown_keywords(article.verdict.shared_keywords)
-    theirs = frozenset(original.keywords) if original else frozenset()
-    return shown_keywords(word for word in article.keywords if word in theirs)
+    original_keywords = frozenset(original.keywords) if original else frozenset()
+    return shown_keywords(word for word in article.keywords if word in original_keywords)

@@ -16,13 +16,13 @@ from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.web.requests import LimitExceeded, LimitName
 
 TEXT_CHARS_MAX: Final = ITEM_CHARS_MAX
-"""The most characters of a pasted text, the same as for a bank item."""
+"""The maximum number of characters of a pasted text, the same as for a bank item."""
 TEXT_FORM_BYTES_MAX: Final = ITEM_FORM_BYTES_MAX
 _LIMITS: Final = DecodeLimits()
 
 
 class PastedText(NamedTuple):
-    """The fields of the form, to show them again."""
+    """The fields of a form with a pasted text, as sent or as shown."""
 
     text: str = ""
     source: str = ""
@@ -48,7 +48,7 @@ def pasted_in(form: Fields) -> PastedText:
 
 
 def article_of(pasted: PastedText) -> Article:
-    """Return a text as an article with a unique id. Raises ``PageError`` if a feed would refuse it."""
+    """Return a text as an article with a unique id. Raises ``PageError`` if it is empty or a feed would refuse it."""
     if not pasted.text:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Paste a text first."))
     fields = {"body": pasted.text, "source": pasted.source}
@@ -66,7 +66,7 @@ def article_of(pasted: PastedText) -> Article:
 
 
 def check_id(article_id: str) -> None:
-    """Raise ``PageError`` for an id that is too long for any article."""
+    """Raise ``PageError`` for an id that is longer than any article's."""
     size = len(article_id.encode())
     if size > ID_BYTES_MAX:
         message = N_("An id can have at most %(most)s bytes in UTF-8. This one has %(num)s, so no article has it.")

@@ -74,7 +74,7 @@ def compare(visit: SignedInVisit) -> Response:
     except PageError as error:
         return _form(visit, _form_values(visit.form), refusal=count_limit(visit, error))
     except (StoreError, StoreMismatch) as error:
-        log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+        log.warning("The store cannot be read: %s", error, extra={"request_id": visit.request_id})
         return _form(visit, _form_values(visit.form), refusal=store_is_away())
     return _pair_page(visit, pair, _refusal(visit, pair))
 
@@ -86,7 +86,7 @@ def report(visit: SignedInVisit) -> Response:
     if refusal is None:
         now_ms, undo_ms = visit.context.now_ms(), round(visit.context.section.undo_s * MS_PER_S)
 
-        def added(connection: Connection) -> int | None:
+        def add_report(connection: Connection) -> int | None:
             report_id = reports.add(connection, pair.missed, visit.person.person_id, note, now_ms, undo_ms)
             if report_id is not None:
                 visit.add_audit_entry(
@@ -94,7 +94,7 @@ def report(visit: SignedInVisit) -> Response:
                 )
             return report_id
 
-        report_id = visit.context.database.write(added)
+        report_id = visit.context.database.write(add_report)
         if report_id is not None:
             if pair.missed.article_id:
                 return visit.redirect(f"/reports/{report_id}")
@@ -110,17 +110,17 @@ def show_report(visit: SignedInVisit) -> Response:
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo one of the visitor's own reports, and show it. Raises ``PageError`` if it cannot be undone."""
+    """Undo one of this person's own reports, and show it. Raises ``PageError`` if it cannot be undone."""
     report_id, now_ms = visit.path_parameters["report_id"], visit.context.now_ms()
     found = read_report(visit, report_id)
 
-    def undone(connection: Connection) -> bool:
+    def undo_report(connection: Connection) -> bool:
         is_undone = reports.undo(connection, report_id, visit.person.person_id, now_ms)
         if is_undone:
             visit.add_audit_entry(connection, "report.undo", at_ms=now_ms, subject=_subject(found, report_id))
         return is_undone
 
-    if not visit.context.database.write(undone):
+    if not visit.context.database.write(undo_report):
         message = N_("This report can no longer be undone: it is final, was already undone, or is somebody else's.")
         raise PageError(HTTPStatus.CONFLICT, message)
     return visit.redirect(f"/reports/{report_id}")

@@ -26,7 +26,7 @@ from storage.records import ALLOW, Record
 log = logging.getLogger("dupwatch")
 
 SHOWN_KEYWORDS_MAX: Final = 20
-"""The most shared keywords of a candidate that the page shows, the heaviest ones."""
+"""The maximum number of shared keywords of a candidate that the page shows. It shows the heaviest."""
 
 
 class ArticleMatch(NamedTuple):
@@ -53,7 +53,7 @@ def try_text(visit: SignedInVisit) -> Response:
     except PageError as error:
         return _page(visit, pasted, refusal=count_limit(visit, error))
     except (StoreError, StoreMismatch) as error:
-        log.warning("The store does not answer: %s", error, extra={"request_id": visit.request_id})
+        log.warning("The store cannot be read: %s", error, extra={"request_id": visit.request_id})
         return _page(visit, pasted, refusal=store_is_away())
     return _page(visit, pasted, matches=matches)
 
@@ -78,7 +78,7 @@ def _page(
         candidates=[] if matches is None else _candidates(matches),
         candidates_left_out=0 if found is None else max(len(found.matches) - MATCHES_MAX, 0),
         is_exempt=matches is not None and _is_exempt(matches),
-        similarity_min=0 if matches is None else _least(matches, pasted),
+        similarity_min=0 if matches is None else _similarity_min(matches, pasted),
         verifies=matches is not None and matches.settings.verify,
         banks_compared="" if matches is None else matches.banks,
         bank_items_max=BANK_ITEMS_MAX,
@@ -96,7 +96,7 @@ def _page(
     return response
 
 
-def _least(matches: TextMatches, pasted: PastedText) -> float:
+def _similarity_min(matches: TextMatches, pasted: PastedText) -> float:
     """Return the similarity threshold for articles of this source."""
     return matches.settings.thresholds_for(pasted.source).similarity_min
 

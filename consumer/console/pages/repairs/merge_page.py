@@ -1,6 +1,6 @@
-"""Merges two stories, and undoes that.
+"""Merges two stories, and undoes merges.
 
-The story with fewer copies becomes part of the other one, because the time taken depends on how many copies move.
+The story with fewer copies becomes part of the other one, because a merge takes time for each copy that moves.
 """
 
 import re
@@ -53,20 +53,20 @@ def confirm(visit: SignedInVisit) -> Response:
 
 
 def merge_stories(visit: SignedInVisit) -> Response:
-    """Merge a story into another one, and show that one."""
+    """Merge a story into another one, and show the other one."""
     into_id = visit.form.integer("into")
 
-    def merged(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
+    def merge_into(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
         return merge.merge(connection, story_id, into_id, person, now_ms)
 
-    changed = _repair(visit, "story.merge", merged)
-    return visit.redirect(f"/stories/{changed.into.story_id}")
+    pair = _repair(visit, "story.merge", merge_into)
+    return visit.redirect(f"/stories/{pair.into.story_id}")
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo the merge of a story, and show it."""
-    changed = _repair(visit, "story.merge.undo", merge.undo_merge)
-    return visit.redirect(f"/stories/{changed.story.story_id}")
+    """Undo the merge of a story, and show the story."""
+    pair = _repair(visit, "story.merge.undo", merge.undo_merge)
+    return visit.redirect(f"/stories/{pair.story.story_id}")
 
 
 def _repair(
@@ -74,16 +74,16 @@ def _repair(
 ) -> MergedStories:
     now_ms = visit.context.now_ms()
 
-    def changed(connection: Connection) -> MergedStories:
+    def repair_with_audit_entry(connection: Connection) -> MergedStories:
         pair = repair(connection, visit.path_parameters["story_id"], visit.person, now_ms)
         visit.add_audit_entry(connection, action, at_ms=now_ms, subject=pair.story.root_id, why=pair.into.root_id)
         return pair
 
-    return run_repair(visit, changed)
+    return run_repair(visit, repair_with_audit_entry)
 
 
 def _named_story(connection: Connection, named: str) -> Story:
-    """Return the story of a link, an article's id or a number. Raises ``PageError`` if there is none."""
+    """Return the story that a link, an article's id or a number names. Raises ``PageError`` if there is none."""
     link = _LINK.search(named)
     found = None if link is None else _story_numbered(connection, link[1])
     if found is None and 0 < len(named.encode()) <= ID_BYTES_MAX:

@@ -12,7 +12,7 @@ from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused
 _Result = TypeVar("_Result")
 
 _MESSAGES: Final[Mapping[RepairRefusal, str]] = {
-    "gone": N_("Nothing was changed: it was already undone, or no longer exists."),
+    "gone": N_("Nothing was changed: the flag or the story no longer exists, or this was already undone."),
     "kind": N_("Only copies can be split off a story. Nothing was changed."),
     "released": N_("This flag was released, so the article is no longer a copy of the story. Nothing was changed."),
     "root": N_("This is another version of the story's original, and cannot be split off. Nothing was changed."),

@@ -11,7 +11,7 @@ from consumer.reviews.repairs.repair_list import StoryMerge, VersionSplit, merge
 from consumer.reviews.stories import Story
 
 MERGES_MAX: Final = 100
-"""The most merged stories that a story's page lists, the latest ones."""
+"""The maximum number of merged stories that a story's page lists. It lists the latest."""
 
 
 class SplitLine(NamedTuple):
@@ -29,7 +29,7 @@ class MergeLine(NamedTuple):
 
 
 class Repairs(NamedTuple):
-    """The repairs of a story: versions of its original that were split off, and stories that were merged into it."""
+    """The repairs of a story: versions of its original that were split off others, and stories merged into it."""
 
     splits: Sequence[VersionSplit]
     merges: Sequence[StoryMerge]
@@ -54,6 +54,6 @@ def repairs_of(connection: Connection, story: Story) -> Repairs:
 
 
 def split_line(connection: Connection, flag: FlagRow) -> SplitLine | None:
-    """Return the split of a flag's version without its original; None if it was not split off."""
+    """Return the split of a flag's version, or None if it was not split off. The original is not read."""
     found = [each for each in splits_of(connection, flag.article_id) if each.flag_id == flag.flag_id]
     return SplitLine(found[0], None) if found else None

@@ -1,4 +1,4 @@
-"""Splits a flagged article off its story, and undoes that."""
+"""Splits a flagged article off its story, and undoes splits."""
 
 from collections.abc import Callable
 
@@ -33,16 +33,16 @@ def split_off(visit: SignedInVisit) -> Response:
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo the split of an article, and show its story."""
+    """Undo the split of an article, and show the story that has it again."""
     return _repair(visit, "story.split.undo", split.undo_split)
 
 
 def _repair(visit: SignedInVisit, action: str, repair: Callable[[Connection, int, Person, int], int]) -> Response:
     flag, now_ms = requested_flag(visit), visit.context.now_ms()
 
-    def changed(connection: Connection) -> int:
+    def repair_with_audit_entry(connection: Connection) -> int:
         story_id = repair(connection, flag.flag_id, visit.person, now_ms)
         visit.add_audit_entry(connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id)
         return story_id
 
-    return visit.redirect(f"/stories/{run_repair(visit, changed)}")
+    return visit.redirect(f"/stories/{run_repair(visit, repair_with_audit_entry)}")

@@ -11,9 +11,9 @@ from consumer.reviews.search import Count
 from consumer.reviews.stories import Story, counted_sources
 
 COPIES_MAX: Final = 10_000
-"""Copies of a story whose sources are counted for its page."""
+"""The maximum number of copies of a story whose sources are counted for its page."""
 LISTED_COPIES_MAX: Final = 1_000
-"""Copies of each story whose sources are counted for a list of stories."""
+"""The maximum number of copies of each story whose sources are counted for a list of stories."""
 
 
 class PreferredLine(NamedTuple):

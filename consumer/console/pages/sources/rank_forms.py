@@ -16,7 +16,7 @@ from consumer.reviews.ranking import rank_changes, ranks
 from consumer.reviews.ranking.ranks import RANK_MAX, RANK_MIN, SourceRank
 
 RANKS_MAX: Final = 200
-"""The most ranks that the page lists, the highest ones."""
+"""The maximum number of ranks that the page lists. It lists the highest."""
 _RANK: Final = re.compile(r"[+-]?[0-9]{1,5}")
 _NOTICES: Final = {
     "set": N_("Rank set."),
@@ -25,7 +25,7 @@ _NOTICES: Final = {
 
 
 class RankLine(NamedTuple):
-    """A rank in the list, and the configured rank that it overrides, or None if none is configured."""
+    """A rank in the list, and the configured rank that it overrides, or None if it overrides none."""
 
     rank: SourceRank
     replaced: int | None
@@ -71,7 +71,7 @@ def change(visit: SignedInVisit) -> Response:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("A rank can be set or removed."))
     rank = _rank_in(visit.form) if action == "set" else 0
 
-    def changed(connection: Connection) -> None:
+    def change_rank(connection: Connection) -> None:
         known = ranks.rank_of(connection, source_id)
         if known is None or known.is_removed:
             raise not_found()
@@ -80,7 +80,7 @@ def change(visit: SignedInVisit) -> Response:
         else:
             _remove(visit, connection, known)
 
-    return _write_and_show(visit, action, changed)
+    return _write_and_show(visit, action, change_rank)
 
 
 def _set(visit: SignedInVisit, connection: Connection, source: str, rank: int) -> None:

@@ -44,7 +44,7 @@ from storage.clock import MS_PER_DAY
 LISTED_MS: Final = 30 * MS_PER_DAY
 """How long the list shows a standing decision after its end."""
 RECORD_MS: Final = 7 * MS_PER_DAY
-"""The time span for which the mute page summarises a pair's flags."""
+"""The time span before now for which the mute page summarises a pair's flags."""
 SOURCE_CHARS_MAX: Final = 2_000
 _NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
     DuplicateStandingDecision: N_(
@@ -135,7 +135,7 @@ def end(visit: SignedInVisit) -> Response:
     """End a standing decision, whoever made it, and return to the page of the form."""
     now_ms, story_id = visit.context.now_ms(), visit.form.integer("story_id", 0)
 
-    def ended(connection: Connection) -> StandingRevocation:
+    def end_with_audit_entries(connection: Connection) -> StandingRevocation:
         ending = standing_decisions.end(connection, visit.path_parameters["standing_id"], now_ms)
         standing = ending.standing
         why = f"{standing.decision}, of {standing.person}: {len(ending.reopened)} taken back, {ending.kept} final"
@@ -148,7 +148,7 @@ def end(visit: SignedInVisit) -> Response:
         return ending
 
     try:
-        ending = visit.context.database.write(ended)
+        ending = visit.context.database.write(end_with_audit_entries)
     except UnknownStandingDecision as error:
         raise not_found() from error
     except StandingDecisionEnded as error:
@@ -159,7 +159,7 @@ def end(visit: SignedInVisit) -> Response:
 def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
     """Make a standing decision, and record it in the audit log. Raises ``PageError``."""
 
-    def begun(connection: Connection) -> None:
+    def begin_with_audit_entry(connection: Connection) -> None:
         reason = None if new.reason_id is None else reasons.choice_numbered(connection, new.reason_id).name
         made = standing_decisions.begin(connection, new, now_ms)
         why = with_note(f"{new.decision} until {rfc3339(new.ends_ms)}", with_note(reason, new.note))
@@ -167,7 +167,7 @@ def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
 
     try:
         with refusing_reasons():
-            visit.context.database.write(begun)
+            visit.context.database.write(begin_with_audit_entry)
     except (DuplicateStandingDecision, TooManyStandingDecisions, OwnerDisabled) as error:
         raise _refusal(error) from error
 
@@ -181,6 +181,6 @@ def _pair_in(fields: Fields, connection: Connection) -> tuple[int, int]:
     names = [fields.exact(name, SOURCE_CHARS_MAX) for name in ("source", "original_source")]
     source, original_source = (source_id(connection, name) if name else None for name in names)
     if source is None or original_source is None:
-        message = N_("Only sources that flags have can be muted. Choose a pair on the page Sources.")
+        message = N_("Only sources of flags can be muted. Choose a pair on the page Sources.")
         raise PageError(HTTPStatus.BAD_REQUEST, message)
     return source, original_source

@@ -1,4 +1,4 @@
-"""Shared by the pages of standing decisions: durations, notices and links."""
+"""Durations, notices and links that the pages of standing decisions share."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

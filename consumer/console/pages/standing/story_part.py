@@ -22,8 +22,8 @@ class AllowItem(NamedTuple):
 class StoryPart(NamedTuple):
     """The settings for further copies of a story. ``standing`` is the decision in force, or None without one.
 
-    ``choice`` has the notice of a text just added to a bank; None if the console has no banks. ``banks`` are the allow
-    banks that the person may add to, or None if the banks were not read yet.
+    ``choice`` has the notice about a text just added to a bank; None if the console has no banks. ``banks`` are the
+    allow banks that the person may add to, or None if the banks have not been read yet.
     """
 
     standing: StandingDecision | None

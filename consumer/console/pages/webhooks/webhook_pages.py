@@ -55,14 +55,14 @@ def create(visit: SignedInVisit) -> Response:
     """Create a webhook, and show its secret once."""
     secret, now_ms = new_secret(), visit.context.now_ms()
 
-    def created(connection: Connection) -> Webhook:
+    def create_webhook(connection: Connection) -> Webhook:
         webhook_id = webhooks.create(connection, settings, secret, visit.person.person_id, now_ms)
         visit.add_audit_entry(connection, "webhook.add", subject=settings.name)
         return webhooks.webhook_numbered(connection, webhook_id)
 
     try:
         settings = _checked_settings(visit)
-        webhook = _write(visit, created)
+        webhook = _write(visit, create_webhook)
     except PageError as error:
         return _list_page(visit, refusal=error)
     return _page(visit, webhook, secret=secret)
@@ -72,13 +72,13 @@ def change(visit: SignedInVisit) -> Response:
     """Change name, URL, kinds and sources of a webhook."""
     webhook_id: int = visit.path_parameters["webhook_id"]
 
-    def changed(connection: Connection) -> None:
+    def change_settings(connection: Connection) -> None:
         webhooks.change(connection, webhook_id, settings)
         visit.add_audit_entry(connection, "webhook.change", subject=settings.name)
 
     try:
         settings = _checked_settings(visit)
-        _write(visit, changed)
+        _write(visit, change_settings)
     except PageError as error:
         if error.status == HTTPStatus.NOT_FOUND:
             raise
@@ -92,12 +92,12 @@ def rotate(visit: SignedInVisit) -> Response:
     """Give a webhook a new secret, and show it once."""
     secret, now_ms = new_secret(), visit.context.now_ms()
 
-    def rotated(connection: Connection) -> Webhook:
+    def rotate_secret(connection: Connection) -> Webhook:
         webhook_id = _webhook_with_audit_entry(visit, connection, "webhook.secret").webhook_id
         webhooks.rotate(connection, webhook_id, secret, now_ms)
         return webhooks.webhook_numbered(connection, webhook_id)
 
-    return _page(visit, _write(visit, rotated), secret=secret)
+    return _page(visit, _write(visit, rotate_secret), secret=secret)
 
 
 def end_former(visit: SignedInVisit) -> Response:
@@ -148,12 +148,12 @@ def confirm_removal(visit: SignedInVisit) -> Response:
 def remove(visit: SignedInVisit) -> Response:
     """Remove a webhook with the events that wait for it."""
 
-    def removed(connection: Connection) -> None:
+    def remove_webhook(connection: Connection) -> None:
         webhook = _webhook(visit, connection)
         count = webhooks.remove(connection, webhook.webhook_id)
         visit.add_audit_entry(connection, "webhook.remove", subject=webhook.settings.name, why=f"{count} events")
 
-    _write(visit, removed)
+    _write(visit, remove_webhook)
     return visit.redirect("/webhooks", done="removed")
 
 
@@ -222,12 +222,12 @@ def _change_and_show(
 ) -> Response:
     """Change the webhook in the path, record that in the audit log, and show the webhook."""
 
-    def changed(connection: Connection) -> int:
+    def change_webhook(connection: Connection) -> int:
         webhook_id = _webhook_with_audit_entry(visit, connection, action).webhook_id
         work(connection, webhook_id)
         return webhook_id
 
-    return visit.redirect(f"/webhooks/{_write(visit, changed)}", done=done)
+    return visit.redirect(f"/webhooks/{_write(visit, change_webhook)}", done=done)
 
 
 def _webhook_with_audit_entry(visit: SignedInVisit, connection: Connection, action: str) -> Webhook:

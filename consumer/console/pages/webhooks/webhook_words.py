@@ -52,7 +52,7 @@ _CAUSES: Final[Mapping[str, str]] = {
     "connection": N_("The connection failed: %(detail)s. Check that the receiver runs and can be reached from here."),
     "tls": N_("TLS failed: %(detail)s. Check the certificate of the receiver."),
     "time": N_("There was no answer within %(seconds)s seconds."),
-    "answer": N_("The answer is not HTTP: %(detail)s."),
+    "answer": N_("There was no valid HTTP answer: %(detail)s."),
 }
 _ADDRESS: Final = N_(
     "The host resolves to %(address)s, which is %(kind)s. Nothing is sent there. Use a receiver with "
