@@ -57,7 +57,7 @@ def fill(database: Database, flags: int, seed: int, open_share: float = _SHARES[
         _count(connection)
     if connection.dialect.name == "postgresql":
         # What autovacuum does by itself, after some minutes.
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             connection.rollback()
             connection.connection.driver_connection.autocommit = True  # type: ignore[union-attr]
             connection.exec_driver_sql("VACUUM ANALYZE")

@@ -140,7 +140,7 @@ def took(database: Database, work: Callable[[Connection], object], rounds: int) 
     walls, own = [], []
     for _ in range(rounds):
         began_s, began_own_s = time.perf_counter(), time.process_time()
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             work(connection)
         walls.append(1_000 * (time.perf_counter() - began_s))
         own.append(1_000 * (time.process_time() - began_own_s))

@@ -175,7 +175,7 @@ def _sent(database: Database, sender: ReleaseSender, person_id: int, flag_ids: S
 
 
 def _left(database: Database) -> int:
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return sending.backlog(connection, now_ms()).due
 
 

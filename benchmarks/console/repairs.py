@@ -109,7 +109,7 @@ def _repaired(database: Database, rounds: int, name: str, repair: Repair, undo: 
 def _copy(database: Database) -> int:
     """Return a copy of the story that can be split off."""
     of_story = (FLAGS.c.story_id == LARGE_STORY, FLAGS.c.kind == "flag", FLAGS.c.released_ms.is_(None))
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         flag_id: int = connection.execute(select(FLAGS.c.flag_id).where(*of_story).limit(1)).scalar_one()
     return flag_id
 

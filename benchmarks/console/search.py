@@ -97,7 +97,7 @@ def build(database: Database, cutter: WordCutter) -> dict[str, float]:
     took_s = time.process_time() - began_s
     now[0] += parts.REPLACED_MS
     indexing.work()
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         flags, made = parts.indexed_count(connection), len(parts.parts(connection))
         held = connection.execute(text("SELECT sum(length(content)) FROM search_pages")).scalar_one()
         held += connection.execute(text("SELECT sum(length(flag_ids)) FROM search_parts")).scalar_one()
@@ -118,7 +118,7 @@ def build(database: Database, cutter: WordCutter) -> dict[str, float]:
 def _bytes(database: Database) -> int:
     """Return what the index takes on disk, with what surrounds it."""
     _vacuum(database)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         if connection.dialect.name == "postgresql":
             sizes = "pg_total_relation_size('search_{}')"
             tables = " + ".join(sizes.format(name) for name in ("pages", "parts", "waiting"))
@@ -131,7 +131,7 @@ def _bytes(database: Database) -> int:
 
 
 def _vacuum(database: Database, how: str = "") -> None:
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         if connection.dialect.name == "postgresql":
             connection.rollback()
             connection.connection.driver_connection.autocommit = True  # type: ignore[union-attr]

@@ -183,7 +183,7 @@ def build_console(
     allowed only on loopback. Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """
     proxies = Proxies(context.section.proxy_addresses)
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         database_identity = identity(connection)
     pages = FormPages(route.path for route in ROUTES if route.method == "GET")
     console = ConsoleFront(

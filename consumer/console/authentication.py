@@ -125,7 +125,7 @@ class SessionAuthentication:
 
         Raises ``PageError`` if the account is disabled, or if another name differs only in case.
         """
-        with self._context.database.read_transaction() as connection:
+        with self._context.database.read_connection() as connection:
             person = people.person_named(connection, name)
         if person is None:
             person = self._context.database.write(lambda c: self._add_person(c, name, role, address))

@@ -9,14 +9,16 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, pass_context
+from jinja2.environment import TemplateModule
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
+from typing_extensions import override
 
 from consumer.console.faults import N_
 from consumer.console.i18n import CODES, NAMES, Code, Language, read_languages
@@ -30,6 +32,8 @@ LINE_CHARS_MAX: Final = 300
 BEGINNING_CHARS_MAX: Final = 120
 """The maximum number of characters of an article's text that are shown if the article has no title."""
 _HOST_CHARS_MAX: Final = 60
+_IMPORTED: Final = "imported_templates"
+"""The value of each page that has its imported templates."""
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
@@ -67,7 +71,23 @@ class Rendering:
 
     def page(self, template: str, language: Language, values: Mapping[str, object]) -> str:
         """Return a page. A missing value is a defect and raises ``UndefinedError``."""
-        return self._environments[language.code].get_template(template).render(values)
+        return self._environments[language.code].get_template(template).render({**values, _IMPORTED: {}})
+
+
+class _PageTemplate(Template):
+    """A template that a page imports once, however many of the page's templates import it."""
+
+    @override
+    def make_module(
+        self,
+        vars: dict[str, Any] | None = None,
+        shared: bool = False,
+        locals: Mapping[str, Any] | None = None,
+    ) -> TemplateModule:
+        imported: dict[str | None, TemplateModule] = {} if vars is None else vars[_IMPORTED]
+        if self.name not in imported:
+            imported[self.name] = super().make_module(vars, shared, locals)
+        return imported[self.name]
 
 
 def _environment(language: Language) -> Environment:
@@ -82,6 +102,7 @@ def _environment(language: Language) -> Environment:
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
         finalize=visible,
     )
+    environment.template_class = _PageTemplate
     environment.newstyle_gettext = True  # type: ignore[attr-defined]  # defined by the i18n extension
     gettext, ngettext = _messages(language)
     environment.globals.update(
@@ -167,8 +188,14 @@ def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., 
     def visible_values(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: visible(value) for name, value in values.items()}
 
+    @cache
+    def fixed(message: str) -> Markup:
+        return Markup(language.translated(message)) % {}  # noqa: S704  # from the code or the catalogue
+
     def gettext(message: str, /, **values: object) -> Markup:
-        return Markup(language.translated(message)) % visible_values(values)  # noqa: S704  # from the code or the catalogue
+        if not values:
+            return fixed(message)
+        return Markup(language.translated(message)) % visible_values(values)  # noqa: S704  # as above
 
     def ngettext(one: str, many: str, num: int, /, **values: object) -> Markup:
         sentence = Markup(language.translated_plural(one, many, num))  # noqa: S704  # as above

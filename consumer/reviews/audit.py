@@ -13,6 +13,7 @@ from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import storable
 from consumer.reviews.tables import AUDIT
 
+_INSERT: Final = insert(AUDIT)
 _LENGTHS: Final = {column.name: column.type.length for column in AUDIT.c if isinstance(column.type, String)}
 
 
@@ -88,7 +89,7 @@ def add_entries(connection: Connection, entries: Sequence[NewAuditEntry]) -> Non
         for entry in entries
     ]
     if rows:
-        connection.execute(insert(AUDIT), rows)
+        connection.execute(_INSERT, rows)
 
 
 def has_entry(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:

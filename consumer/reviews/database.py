@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from consumer.model.errors import ConfigError
 from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translated
+from consumer.reviews.idle_connections import replace_dead_connections
 from consumer.reviews.portable import Lock, acquire_lock, is_storable
 from consumer.reviews.tables import IDENTITY
 from consumer.text.install_advice import install_command
@@ -53,6 +54,8 @@ _MAPPED_BYTES: Final = 4 << 30
 _WAL_PAGES: Final = 16 * 1_024
 _FILE_MODE: Final = 0o600
 _WRITES: Final = "dupwatch_writes"
+_WRITING: Final[Mapping[str, Any]] = {"sqlite": {_WRITES: True}, "postgresql": {"isolation_level": "READ COMMITTED"}}
+"""The execution options of a transaction that writes, by dialect."""
 _PASSWORDS: Final = frozenset({"password", "sslpassword"})
 
 _Result = TypeVar("_Result")
@@ -64,6 +67,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._writing = _WRITING[engine.dialect.name]
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
@@ -75,13 +79,16 @@ class Database:
         with (
             translated(),
             self._engine.connect() as connection,
-            connection.execution_options(**{_WRITES: True}).begin(),
+            connection.execution_options(**self._writing).begin(),
         ):
             yield connection
 
     @contextmanager
-    def read_transaction(self) -> Iterator[Connection]:
-        """Enter a transaction that only reads. Raises ``DatabaseUnavailable``."""
+    def read_connection(self) -> Iterator[Connection]:
+        """Enter a block that only reads. Raises ``DatabaseUnavailable``.
+
+        On SQLite the block is a transaction. On PostgreSQL each statement is one, and sees all earlier commits.
+        """
         with translated(), self._engine.connect() as connection:
             yield connection
 
@@ -99,7 +106,7 @@ class Database:
 
     def check(self) -> None:
         """Raise ``DatabaseUnavailable`` unless the database answers."""
-        with self.read_transaction() as connection:
+        with self.read_connection() as connection:
             connection.execute(select(1))
 
     def close(self) -> None:
@@ -144,7 +151,7 @@ def table_versions(url: str, password: str | None = None) -> TableVersions:
     parsed = parsed_url(url, password)
     database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
     try:
-        with _naming_setting(url), database.read_transaction() as connection:
+        with _naming_setting(url), database.read_connection() as connection:
             _check_encoding(connection, url)
             return _versions(connection, url, ScriptDirectory.from_config(_alembic()))
     finally:
@@ -262,11 +269,9 @@ def _postgresql(url: URL) -> Engine:
             max_overflow=0,
             pool_timeout=_POOL_S,
             hide_parameters=True,
-            # Replaces connections that died while idle, without an error.
-            pool_pre_ping=True,
-            # Regardless of the server's default: a transaction that waited for a lock must see the changes made under
-            # it.
-            isolation_level="READ COMMITTED",
+            # For reading. A transaction that only reads would end with a rollback, after which the driver prepares all
+            # statements again.
+            isolation_level="AUTOCOMMIT",
             connect_args=_connect_args(url),
         )
     except (ImportError, NoSuchModuleError):
@@ -279,6 +284,7 @@ def _postgresql(url: URL) -> Engine:
             f"console.database has {unknown[0]!r} after the question mark, which PostgreSQL's client does not know; "
             "see the parameter keywords in PostgreSQL's documentation of libpq"
         )
+    replace_dead_connections(engine)
     return engine
 
 
@@ -293,12 +299,14 @@ def _connect_args(url: URL) -> dict[str, Any]:
     """Return the settings of a connection. Those in the URL take precedence."""
     url_options = url.query.get("options", ())
     limits = f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}"
+    # Regardless of the server's default: a transaction that waited for a lock must see the changes made under it.
+    isolation = r"-c default_transaction_isolation=read\ committed"
     defaults = {"connect_timeout": _CONNECT_S, "application_name": "dupwatch console"}
     return {
         **{name: value for name, value in defaults.items() if name not in url.query},
         # Regardless of the environment: ids and notes have letters that other encodings lack.
         "client_encoding": "utf8",
-        "options": " ".join([limits, *([url_options] if isinstance(url_options, str) else url_options)]),
+        "options": " ".join([limits, isolation, *([url_options] if isinstance(url_options, str) else url_options)]),
     }
 
 

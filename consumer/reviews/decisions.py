@@ -17,7 +17,7 @@ from consumer.reviews.portable import Lock, acquire_lock, portions, storable
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.story_changes import CountChange, change_stories
-from consumer.reviews.tables import FLAGS, REVIEWS
+from consumer.reviews.tables import FLAGS, REVIEWS, STORIES
 from consumer.reviews.word_index.waiting import queue_for_indexing
 
 Decision = Literal["right", "wrong", "skip"]
@@ -35,18 +35,32 @@ AT_ONCE_MAX: Final = 10_000
 
 
 class DecisionResult(NamedTuple):
-    """The stored reviews, and the flags that were refused, each with the reason."""
+    """The stored reviews, the flags that were refused, each with the reason, and the articles of the decided flags."""
 
     review_ids: list[int]
     refused: list[tuple[int, DecisionRefusal]]
+    article_ids: dict[int, str]
 
 
 class _Flag(NamedTuple):
     flag_id: int
+    article_id: str
     kind: Kind
     state: State
     story_id: int
     released_ms: int | None
+    # Of its story.
+    open_copies: int
+
+
+# Built once: every decision executes these.
+_FLAGS_NUMBERED: Final = (
+    select(*(FLAGS.c[name] for name in _Flag._fields[:-1]), STORIES.c.open_copies)
+    .join_from(FLAGS, STORIES, STORIES.c.story_id == FLAGS.c.story_id)
+    .where(FLAGS.c.flag_id.in_(bindparam("these", expanding=True)))
+)
+_NEW_STATE: Final = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
+_INSERTED: Final = insert(REVIEWS).returning(REVIEWS.c.review_id)
 
 
 class _Review(NamedTuple):
@@ -104,11 +118,11 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
     review_ids: list[int] = []
     for portion in portions(accepted):
         rows = [{"flag_id": flag.flag_id, **values} for flag in portion]
-        review_ids += connection.execute(insert(REVIEWS).returning(REVIEWS.c.review_id), rows).scalars()
+        review_ids += connection.execute(_INSERTED, rows).scalars()
     write_decision_events(connection, [*changed, *review_ids], now_ms)
     if standing_id is None:
-        write_decided_events(connection, changes.closing, person_id, now_ms)
-    return DecisionResult(review_ids, refused)
+        write_decided_events(connection, changes.closed, person_id, now_ms)
+    return DecisionResult(review_ids, refused, {flag.flag_id: flag.article_id for flag in accepted})
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
@@ -160,11 +174,10 @@ def _reopened(flag: _Flag) -> State:
 
 
 def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
-    columns = select(FLAGS.c.flag_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.story_id, FLAGS.c.released_ms)
     found: dict[int, _Flag] = {}
     for portion in portions(flag_ids):
-        for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
-            found[row.flag_id] = _Flag(*row)
+        for row in connection.execute(_FLAGS_NUMBERED, {"these": portion}):
+            found[row.flag_id] = _Flag._make(row)
     return found
 
 
@@ -210,11 +223,11 @@ def _mark_undone(connection: Connection, review_ids: Sequence[int], now_ms: int)
 
 
 class _StateChanges(NamedTuple):
-    """Changes of the members of stories, and the stories that have more copies or fewer open copies."""
+    """Changes of the members of stories, the stories that have more copies, and those that are now fully decided."""
 
     members: MemberChanges = MemberChanges()
     growing: Sequence[int] = ()
-    closing: Sequence[int] = ()
+    closed: Sequence[int] = ()
 
 
 def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]]) -> _StateChanges:
@@ -224,10 +237,10 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     """
     if not changes:
         return _StateChanges()
-    statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this")).values(state=bindparam("new_state"))
-    connection.execute(statement, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
+    connection.execute(_NEW_STATE, [{"this": flag.flag_id, "new_state": state} for flag, state in changes])
     states: Counter[tuple[Kind, State]] = Counter()
     stories: dict[int, CountChange] = {}
+    open_copies = {flag.story_id: flag.open_copies for flag, _ in changes}
     for flag, state in changes:
         states[flag.kind, flag.state] -= 1
         states[flag.kind, state] += 1
@@ -247,7 +260,11 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
     return _StateChanges(
         members,
         growing=[story_id for story_id, change in stories.items() if change.copies > 0],
-        closing=[story_id for story_id, change in stories.items() if change.open_copies < 0],
+        closed=[
+            story_id
+            for story_id, change in stories.items()
+            if change.open_copies < 0 and open_copies[story_id] + change.open_copies == 0
+        ],
     )
 
 

@@ -17,6 +17,12 @@ IN_FORCE: Final[tuple[State, ...]] = ("open", "skipped", "right")
 """The states in which a flag is a copy of its story."""
 UNDECIDED: Final[tuple[State, ...]] = ("open", "skipped")
 
+# Built once: every decision executes it.
+_TALLY_CHANGE: Final = (
+    update(TALLY)
+    .where(TALLY.c.kind == bindparam("this_kind"), TALLY.c.state == bindparam("this_state"))
+    .values(flags=TALLY.c.flags + bindparam("more"))
+)
 _SOURCE = SOURCES.alias("source_of_copy")
 _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 
@@ -96,8 +102,7 @@ def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], in
     """
     rows = [{"this_kind": kind, "this_state": state, "more": more} for (kind, state), more in changes.items() if more]
     if rows:
-        where = (TALLY.c.kind == bindparam("this_kind"), TALLY.c.state == bindparam("this_state"))
-        connection.execute(update(TALLY).where(*where).values(flags=TALLY.c.flags + bindparam("more")), rows)
+        connection.execute(_TALLY_CHANGE, rows)
 
 
 def tally(connection: Connection) -> dict[tuple[Kind, State], int]:

@@ -51,14 +51,17 @@ class Lock(IntEnum):
     """Giving people the next flag."""
 
 
+# Both as constants: in a prepared statement they would be integers of another size.
+_ACQUIRE: Final = {lock: text(f"SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {lock.value})") for lock in Lock}
+
+
 def acquire_lock(connection: Connection, lock: Lock) -> None:
     """Wait for a lock, and hold it until the transaction ends.
 
     On SQLite this does nothing: only one transaction can write at a time.
     """
     if connection.dialect.name == "postgresql":
-        # Both as constants: in a prepared statement they would be integers of another size.
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {lock.value})"))
+        connection.execute(_ACQUIRE[lock])
 
 
 def storable(text: str, chars_max: int | None = None) -> str:

@@ -5,7 +5,7 @@ last page takes no longer than the first. Filters that no index covers are check
 rows per page. Such a page may have fewer rows than requested although others follow.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
@@ -17,7 +17,7 @@ from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_row
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor, decoded, encoded
 from consumer.reviews.portable import portions
-from consumer.reviews.queries.scope import ANY, Hits, Range, RowOrder, Scope
+from consumer.reviews.queries.scope import ANY, OPENED_BY_OTHERS, Hits, Range, RowOrder, Scope, Seeker
 from consumer.reviews.repairs.in_force import shown_in
 from consumer.reviews.search import Count, RowBatch, read_rows
 from consumer.reviews.sources import source_id
@@ -127,17 +127,21 @@ def open_after(
     order: Order,
     flag: FlagRow,
     rows_max: int,
-    without: Collection[int] = (),
+    seeker: Seeker | None = None,
 ) -> list[int]:
     """Return open flags: first those after a flag, then those from the beginning.
 
-    The flag itself and ``without`` are left out.
+    The flag itself is left out, and so are the flags that others than the ``seeker`` have open.
     """
     scope = _scope(connection, replace(filters, state="open"))
     if scope is None:
         return []
+    opened: Iterable[int] = ()
+    if seeker is not None and scope.hits is not None:
+        opened = connection.execute(OPENED_BY_OTHERS, seeker._asdict()).scalars()
     # The flag itself may still be open.
-    scope, row_order = replace(scope, without=frozenset((*without, flag.flag_id))), ORDERS[order]
+    scope = replace(scope, without=frozenset((*opened, flag.flag_id)), seeker=seeker if scope.hits is None else None)
+    row_order = ORDERS[order]
     others: dict[int, None] = {}
     for start in (Cursor("after", *row_order.key(flag)), None):
         cursor: Cursor | None = start

@@ -27,7 +27,7 @@ from sqlalchemy.sql.selectable import FromClause, Subquery
 from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
-from consumer.reviews.queries.scope import KEYS, NUMBERS, Key, RowOrder, Scope
+from consumer.reviews.queries.scope import KEYS, NUMBERS, SOURCE_NUMBERS, Key, RowOrder, Scope
 from consumer.reviews.tables import FLAGS
 
 EXAMINED_MAX: Final = 50_000
@@ -173,11 +173,10 @@ def branches(scope: Scope, row_order: RowOrder, conditions: Sequence[ColumnEleme
     """Return a query for the first rows of each kind and state, which uses an index only."""
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
-        columns += [FLAGS.c.source_id, FLAGS.c.original_source_id]
-    left_out = [FLAGS.c.flag_id.not_in(bindparam("without", expanding=True))] if scope.without else []
+        columns += [FLAGS.c[name] for name in SOURCE_NUMBERS if getattr(scope, name) is not None]
     return [
         select(*columns)
-        .where(*scope.equal(), *pair, *conditions, *left_out)
+        .where(*scope.equal(), *pair, *conditions, *scope.left_out())
         .order_by(*row_order.order_by_columns())
         .limit(limit)
         for pair in scope.kind_state_conditions()

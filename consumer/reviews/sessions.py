@@ -42,7 +42,7 @@ def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_
 
     Unless ``is_use``, nothing is recorded: a page that refreshes itself does not keep a session alive.
     """
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         session = session_of(connection, secret, now_ms, idle_ms)
     if session is None:
         return None

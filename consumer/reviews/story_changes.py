@@ -15,6 +15,15 @@ from consumer.reviews.tables import FLAGS, STORIES
 NO_FLAGS: Final = 0
 """``first_ms`` and ``last_ms`` of a story that has no flags."""
 _MOVED_AT_ONCE: Final = 5_000
+# Built once: every decision executes it.
+_COUNT_CHANGE: Final = (
+    update(STORIES)
+    .where(STORIES.c.story_id == bindparam("this"))
+    .values(
+        copies=STORIES.c.copies + bindparam("more"),
+        open_copies=STORIES.c.open_copies + bindparam("more_open"),
+    )
+)
 
 
 class CountChange(NamedTuple):
@@ -119,11 +128,7 @@ def change_stories(connection: Connection, changes: Mapping[int, CountChange]) -
         if any(change)
     ]
     if rows:
-        counts = {
-            "copies": STORIES.c.copies + bindparam("more"),
-            "open_copies": STORIES.c.open_copies + bindparam("more_open"),
-        }
-        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(counts), rows)
+        connection.execute(_COUNT_CHANGE, rows)
 
 
 def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:

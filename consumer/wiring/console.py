@@ -329,7 +329,7 @@ def _wait_for_database(section: ConsoleSection, starting: StartUpCalls) -> Datab
 def _warn_about_access(section: ConsoleSection, database: Database) -> None:
     """Warn if nobody can sign in, or passwords may be sent unencrypted."""
     if not section.proxy_header:
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             if not people.people(connection):
                 log.warning("Nobody can sign in yet: add a person with dupwatch people add NAME --role admin")
     if not (section.tls_certificate or section.proxy_addresses or is_loopback(parse_address(section.listen))):

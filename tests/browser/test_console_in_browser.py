@@ -315,7 +315,7 @@ def test_a_chosen_reason_gives_the_keys_back(browser: Chrome, desk: Office) -> N
 
 def reason_of(desk: Office, name: str) -> str:
     """The reason of the latest decision about a flag."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = discussion.history(connection, desk.room.row(name).flag_id)
     return next(entry.reason for entry in reversed(entries) if entry.reason)
 

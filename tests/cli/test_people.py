@@ -33,7 +33,7 @@ def may_sign_in(place: Path, name: str, password: str) -> bool:
     """Whether somebody of this name has this password."""
     database = opened_database(f"sqlite:///{place}")
     try:
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             return people.person_with_password(connection, name, password) is not None
     finally:
         database.close()
@@ -100,7 +100,7 @@ def test_roles_and_accounts_change(place: Path) -> None:
     assert b"disabled" in run(place, "list").out
     assert b"Ann is enabled" in run(place, "enable", "Ann").out
     database = opened_database(f"sqlite:///{place}")
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 99).rows
     database.close()
     said = [(entry.action, entry.subject, entry.why) for entry in reversed(entries)]

@@ -201,7 +201,7 @@ def test_what_was_due_at_the_backup_is_sent_again_alike(
     found = held(place)
     assert {found.flags[found.ids[ids[name]]] for name in ours} == {"wrong"}
     assert [found.reviews[ids[name]] for name in ours] == [["wrong"], ["wrong"]]
-    with closing(place.opened()) as database, database.read_transaction() as connection:
+    with closing(place.opened()) as database, database.read_connection() as connection:
         carried_out = (
             connection.execute(select(AUDIT.c.flag_id).where(AUDIT.c.action == "release.sent")).scalars().all()
         )

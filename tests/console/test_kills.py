@@ -108,7 +108,7 @@ class Kept(NamedTuple):
 
 def kept(database: Database) -> Kept:
     """Read it: the states of flags by version, the reviews in force by flag, and which the audit log has."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         columns = (FLAGS.c.flag_id, FLAGS.c.kind, FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.state)
         rows = connection.execute(select(*columns)).all()
         flags = [row for row in rows if row.kind == "flag"]
@@ -276,7 +276,7 @@ class Killing:
             return kept(database)
 
     def _events_waiting(self) -> int:
-        with closing(self.place.opened()) as database, database.read_transaction() as connection:
+        with closing(self.place.opened()) as database, database.read_connection() as connection:
             return waiting_for_sink(connection).events + waiting_for_webhooks(connection).events
 
     def _missing(self) -> set[tuple[str, str]]:

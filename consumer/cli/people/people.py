@@ -65,7 +65,7 @@ def add(
 @app.command("list")
 def list_(json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
-    with opened_database(configured(config, settings), _COMMAND) as database, database.read_transaction() as connection:
+    with opened_database(configured(config, settings), _COMMAND) as database, database.read_connection() as connection:
         found = _people().people(connection)
     shown = ("name", "role", "disabled", "has_password")
     lines = ({name: getattr(person, name) for name in shown} for person in found)

@@ -20,7 +20,7 @@ def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
     """
     with opened_database(configured(config, settings), _COMMAND) as database:
         reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
-        with results(), database.read_transaction() as connection:
+        with results(), database.read_connection() as connection:
             for pair in reviewed_pairs.pairs(connection):
                 write_json(_line(pair))
 

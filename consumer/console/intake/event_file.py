@@ -122,7 +122,7 @@ class EventFile(EventSource):
 
         Forgets later positions. Raises ``DatabaseUnavailable``.
         """
-        with self._database.read_transaction() as connection:
+        with self._database.read_connection() as connection:
             self._marks = known = marks_of(connection, self._key)
         for number, mark in enumerate(known):
             start = max(0, mark.offset - TAIL_BYTES)

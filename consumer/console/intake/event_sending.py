@@ -142,7 +142,7 @@ class EventSender:
         return len(events) == BATCH_EVENTS
 
     def _next(self, stream: frozenset[EventKind]) -> list[StoredEvent]:
-        with self._parts.database.read_transaction() as connection:
+        with self._parts.database.read_connection() as connection:
             # Read this first, so that events committed in between are not passed over.
             latest_id = sink_events.latest_id(connection)
             events = sink_events.pending_events(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
@@ -167,7 +167,7 @@ def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Calla
     A webhook with too many waiting events gets no more until some are sent. The same applies to a sink while
     sending to it fails. If the sink is only slow, the intake waits and nothing is dropped.
     """
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)
         full = limits.full_webhooks(connection, room.events_max) if for_webhooks.events > room.events_max else []
     missed = 0

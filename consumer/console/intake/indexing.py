@@ -69,7 +69,7 @@ class Indexer:
         return self._merge() or has_more or self._check()
 
     def _find_missing(self) -> None:
-        with self._dependencies.database.read_transaction() as connection:
+        with self._dependencies.database.read_connection() as connection:
             known = waiting.indexed_ids(connection)
         after_id: int | None = 0
         while after_id is not None:
@@ -80,7 +80,7 @@ class Indexer:
 
     def _index(self) -> bool:
         now_ms = self._dependencies.now_ms()
-        with self._dependencies.database.read_transaction() as connection:
+        with self._dependencies.database.read_connection() as connection:
             if not waiting.is_any_due(connection, now_ms):
                 return False
         claimed = self._dependencies.database.write(lambda connection: waiting.claim(connection, now_ms))
@@ -120,23 +120,23 @@ class Indexer:
     def _merge(self) -> bool:
         """Merge some parts. Return False if there are none to merge, or if another console has claimed them."""
         database, now_ms = self._dependencies.database, self._dependencies.now_ms()
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             has_replaced = parts.has_replaced(connection, now_ms)
         if has_replaced:
             database.write(lambda connection: parts.delete_replaced(connection, now_ms))
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             part_ids = parts.to_merge(parts.parts(connection), now_ms)
         if not part_ids:
             return False
         until_ms = self._dependencies.database.write(lambda connection: parts.claim_parts(connection, part_ids, now_ms))
         if until_ms is None:
             return False
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             merge = parts.begin_merge(connection, part_ids)
 
         def read(part_id: int, low: int, high: int) -> list[bytes]:
             self._dependencies.proceed()
-            with database.read_transaction() as connection:
+            with database.read_connection() as connection:
                 return list(parts.pages_between(connection, part_id, low, high))
 
         pages = list(parts.merged_pages(merge, read))
@@ -150,7 +150,7 @@ class Indexer:
         Return False if no part is due, or if another console has claimed it.
         """
         now_ms = self._dependencies.now_ms()
-        with self._dependencies.database.read_transaction() as connection:
+        with self._dependencies.database.read_connection() as connection:
             found = parts.parts(connection)
         due = [part for part in found if part.checked_ms <= now_ms - parts.CHECK_MS and part.claimed_ms <= now_ms]
         if not due:
@@ -169,12 +169,12 @@ class Indexer:
 
     def _flags_without_articles(self, part: IndexPart) -> Numbers:
         """Return the flags of a part whose articles the store no longer has."""
-        with self._dependencies.database.read_transaction() as connection:
+        with self._dependencies.database.read_connection() as connection:
             flag_ids = parts.ids_of(connection, part.part_id)
         gone: list[int] = []
         for portion in portions(flag_ids[flag_ids > 0].tolist(), CHECKED_MAX):
             self._dependencies.proceed()
-            with self._dependencies.database.read_transaction() as connection:
+            with self._dependencies.database.read_connection() as connection:
                 flags = queue.flags(connection, portion)
             views = self._dependencies.articles.read([(flag.article_id, flag.version) for flag in flags], bodies=False)
             gone += [flag.flag_id for flag, view in zip(flags, views, strict=True) if view is None]
@@ -197,7 +197,7 @@ def index_background(
 
 def clear_index(database: Database) -> bool:
     """Delete the word index. Return False, since nothing remains to be done. Raises ``DatabaseUnavailable``."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         is_clear = waiting.is_clear(connection)
     if not is_clear:
         database.write(waiting.clear)

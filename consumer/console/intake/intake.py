@@ -286,7 +286,7 @@ class Intake(BatchIntake[Verdict]):
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
     """Report the flags in each state and the due releases; return False. Raises ``DatabaseUnavailable``."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
         search_waiting, standing = waiting_count(connection), counts_in_force(connection, now_ms)
     oldest_ms = now_ms if counts.oldest_open_ms is None else counts.oldest_open_ms

@@ -37,7 +37,7 @@ class RankUpdates:
             if changed:
                 log.info("The ranks of %d sources have changed in the configuration; stories are updated.", changed)
             self._is_configured = True
-        with self._database.read_transaction() as connection:
+        with self._database.read_connection() as connection:
             is_done = least_applied(connection) is None
         if is_done or not self._has_room():
             return False

@@ -143,7 +143,7 @@ class ReleaseSender:
 
     def _prepare(self) -> bool:
         """Prepare due releases, unless the next ones were prepared recently. Return whether any are due."""
-        with self._parts.database.read_transaction() as connection:
+        with self._parts.database.read_connection() as connection:
             coming = sending.claimable_releases(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s
         if coming and (is_old or not self._prepared.issuperset(coming[:CLAIMED_MAX])):

@@ -121,7 +121,7 @@ class SetupChecks:
         """
         if self._clock_s() - self._store_checked_s < CHECK_S:
             return
-        with self._database.read_transaction() as connection:
+        with self._database.read_connection() as connection:
             flags = queue.page(connection, Filters(state=None, kind="flag"), "newest", CHECKED_FLAGS).rows
         pairs = [(flag.article_id, flag.version) for flag in flags]
         pairs += [(flag.original_id, flag.original_version) for flag in flags]
@@ -138,7 +138,7 @@ class SetupChecks:
             self._store_checked_s = self._clock_s()
 
     def _has_flags(self) -> bool:
-        with self._database.read_transaction() as connection:
+        with self._database.read_connection() as connection:
             return bool(queue.page(connection, Filters(state=None, kind="flag"), "newest", 1).rows)
 
 

@@ -26,7 +26,7 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
     Flags that match a standing decision about their sources are then decided. An article that is no longer in the
     store gets the source "". Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
     """
-    with parts.database.read_transaction() as connection:
+    with parts.database.read_connection() as connection:
         missing = sources_missing(connection, BATCH)
     if not missing:
         return False

@@ -137,7 +137,7 @@ class WebhookSender:
 
     def _begin(self) -> None:
         parts, now_ms = self._parts, self._parts.now_ms()
-        with parts.database.read_transaction() as connection:
+        with parts.database.read_connection() as connection:
             self._name = self._name or identity(connection)
             due = [
                 destination
@@ -189,7 +189,7 @@ def count_webhooks(database: Database, now_ms: int, report: Callable[[object], N
 
     Raises ``DatabaseUnavailable``.
     """
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         backlog = deliveries.backlog(connection)
     oldest_ms = now_ms if backlog.oldest_ms is None else backlog.oldest_ms
     oldest_s = max(0, now_ms - oldest_ms) / MS_PER_S

@@ -47,7 +47,7 @@ def change_password(visit: SignedInVisit) -> Response:
         return _page(visit, why_not, HTTPStatus.BAD_REQUEST)
     # Somebody at an unattended browser must not be able to guess without limit.
     attempt = begin_attempt(visit, person.name)
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         known = people.person_with_password(connection, person.name, old)
     if known is None:
         context.database.write(lambda c: note_failure(c, visit, person.name))

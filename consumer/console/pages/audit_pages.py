@@ -87,7 +87,7 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 def show_audit(visit: SignedInVisit) -> Response:
     """Show the entries that match, latest first."""
     filters, query = _filters(visit), visit.query
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         page = audit.search(connection, filters, query.text("after") or None, ROWS_MAX)
     given = {name: query.text(name) for name in _FIELDS}
     language = visit.language
@@ -111,7 +111,7 @@ def export(visit: SignedInVisit) -> StreamedResponse:
     filtered_by = urlencode(_pairs({name: visit.query.text(name) for name in _FIELDS}))
 
     def piece(after: str | None) -> tuple[bytes, str | None]:
-        with visit.context.database.read_transaction() as connection:
+        with visit.context.database.read_connection() as connection:
             page = audit.search(connection, filters, after, _EXPORT_ROWS)
         if after is None:
             visit.context.database.write(lambda c: visit.add_audit_entry(c, "audit.export", subject=filtered_by))

@@ -120,7 +120,7 @@ def undo(visit: SignedInVisit) -> Response:
     """Undo a decision of this person, and show its flag again."""
     review_id, now_ms = visit.path_parameters["review_id"], visit.context.now_ms()
     selection = selection_of(visit.form, visit.context.cutter)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         review = own_review(connection, visit.person.person_id, review_id)
     if review is None:
         raise not_found()
@@ -174,12 +174,9 @@ def _decide(visit: SignedInVisit, flag_ids: Sequence[int], submitted: SubmittedD
         decided = decisions.decide(
             connection, flag_ids, visit.person.person_id, decision, note, now_ms, undo_ms, reason_id
         )
-        refused = {flag_id for flag_id, _ in decided.refused}
-        for flag in queue.flags(connection, [flag_id for flag_id in flag_ids if flag_id not in refused]):
-            action, why = f"flag.{decision}", reasons.with_note(reason, note)
-            visit.add_audit_entry(
-                connection, action, at_ms=now_ms, subject=flag.article_id, flag_id=flag.flag_id, why=why
-            )
+        action, why = f"flag.{decision}", reasons.with_note(reason, note)
+        for flag_id, article_id in sorted(decided.article_ids.items()):
+            visit.add_audit_entry(connection, action, at_ms=now_ms, subject=article_id, flag_id=flag_id, why=why)
         return decided
 
     with refusing_reasons():
@@ -216,7 +213,7 @@ def check_flag_count(flag_ids: Sequence[int], most: int) -> None:
 def confirm(visit: SignedInVisit) -> Response:
     """Show what would be decided, and ask for confirmation."""
     decision = _decision_about_many(visit.query)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         flags = _open_flags(visit, connection, story.story_id)
         versions = root_versions(connection, [story.root_id])
@@ -239,7 +236,7 @@ def decide_all(visit: SignedInVisit) -> Response:
     _decision_about_many(visit.form)
     submitted = _submitted_decision(visit.form)
     up_to, shown_max = visit.form.integer("up_to"), visit.form.integer("count")
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         # If the story was merged into another one, that one has flags that the person did not see.
         is_shown = story.story_id == visit.path_parameters["story_id"]
@@ -268,7 +265,7 @@ def decide_together(
 
 def undo_all(visit: SignedInVisit) -> Response:
     """Undo a decision about all open flags of a story."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         # The story may have been merged since.
         story_id = requested_story(visit, connection).story_id
     at_ms = undo_at(visit, story_id)

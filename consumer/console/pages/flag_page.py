@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from starlette.responses import PlainTextResponse, Response
 
+from consumer.console.context import ConsoleContext
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.i18n import Language
 from consumer.console.kind_words import WORDS
@@ -54,21 +55,22 @@ def flag_answer(
 ) -> Response:
     """Return the page of the flag in the path; ``conflict`` says why an action on it was refused."""
     context, now_ms = visit.context, visit.context.now_ms()
-    flag = requested_flag(visit)
-    others = claims.record_opening(context.database, flag.flag_id, visit.person.person_id, now_ms)
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
+        flag = _read_requested(visit, connection)
+        viewers = claims.viewers(connection, flag.flag_id)
         before, has_next = _neighbours(connection, selection, flag)
-        story = stories.story(connection, flag.story_id)
+        story = stories.story_by_id(connection, flag.story_id)
         around = stories.around(connection, flag, AROUND_MAX)
         members = None if story is None or not story.copies else read_preferred(connection, [story])
         history = discussion.history(connection, flag.flag_id)
-        items = mentioned_items(context, connection, [flag.flag_id]).get(flag.flag_id, ())
+        items = _items(context, connection, flag)
         choices = list_of_reasons.choices(connection)
         notice = decision_notice(visit, connection) or _undoable_decision(visit, connection, history)
         muted = _muted(visit, connection, flag)
         split = split_line(connection, flag)
+    others = claims.record_opening(context.database, viewers, flag.flag_id, visit.person.person_id, now_ms)
     found = articles_of(context, [flag], bodies=True)
-    named = articles_of(context, around, others=() if members is None else members.named)
+    named = articles_of(context, around, others=() if members is None else members.named, known=found.articles)
     article, item = found.article(flag), chosen_item(items, visit.query.text(ITEM))
     original = found.original(flag) if RULES[flag.kind].has_original else item and item.view
     texts = pair_texts((flag.article_id, flag.original_id), (article, original), visit.query.integer("part", 1))
@@ -137,8 +139,8 @@ def show_text(visit: SignedInVisit) -> Response:
 
 
 def _item_text(visit: SignedInVisit, flag: FlagRow) -> Response:
-    with visit.context.database.read_transaction() as connection:
-        items = mentioned_items(visit.context, connection, [flag.flag_id]).get(flag.flag_id, ())
+    with visit.context.database.read_connection() as connection:
+        items = _items(visit.context, connection, flag)
     chosen = chosen_item(items, visit.query.text(ITEM))
     if chosen is None or chosen.item is None:
         raise not_found()
@@ -158,11 +160,22 @@ def flag_href(flag_id: int, selection: QueueSelection, more: str = "") -> str:
 
 def requested_flag(visit: SignedInVisit) -> FlagRow:
     """Return the flag in the path. Raises ``PageError`` if it does not exist."""
-    with visit.context.database.read_transaction() as connection:
-        flag = queue.flag(connection, visit.path_parameters["flag_id"])
+    with visit.context.database.read_connection() as connection:
+        return _read_requested(visit, connection)
+
+
+def _read_requested(visit: SignedInVisit, connection: Connection) -> FlagRow:
+    flag = queue.flag(connection, visit.path_parameters["flag_id"])
     if flag is None:
         raise not_found()
     return flag
+
+
+def _items(context: ConsoleContext, connection: Connection, flag: FlagRow) -> Sequence[MentionedItem]:
+    """Return the bank items that an entry names. Entries with an original name none."""
+    if RULES[flag.kind].has_original:
+        return ()
+    return mentioned_items(context, connection, [flag.flag_id]).get(flag.flag_id, ())
 
 
 def _undoable_decision(

@@ -48,7 +48,7 @@ def add_reported(visit: SignedInVisit) -> Response:
 def add_original(visit: SignedInVisit) -> Response:
     """Add the text of a story's original to an allow bank, and show the story again."""
     banks_of(visit)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         versions = root_versions(connection, [story.root_id])
     found = articles_named(visit.context, versions.items(), bodies=True)

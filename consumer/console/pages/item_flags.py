@@ -34,7 +34,7 @@ def flags_naming(visit: SignedInVisit, item: BankItem) -> ItemFlags:
 
     A verdict only names items that the banks had when the article arrived.
     """
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         latest = queue.page(connection, Filters(state=None), "newest", FLAGS_MAX).rows
     found = articles_of(visit.context, latest)
     naming = [

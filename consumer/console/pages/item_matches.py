@@ -64,7 +64,7 @@ def show_matches(visit: SignedInVisit) -> Response:
     chosen = _requested_item(visit)
     found = _item_matches(visit, chosen)
     matches = () if found is None else found.matches.found
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         notice = bulk_decision_notice(visit, connection, None, f"{_path(chosen)}/undo")
         of_roots = _stories_by_root(connection, matches)
     return visit.page(
@@ -107,7 +107,7 @@ def release(visit: SignedInVisit) -> Response:
     check_seen(form, chosen.item)
     chosen_ids = form.integers("flag")
     check_flag_count(chosen_ids, _flags_max(visit))
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         flag_ids = [flag.flag_id for flag in queue.flags(connection, chosen_ids) if RULES[flag.kind].releases]
     fields = decide_together(visit, flag_ids, SubmittedDecision("wrong", allowed_reason(*chosen.item.key)))
     return visit.redirect(f"{_path(chosen)}/matches", **fields)
@@ -169,7 +169,7 @@ def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
     found, most = _item_matches(visit, chosen), _flags_max(visit)
     if found is None:
         return _OpenFlags((), 0, limited=False)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         ids = [story.story_id for story in _stories_by_root(connection, found.matches.found).values()]
         flags = stories.open_flags(connection, ids, most + 1)
     versions = {flag.flag_id: storable_reference(flag.article_id, flag.version) for flag in flags[:most]}

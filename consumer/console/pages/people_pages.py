@@ -20,7 +20,7 @@ ROLES: Final[dict[Role, str]] = {"reviewer": N_("reviewer"), "admin": N_("admin"
 
 def show_people(visit: SignedInVisit) -> Response:
     """Show all people."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         known = people.people(connection)
     return _page(visit, known, notice=_NOTICES.get(visit.query.text("done"), ""))
 

@@ -113,7 +113,7 @@ def show_queue(visit: SignedInVisit) -> Response:
     context = visit.context
     selection = selection_in(visit.query, visit.context.cutter)
     cursor = visit.query.text("after") or None
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         page = _page(visit, connection, selection, cursor)
         counts = queue.counts(connection)
         tabs = _tabs(visit, connection, selection, page.hits)
@@ -171,7 +171,7 @@ def show_queue(visit: SignedInVisit) -> Response:
 def find_flag(visit: SignedInVisit) -> Response:
     """Redirect to the flag of a version; other programs link to it by article id and version."""
     article_id, version = (visit.query.exact(name, ID_BYTES_MAX) for name in ("id", "version"))
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         flag_id = queue.flag_of_version(connection, article_id, version)
     if flag_id is None:
         message = N_("The console has no flag for this version. A new flag takes a few seconds to arrive.")
@@ -192,7 +192,7 @@ def show_changes(visit: SignedInVisit) -> Response:
     if len(ids) > context.section.page_rows:
         message = N_("A page of the queue has at most %(most)s flags.")
         raise PageError(HTTPStatus.BAD_REQUEST, message, most=context.section.page_rows)
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         return visit.page(
             "queue_changes.html",
             counts=queue.counts(connection),

@@ -55,7 +55,7 @@ def refusing_reasons() -> Iterator[None]:
 
 def show_reasons(visit: SignedInVisit) -> Response:
     """Show all reasons."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         known = reasons.reasons(connection)
     notice = _NOTICES.get(visit.query.text("done"), "")
     return visit.page(

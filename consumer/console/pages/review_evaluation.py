@@ -52,7 +52,7 @@ def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[
     """Yield the report, first without sources, then with them. Raises ``DatabaseUnavailable``."""
     at_ms = now_ms()
     try:
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             counts = pair_counts(connection)
             unverified = without_similarity(connection)
             reported = ReportedCopies(tuple(similarities(connection)))
@@ -78,7 +78,7 @@ def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[
 
 
 def _sources(database: Database, judging: JudgeSettings) -> tuple[tuple[ReviewFigures, ...], int]:
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         reviewed = reviews_by_source(connection)
         chosen = sources_chosen({source.name: source.reviews for source in reviewed})
         ids = {source.name: source.source_id for source in reviewed}

@@ -33,7 +33,7 @@ def sign_in(visit: Visit) -> Response:
     context = visit.context
     back = visit.form.exact("back", BACK_CHARS_MAX)
     attempt = begin_attempt(visit, name)
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         person = people.person_with_password(connection, name, password)
     if person is None:
         context.database.write(lambda c: note_failure(c, visit, name))

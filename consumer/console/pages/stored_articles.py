@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from consumer.console.context import ArticleView, ConsoleContext
@@ -51,13 +52,23 @@ class StoryRow(NamedTuple):
 
 
 def articles_of(
-    context: ConsoleContext, flags: Iterable[FlagRow], *, bodies: bool = False, others: Iterable[VersionKey] = ()
+    context: ConsoleContext,
+    flags: Iterable[FlagRow],
+    *,
+    bodies: bool = False,
+    others: Iterable[VersionKey] = (),
+    known: Mapping[VersionKey, ArticleView] = MappingProxyType({}),
 ) -> ArticleLookUp:
-    """Read both articles of each flag, and others. Without ``bodies``, only read the beginnings of untitled texts."""
+    """Read both articles of each flag, and others. Without ``bodies``, only read the beginnings of untitled texts.
+
+    Articles in ``known`` are not read again.
+    """
     named = [
         pair for flag in flags for pair in ((flag.article_id, flag.version), (flag.original_id, flag.original_version))
     ]
-    return articles_named(context, [*named, *others], bodies=bodies)
+    unread = [pair for pair in (*named, *others) if pair not in known]
+    found = articles_named(context, unread, bodies=bodies)
+    return found._replace(articles={**known, **found.articles})
 
 
 def articles_named(context: ConsoleContext, named: Iterable[VersionKey], *, bodies: bool = False) -> ArticleLookUp:

@@ -69,7 +69,7 @@ class _Span(NamedTuple):
 def show_stories(visit: SignedInVisit) -> Response:
     """Show the largest stories, those that spread fastest, and floods."""
     span = _requested_span(visit)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
         largest = stories.largest(connection, 0, STORIES_MAX)
         begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
@@ -101,7 +101,7 @@ def show_stories(visit: SignedInVisit) -> Response:
 def show_story(visit: SignedInVisit) -> Response:
     """Show an original and its copies over time."""
     context, cursor = visit.context, visit.query.text("after") or None
-    with context.database.read_transaction() as connection:
+    with context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         page = _copies(visit, connection, story.story_id, cursor)
         length_ms = bar_length_ms(story.first_ms, story.last_ms)
@@ -137,7 +137,7 @@ def show_story(visit: SignedInVisit) -> Response:
 def show_sources(visit: SignedInVisit) -> Response:
     """Show which source copies which."""
     span = _requested_span(visit)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         counted = stories.pairs_of_sources(connection, span.since_ms, PAIRS_MAX)
         ranks = rank_list(visit, connection)
         standing = in_force(connection, visit.context.now_ms())

@@ -57,8 +57,11 @@ class PartComparison(NamedTuple):
 def compare_part(article: str, original: str, number: int = 1) -> PartComparison:
     """Return part ``number`` of two texts, or the last part if there are fewer."""
     heads = article[:COMPARED_CHARS_MAX], original[:COMPARED_CHARS_MAX]
-    folded = _with_islands_joined(with_moves(difference(*map(_fold, heads))))
-    stretches = [_as_written(stretch, *heads) for stretch in folded]
+    if heads[0] == heads[1]:
+        stretches = [Stretch("equal", 0, heads[0], 0, heads[1])]
+    else:
+        folded = _with_islands_joined(with_moves(difference(*map(_fold, heads))))
+        stretches = [_as_written(stretch, *heads) for stretch in folded]
     tails = article[COMPARED_CHARS_MAX:], original[COMPARED_CHARS_MAX:]
     if any(tails):
         stretches.append(Stretch("not compared", len(heads[0]), tails[0], len(heads[1]), tails[1]))
@@ -70,7 +73,7 @@ def compare_part(article: str, original: str, number: int = 1) -> PartComparison
         len(parts),
         compared=all(stretch.kind != "not compared" for stretch in stretches),
         equal=article == original,
-        same_folded=not any(tails) and normalise(article) == normalise(original),
+        same_folded=not any(tails) and (article == original or normalise(article) == normalise(original)),
     )
 
 

@@ -207,7 +207,7 @@ def show_thresholds(visit: SignedInVisit) -> Response:
         return visit.page("thresholds.html", why="too much" if found.is_too_much else "nothing", found=found)
     if found.overall.counts.reviews < REVIEWS_MIN:
         return visit.page("thresholds.html", why="few", found=found, reviews_min=REVIEWS_MIN)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         near_misses_open = queue.counts(connection).others_open["near_miss"]
     source = visit.query.exact("source", _NAME_CHARS_MAX)
     figures = _source_figures(found, source) if source else found.overall

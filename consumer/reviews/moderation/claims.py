@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, exists, select
+from sqlalchemy import Connection, bindparam, delete, exists, or_, select
 
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.flag_row import FlagRow
 from consumer.reviews.portable import Lock, acquire_lock, insert_or
+from consumer.reviews.queries.scope import BY_OTHERS, Seeker
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 
@@ -17,8 +18,6 @@ OPEN_MS: Final = 300_000
 """How long a flag counts as open unless the person leaves it: long enough to read two long articles."""
 CANDIDATES_MAX: Final = 10
 """The number of candidates for the next flag. So up to this many people can ask at the same moment."""
-TAKEN_MAX: Final = 1_000
-"""Limit on the flags opened by others that are left out of the candidates. The claim itself checks all flags."""
 ATTEMPTS_MAX: Final = 5
 """After losing this many claims to others, a person gets a flag that somebody else also has open."""
 _SEEN_AGAIN_MS: Final = 2_000
@@ -28,17 +27,16 @@ The time is short, so that after a reload the closing of the old page does not e
 """
 
 # Built once: every decision executes these, and building most of them takes longer than executing them.
-_BY_OTHERS: Final = (LOOKING.c.person_id != bindparam("person"), LOOKING.c.at_ms > bindparam("since_ms"))
-_OPENED_BY_OTHERS: Final = (
-    select(LOOKING.c.flag_id).where(*_BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(TAKEN_MAX)
-)
 _FREE: Final = select(FLAGS.c.flag_id).where(
     FLAGS.c.flag_id.in_(bindparam("candidates", expanding=True)),
     FLAGS.c.state == "open",
-    ~exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *_BY_OTHERS),
+    ~exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *BY_OTHERS),
 )
 _OF_PERSON: Final = delete(LOOKING).where(LOOKING.c.person_id == bindparam("person"))
 _EXPIRED: Final = delete(LOOKING).where(LOOKING.c.at_ms <= bindparam("until_ms"))
+_OF_PERSON_OR_EXPIRED: Final = delete(LOOKING).where(
+    or_(LOOKING.c.person_id == bindparam("person"), LOOKING.c.at_ms <= bindparam("until_ms"))
+)
 _OF_FLAG: Final = (
     select(LOOKING.c.person_id, PEOPLE.c.name, LOOKING.c.at_ms)
     .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
@@ -62,10 +60,10 @@ def next_flag(
     The person's other open flags are closed. Flags that others have open are skipped. If others have all flags open,
     return the first flag that follows.
     """
+    seeker = Seeker(person_id, now_ms - OPEN_MS)
     for _ in range(ATTEMPTS_MAX):
-        with database.read_transaction() as connection:
-            taken = _opened_by_others(connection, person_id, now_ms)
-            candidates = queue.open_after(connection, filters, order, current, CANDIDATES_MAX, taken)
+        with database.read_connection() as connection:
+            candidates = queue.open_after(connection, filters, order, current, CANDIDATES_MAX, seeker)
         if not candidates:
             break
         claim = partial(_claim, candidates=candidates, person_id=person_id, now_ms=now_ms)
@@ -73,7 +71,7 @@ def next_flag(
         if claimed is not None:
             return NextFlag(claimed, is_free=True)
     database.write(lambda c: _leave_all(c, person_id))
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         first = queue.open_after(connection, filters, order, current, 1)
     return NextFlag(first[0], is_free=False) if first else None
 
@@ -86,7 +84,7 @@ def leave(connection: Connection, flag_id: int, person_id: int) -> None:
 def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> None:
     """Record that a person has closed a page of a flag opened at ``opened_ms``. A later opening remains."""
     own = (LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id, LOOKING.c.at_ms <= opened_ms)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         is_open = connection.execute(select(LOOKING.c.flag_id).where(*own)).first() is not None
     # Usually a decision or a link has already closed it.
     if is_open:
@@ -98,18 +96,38 @@ def _leave_all(connection: Connection, person_id: int) -> None:
     connection.execute(_OF_PERSON, {"person": person_id})
 
 
-def record_opening(database: Database, flag_id: int, person_id: int, now_ms: int) -> tuple[str, ...]:
-    """Record that a person has opened a flag, and return the names of others who have it open."""
-    with database.read_transaction() as connection:
-        rows = connection.execute(_OF_FLAG, {"flag_id": flag_id}).all()
-    if not any(row.person_id == person_id and row.at_ms > now_ms - _SEEN_AGAIN_MS for row in rows):
+class FlagViewer(NamedTuple):
+    """A person who opened a flag, and when. It may have expired."""
+
+    person_id: int
+    name: str
+    at_ms: int
+
+
+def viewers(connection: Connection, flag_id: int) -> list[FlagViewer]:
+    """Return who opened a flag and did not leave it, by name."""
+    return [FlagViewer(*row) for row in connection.execute(_OF_FLAG, {"flag_id": flag_id})]
+
+
+def record_opening(
+    database: Database, known: Sequence[FlagViewer], flag_id: int, person_id: int, now_ms: int
+) -> tuple[str, ...]:
+    """Record that a person has opened a flag, and return the names of others who have it open.
+
+    ``known`` are the flag's ``viewers``.
+    """
+    if not any(each.person_id == person_id and each.at_ms > now_ms - _SEEN_AGAIN_MS for each in known):
         database.write(lambda c: open_flag(c, flag_id, person_id, now_ms))
-    return tuple(row.name for row in rows if row.person_id != person_id and row.at_ms > now_ms - OPEN_MS)
+    return tuple(each.name for each in known if each.person_id != person_id and each.at_ms > now_ms - OPEN_MS)
 
 
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     """Record that a person has opened a flag."""
     connection.execute(_EXPIRED, {"until_ms": now_ms - OPEN_MS})
+    _record(connection, flag_id, person_id, now_ms)
+
+
+def _record(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     # The same person may open it in two windows at the same moment.
     opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
     keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
@@ -123,33 +141,23 @@ def open_elsewhere(
     query = (
         select(LOOKING.c.flag_id, PEOPLE.c.name)
         .join_from(LOOKING, PEOPLE, PEOPLE.c.person_id == LOOKING.c.person_id)
-        .where(LOOKING.c.flag_id.in_(flag_ids), *_BY_OTHERS)
+        .where(LOOKING.c.flag_id.in_(flag_ids), *BY_OTHERS)
         .order_by(LOOKING.c.flag_id, PEOPLE.c.name)
     )
     found: dict[int, tuple[str, ...]] = {}
-    for flag_id, name in connection.execute(query, _others_now(person_id, now_ms)):
+    for flag_id, name in connection.execute(query, Seeker(person_id, now_ms - OPEN_MS)._asdict()):
         found[flag_id] = (*found.get(flag_id, ()), name)
     return found
-
-
-def _others_now(person_id: int, now_ms: int) -> dict[str, int]:
-    """Return the parameters of ``_BY_OTHERS``."""
-    return {"person": person_id, "since_ms": now_ms - OPEN_MS}
-
-
-def _opened_by_others(connection: Connection, person_id: int, now_ms: int) -> frozenset[int]:
-    """Return up to ``TAKEN_MAX`` flags that others have open, the ones opened most recently."""
-    return frozenset(connection.execute(_OPENED_BY_OTHERS, _others_now(person_id, now_ms)).scalars())
 
 
 def _claim(connection: Connection, candidates: Sequence[int], person_id: int, now_ms: int) -> int | None:
     """Open the first candidate that is undecided and free, and leave the person's other flags. Return it, or None."""
     acquire_lock(connection, Lock.LOOKING)
     # One statement checks both: between two, somebody could decide and close a flag that then seems open and free.
-    values = {**_others_now(person_id, now_ms), "candidates": candidates}
+    values = {**Seeker(person_id, now_ms - OPEN_MS)._asdict(), "candidates": candidates}
     free: Collection[int] = set(connection.execute(_FREE, values).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)
     if claimed is not None:
-        _leave_all(connection, person_id)
-        open_flag(connection, claimed, person_id, now_ms)
+        connection.execute(_OF_PERSON_OR_EXPIRED, {"person": person_id, "until_ms": now_ms - OPEN_MS})
+        _record(connection, claimed, person_id, now_ms)
     return claimed

@@ -9,7 +9,7 @@ from consumer.model.decision_event import DecisionEvent, encode_decision
 from consumer.reviews.outbox.events import NewEvent, append, is_wanted
 from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.portable import portions
-from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STORIES
+from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES
 from consumer.text.timestamps import rfc3339
 
 
@@ -48,17 +48,14 @@ def write_decision_events(connection: Connection, review_ids: Sequence[int], now
 
 
 def write_decided_events(connection: Connection, story_ids: Collection[int], person_id: int, now_ms: int) -> None:
-    """Write an event for each of these stories that is now fully decided. ``person_id`` made the last decision.
+    """Write an event for each of these stories, which are now fully decided. ``person_id`` made the last decision.
 
-    All these stories have fewer open copies than before. The caller must hold ``Lock.FLAGS``.
+    The caller must hold ``Lock.FLAGS``.
     """
-    decided: list[int] = []
-    for portion in portions(sorted(story_ids)):
-        closed = select(STORIES.c.story_id).where(STORIES.c.story_id.in_(portion), STORIES.c.open_copies == 0)
-        decided += connection.execute(closed.order_by(STORIES.c.story_id)).scalars()
-    if decided:
+    if story_ids:
         person = connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.person_id == person_id)).scalar_one()
-        write_story_events(connection, [StoryChange(story_id, "decided", person) for story_id in decided], now_ms)
+        changes = [StoryChange(story_id, "decided", person) for story_id in sorted(story_ids)]
+        write_story_events(connection, changes, now_ms)
 
 
 def _event(row: Row[Any]) -> NewEvent:

@@ -10,6 +10,8 @@ from consumer.reviews.portable import portions
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 
 EventKind = Literal["flag", "bank_match", "story", "flood", "decision"]
+# Built once: every decision executes it.
+_SUBSCRIPTIONS: Final = select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.kinds, WEBHOOKS.c.sources)
 FOR_SINK: Final[frozenset[EventKind]] = frozenset({"story", "flood"})
 """Kinds that the console sends to the sink. The others come from the sink, or go only to webhooks."""
 
@@ -37,7 +39,7 @@ class Subscription(NamedTuple):
 
 def subscriptions(connection: Connection) -> list[Subscription]:
     """Return the subscriptions of all webhooks. A webhook that is off still collects events."""
-    rows = connection.execute(select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.kinds, WEBHOOKS.c.sources))
+    rows = connection.execute(_SUBSCRIPTIONS)
     return [
         Subscription(webhook_id, frozenset(json.loads(kinds)), frozenset(json.loads(sources)))
         for webhook_id, kinds, sources in rows

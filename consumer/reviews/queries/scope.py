@@ -9,16 +9,29 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import ColumnElement, bindparam, tuple_
+from sqlalchemy import ColumnElement, bindparam, select, tuple_
 from sqlalchemy.sql.selectable import FromClause
 
 from consumer.reviews.flag_row import STATES, FlagRow, State
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
-from consumer.reviews.tables import FLAGS
+from consumer.reviews.tables import FLAGS, LOOKING
 
 Key = Literal["certainty", "arrived_ms"]
 KEYS: Final[tuple[Key, ...]] = ("certainty", "arrived_ms")
+
+
+TAKEN_MAX: Final = 1_000
+"""Limit on the flags opened by others that a query leaves out, the ones opened most recently."""
+BY_OTHERS: Final = (LOOKING.c.person_id != bindparam("person"), LOOKING.c.at_ms > bindparam("since_ms"))
+OPENED_BY_OTHERS: Final = select(LOOKING.c.flag_id).where(*BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(TAKEN_MAX)
+
+
+class Seeker(NamedTuple):
+    """A person who looks for a flag that nobody else has opened after ``since_ms``: the parameters of ``BY_OTHERS``."""
+
+    person: int
+    since_ms: int
 
 
 class Range(NamedTuple):
@@ -106,6 +119,8 @@ class Scope:
     arrived_ms: Range = ANY
     # Flags to leave out.
     without: frozenset[int] = frozenset()
+    # Leave out the flags that others have open. ``without`` has them if there are hits.
+    seeker: Seeker | None = None
     # None without a search.
     hits: Hits | None = None
 
@@ -120,12 +135,14 @@ class Scope:
             certainty=self.certainty.form(),
             arrived_ms=self.arrived_ms.form(),
             without=frozenset([0] if self.without else ()),
+            seeker=None if self.seeker is None else Seeker(0, 0),
         )
 
     def values(self) -> dict[str, Any]:
         """Return the parameters of the conditions."""
         limits = {name: limit for key in KEYS for name, limit in zip(_limits(key), self.range(key), strict=True)}
-        return {**limits, **{name: getattr(self, name) for name in NUMBERS}, "without": tuple(self.without)}
+        values = {**limits, **{name: getattr(self, name) for name in NUMBERS}, "without": tuple(self.without)}
+        return values if self.seeker is None else values | self.seeker._asdict()
 
     def range(self, key: Key) -> Range:
         """Return the range of a column."""
@@ -136,6 +153,13 @@ class Scope:
         if self.story_id is not None:
             return [FLAGS.c.story_id == bindparam("story_id")]
         return self.source_conditions(FLAGS)
+
+    def left_out(self) -> Iterator[ColumnElement[bool]]:
+        """Yield the conditions for flags that are not left out."""
+        if self.without:
+            yield FLAGS.c.flag_id.not_in(bindparam("without", expanding=True))
+        if self.seeker is not None:
+            yield FLAGS.c.flag_id.not_in(OPENED_BY_OTHERS)
 
     def kind_state_conditions(self) -> Iterator[tuple[ColumnElement[bool], ColumnElement[bool]]]:
         """Yield the conditions for each kind and state. An index orders the rows of each such pair."""
@@ -153,11 +177,12 @@ class Scope:
 
     def source_conditions(self, table: FromClause) -> list[ColumnElement[bool]]:
         """Return the conditions for the sources."""
-        named = [name for name in ("source_id", "original_source_id") if getattr(self, name) is not None]
+        named = [name for name in SOURCE_NUMBERS if getattr(self, name) is not None]
         return [table.c[name] == bindparam(name) for name in named]
 
 
-NUMBERS: Final = ("story_id", "source_id", "original_source_id")
+SOURCE_NUMBERS: Final = ("source_id", "original_source_id")
+NUMBERS: Final = ("story_id", *SOURCE_NUMBERS)
 """The columns for which a scope has a single value."""
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, bindparam, func, insert, select, update
 
 from consumer.model.errors import DupwatchError
 from consumer.reviews import decisions
@@ -199,7 +199,7 @@ def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
 
 def in_force(connection: Connection, now_ms: int) -> list[StandingDecision]:
     """Return the standing decisions in force, the oldest first."""
-    rows = connection.execute(_standing_query().where(*_is_in_force(now_ms))).all()
+    rows = connection.execute(_in_force_query(), {"now_ms": now_ms}).all()
     empty = {row.story_id: row.root_id for row in rows if row.first_ms == NO_FLAGS}
     followed = _successors(connection, empty)
     found = map(_standing_from_row, rows)
@@ -231,7 +231,7 @@ def pair_history(connection: Connection, sources: tuple[int, int], since_ms: int
     return PairHistory(flags.total(), right=flags["right", False], wrong=flags["wrong", False])
 
 
-def _is_in_force(now_ms: int) -> tuple[ColumnElement[bool], ...]:
+def _is_in_force(now_ms: int | BindParameter[int]) -> tuple[ColumnElement[bool], ...]:
     return STANDING_DECISIONS.c.undone_ms.is_(None), STANDING_DECISIONS.c.ends_ms > now_ms
 
 
@@ -258,6 +258,12 @@ def _load_standing(connection: Connection, standing_id: int) -> StandingDecision
 @cache
 def _numbered_query() -> Select[*tuple[Any, ...]]:
     return _standing_query().where(STANDING_DECISIONS.c.standing_id == bindparam("this"))
+
+
+@cache
+def _in_force_query() -> Select[*tuple[Any, ...]]:
+    """Return the query for the standing decisions in force. Cached, since pages of flags run it."""
+    return _standing_query().where(*_is_in_force(bindparam("now_ms")))
 
 
 @cache

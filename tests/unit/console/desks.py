@@ -50,7 +50,7 @@ class Office:
 
     def audited(self) -> list[tuple[str, str, str]]:
         """Who did what to which article, the first entry first, without signing in."""
-        with self.served.database.read_transaction() as connection:
+        with self.served.database.read_connection() as connection:
             entries = list(audit.search(connection, AuditFilters(), None, 1_000).rows)
         told = [(entry.person, entry.action, entry.subject) for entry in sorted(entries, key=lambda e: e.entry_id)]
         return [entry for entry in told if entry[1].startswith("flag.")]

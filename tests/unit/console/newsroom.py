@@ -129,7 +129,7 @@ class Newsroom:
 
     def row(self, article_id: str) -> FlagRow:
         """Return the flag of an article as it is now."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             page = queue.page(connection, Filters(state=None), "newest", 10_000)
         return next(row for row in page.rows if row.article_id == article_id)
 

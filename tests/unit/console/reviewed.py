@@ -68,7 +68,7 @@ def review(
 
 def whole_figures(desk: Office, left_out: int = 0) -> Page:
     """Open the page of thresholds once its figures have all that was decided, sources too, and all but some pairs."""
-    with desk.room.database.read_transaction() as connection:
+    with desk.room.database.read_connection() as connection:
         decided = sum(tally(connection)[kind, state] for kind in KINDS for state in ("right", "wrong", "released"))
     until_s = time.monotonic() + WAIT_S
     while True:

@@ -175,7 +175,7 @@ class Served(NamedTuple):
     @property
     def identity(self) -> str:
         """What is in the names of cookies."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             return identity(connection)
 
     def browser(self) -> Browser:

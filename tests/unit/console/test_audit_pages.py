@@ -115,7 +115,7 @@ def test_an_export_has_everything_that_matches(console: Served, wei: Browser) ->
         "flag": "",
         "why": "because",
     }
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         (entry,) = audit.search(connection, AuditFilters(action="audit.export"), None, 1_000).rows
     assert (entry.person, entry.subject) == ("Wei", "person=Ann&text=subject-")
 
@@ -133,7 +133,7 @@ def test_the_head_of_an_export_is_not_all_of_it(console: Served, wei: Browser, m
     monkeypatch.setattr(audit, "search", counting)
     assert wei.ask("HEAD", "/audit.csv?person=Ann").status == 200
     assert pieces == []
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         assert search(connection, AuditFilters(action="audit.export"), None, 1).rows == ()
     assert len(rows(wei.get("/audit.csv?person=Ann").text)) == 2_500
     assert len(pieces) == 3

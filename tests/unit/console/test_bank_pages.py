@@ -54,7 +54,7 @@ def admin(desk: Office) -> Browser:
 
 def noted(desk: Office) -> list[tuple[str, str, str, str]]:
     """Who did what to which bank or item, and why, the first entry first."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 1_000).rows
     told = [(entry.person, entry.action, entry.subject, entry.why) for entry in entries[::-1]]
     return [entry for entry in told if entry[1].startswith(("bank.", "item."))]
@@ -329,7 +329,7 @@ def test_the_text_of_a_flag_is_added_by_one_click(desk: Office, path: Path) -> N
     assert noted(desk) == [
         ("Ann", "item.add", f"spam/{name}", "copy"), ("Ann", "item.add", f"spam/{item_id(TEXT)}", "original")
     ]  # fmt: skip
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(action="item.add"), None, 10).rows
     assert [entry.flag_id for entry in entries] == [1, 1]
 

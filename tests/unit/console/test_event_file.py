@@ -69,7 +69,7 @@ class Reading:
 
     def ids(self) -> set[str]:
         """The articles of all flags."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             return {row.article_id for row in queue.page(connection, Filters(state=None), "oldest", 5_000).rows}
 
 

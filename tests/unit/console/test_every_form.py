@@ -196,7 +196,7 @@ def test_no_field_makes_markup(desk: Office) -> None:
     other = f"/stories/{desk.room.row('copy-0').story_id}/merge?other=other"
     visitor.waiting.extendleft([other, "/look-up/report?one=missed", "/banks/notices/items/notice/release"])
     visitor.visit_all()
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         assert connection.execute(select(func.count()).select_from(FLAGS)).scalar_one() == COPIES + 2
     posted = {action for (method, _, _), action in visitor.sent.items() if method == "POST"}
     routes = {route.path for route in ROUTES if route.method == "POST"}

@@ -57,7 +57,7 @@ class Taking:
 
     def rows(self) -> list[tuple[str, str, str | None, str | None]]:
         """Id, state and sources of everything that is there, in the order in which it came."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             found = queue.page(connection, Filters(state=None), "oldest", 100).rows
         return sorted((row.article_id, row.state, row.source, row.original_source) for row in found)
 
@@ -121,7 +121,7 @@ def test_the_preferred_member_is_that_of_every_batch(database: Database) -> None
         apply_ranks(connection, NOW_MS)
 
     def preferred() -> str:
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             return preferred_members(connection, [1])[1].article_id
 
     taking.take(batch(of_earlier_version(flag(1))))
@@ -257,7 +257,7 @@ def test_flags_are_decided_as_standing_decisions_say(database: Database) -> None
     """In the transaction that stores them, and once; it is counted and reported as no person's decision."""
     taking = Taking(database)
     taking.take(batch(flag(1)))
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         (row,) = queue.page(connection, Filters(), "oldest", 9).rows
     stand(database, "right", story_id=row.story_id)
     for begun in (1, 3):
@@ -300,7 +300,7 @@ def test_the_events_of_a_batch_are_in_order(database: Database) -> None:
     stand(database, "wrong", sources=(sources["s1"], sources["s0"]))
     database.write(lambda c: configure_ranks(c, {"s2": 5}, NOW_MS))
     Taking(database, flood_copies=3).take(batch(*(flag(number) for number in range(1, 5))))
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         kinds = list(connection.execute(select(OUTBOX.c.kind).order_by(OUTBOX.c.event_id)).scalars())
     assert kinds == [*["flag"] * 4, "decision", "story", "story", "flood", "story"]
     assert causes_of(database) == [("began", "a0", 3), ("preferred", "a0", 3), ("flood", "a0", 3)]

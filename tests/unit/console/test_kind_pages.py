@@ -61,7 +61,7 @@ def test_a_repeat_of_a_retracted_article_asks_whether_it_is_the_same(desk: Offic
     assert "counts as unique. This can be undone" not in told
     assert desk.room.state("again") == "wrong"
     assert "different articles" in page(desk.ann, "/?state=wrong").texts("ol.queue .tag")
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         assert backlog(connection, BEGAN_MS * 2).due == 0
     assert desk.audited() == [("Ann", "flag.wrong", "again")]
 
@@ -99,7 +99,7 @@ def test_wrong_releases_nothing_and_leads_to_the_item(desk: Office) -> None:
     assert "Decided: wrong." in said.shown
     assert "This can be undone until" in said.shown
     assert Page(said).link("View the item") == f"/flags/{flag.flag_id}#item"
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         assert backlog(connection, BEGAN_MS * 2).due == 0
     history = page(desk.ann, f"/flags/{flag.flag_id}").texts(".history li")
     assert len(history) == 1

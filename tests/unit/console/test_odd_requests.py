@@ -330,7 +330,7 @@ def test_the_database_may_be_away_before_anybody_is_known(console: Served, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "write", away)
-        patch.setattr(Database, "read_transaction", lambda self: away(self, None))
+        patch.setattr(Database, "read_connection", lambda self: away(self, None))
         answer = browser.get("/me")
         assert (answer.status, answer.header("retry-after")) == (503, "5")
         assert "The console's database does not answer." in answer.shown

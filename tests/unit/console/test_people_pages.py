@@ -13,13 +13,13 @@ from tests.unit.console.serving import PASSWORD, Answer, Served
 
 def known(console: Served) -> dict[str, Person]:
     """Return all people by name."""
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         return {person.name: person for person in people.people(connection)}
 
 
 def noted(console: Served, action: str) -> list[tuple[str, str, str]]:
     """Return who did this to whom, and why."""
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         found = audit.search(connection, AuditFilters(action=action), None, 1_000).rows
         return [(entry.person, entry.subject, entry.why) for entry in found]
 

@@ -16,7 +16,7 @@ TRUSTING: Final[dict[str, Any]] = {"proxy_addresses": ("127.0.0.1",), "proxy_hea
 
 def known(console: Served, name: str) -> Person | None:
     """Return somebody by name."""
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         return people.person_named(connection, name)
 
 
@@ -30,7 +30,7 @@ def test_a_proxy_signs_people_in(tmp_path: Path) -> None:
         assert person is not None
         assert person.role == "reviewer"
         assert browser.get("/people", x_user="李娜".encode().decode("latin-1")).status == 403
-        with console.database.read_transaction() as connection:
+        with console.database.read_connection() as connection:
             (entry,) = audit.search(connection, AuditFilters(), None, 1_000).rows
         assert (entry.action, entry.person, entry.why) == ("person.first_seen", "李娜", "reviewer")
 
@@ -79,7 +79,7 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
         sent = name if name.isascii() or name == "\xff\xfe" else name.encode().decode("latin-1")
         answer = console.browser().get("/me", x_user=sent)
         assert answer.status == 403 if name.strip() else answer.status in {303, 403}
-        with console.database.read_transaction() as connection:
+        with console.database.read_connection() as connection:
             assert people.people(connection) == []
 
 
@@ -92,7 +92,7 @@ def test_two_headers_name_nobody(tmp_path: Path) -> None:
             )
             answer = b"".join(iter(lambda: connection.recv(65_536), b""))
         assert answer.startswith(b"HTTP/1.1 403")
-        with console.database.read_transaction() as reading:
+        with console.database.read_connection() as reading:
             assert people.people(reading) == []
 
 
@@ -122,7 +122,7 @@ def test_the_clients_address_is_the_last_that_is_no_proxy(tmp_path: Path) -> Non
             browser = console.browser()
             token = browser.get("/sign-in").token
             browser.post("/sign-in", {"token": token, "name": "x", "password": "y"}, x_forwarded_for=header)
-        with console.database.read_transaction() as connection:
+        with console.database.read_connection() as connection:
             noted = [
                 entry.address
                 for entry in audit.search(connection, AuditFilters(action="session.refused"), None, 1_000).rows

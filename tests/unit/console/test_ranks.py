@@ -65,7 +65,7 @@ def ranked(browser: Browser) -> list[str]:
 
 def noted(desk: Office) -> list[tuple[str, str, str]]:
     """Who did what to which rank, the first entry first."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(action="source.rank"), None, 99).rows
     return [(entry.person, entry.subject, entry.why) for entry in reversed(entries)]
 

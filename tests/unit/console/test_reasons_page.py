@@ -31,7 +31,7 @@ def wei(desk: Office) -> Browser:
 
 def noted(desk: Office) -> list[tuple[str, str, str]]:
     """What the audit log has of reasons and of decisions, the first entry first."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 1_000).rows
     kept = [entry for entry in entries if entry.action.startswith(("reason.", "flag."))]
     return [(entry.action, entry.subject, entry.why) for entry in reversed(kept)]

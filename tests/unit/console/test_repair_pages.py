@@ -51,7 +51,7 @@ def repairs(opened: Page) -> list[str]:
 
 def audited(desk: Office) -> list[tuple[str, str, str, str]]:
     """Who repaired what, the first entry first."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 100).rows
     told = [(each.person, each.action, each.subject, each.why) for each in reversed(entries)]
     return [each for each in told if each[1].startswith("story.")]

@@ -55,12 +55,12 @@ class Desk:
 
     def reports(self) -> int:
         """How many reports are in force."""
-        with self.office.served.database.read_transaction() as connection:
+        with self.office.served.database.read_connection() as connection:
             return len(latest(connection, 100))
 
     def audited(self) -> list[tuple[str, str, str, str]]:
         """Who reported and undid what, the first entry first."""
-        with self.office.served.database.read_transaction() as connection:
+        with self.office.served.database.read_connection() as connection:
             rows = audit.search(connection, AuditFilters(), None, 1_000).rows
         told = [(row.person, row.action, row.subject, row.why) for row in rows[::-1]]
         return [entry for entry in told if entry[1].startswith("report.")]
@@ -150,7 +150,7 @@ def test_a_pasted_text_is_reported_and_kept_nowhere(desk: Desk) -> None:
     assert "Reported as a missed copy by Ann" in done.answer.shown
     assert done.texts(".side ins") == asked.texts(".side ins")
     assert done.texts('button[value="article"]') == ["Add the pasted text"]
-    with desk.office.served.database.read_transaction() as connection:
+    with desk.office.served.database.read_connection() as connection:
         rows = [row for table in METADATA.sorted_tables for row in connection.execute(table.select())]
     assert not [row for row in rows if text[:40] in str(row)]
     again = page(desk.office.ann, "/reports/1")

@@ -73,7 +73,7 @@ def ask(browser: Browser, route: Route | OpenRoute, token: str | None, **headers
 
 def entries(office: Served) -> int:
     """Return how many entries the audit log has: everything that changes something adds one."""
-    with office.database.read_transaction() as connection:
+    with office.database.read_connection() as connection:
         return len(list(audit.search(connection, AuditFilters(), None, 1_000).rows))
 
 

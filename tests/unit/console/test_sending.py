@@ -95,12 +95,12 @@ class Desk(ReleasePort):
 
     def due(self) -> int:
         """How many releases are due."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             return sending.backlog(connection, self.at_ms).due
 
     def audited(self) -> list[tuple[str, str, str, str]]:
         """What is in the audit log, the first first."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             rows = audit.search(connection, AuditFilters(), None, 100).rows
         return [(row.person, row.action, row.subject, row.why) for row in reversed(rows)]
 

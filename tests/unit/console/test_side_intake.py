@@ -62,7 +62,7 @@ class Taking:
 
     def rows(self) -> list[FlagRow]:
         """What is there, in order of the ids."""
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             found = queue.page(connection, Filters(state=None), "oldest", 100).rows
         return sorted(found, key=lambda row: row.article_id)
 
@@ -155,7 +155,7 @@ def test_bank_matches_of_one_version_are_one_entry(taking: Taking) -> None:
     found.take(matched_batch(matched(1), matched(1, item="late", similarity=0.9, retroactive=True), allowed, b"{"))
     (row,) = found.rows()
     assert (row.kind, row.article_id, row.similarity, row.source) == ("bank_match", "a1", 0.9, None)
-    with taking.database.read_transaction() as connection:
+    with taking.database.read_connection() as connection:
         (mentions,) = mentions_of(connection, [row.flag_id]).values()
     assert [mention.item for mention in mentions] == ["late", "offer"]
     assert [each for each in found.reported if not isinstance(each, Outage)] == [

@@ -16,7 +16,7 @@ from tests.unit.reviews.made import at_once
 
 def entries(console: Served, action: str) -> list[AuditEntry]:
     """Return what the audit log has of an action, the latest first."""
-    with console.database.read_transaction() as connection:
+    with console.database.read_connection() as connection:
         return list(audit.search(connection, AuditFilters(action=action), None, 1_000).rows)
 
 

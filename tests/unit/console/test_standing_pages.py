@@ -54,7 +54,7 @@ def copy(desk: Office, number: int, *, name: str = "ferry", source: str = "post"
 
 def noted(desk: Office, action: str) -> list[tuple[str, str, str]]:
     """Who did this to what, and why."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(action=action), None, 100).rows
     return [(entry.person, entry.subject, entry.why) for entry in entries[::-1]]
 

@@ -60,7 +60,7 @@ def created(wei: Browser, **fields: str) -> str:
 
 def noted(desk: Office) -> list[tuple[str, str, str, str]]:
     """What the audit log has of webhooks, the first entry first."""
-    with desk.served.database.read_transaction() as connection:
+    with desk.served.database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 1_000).rows
     kept = [entry for entry in entries if entry.action.startswith("webhook.")]
     return [(entry.person, entry.action, entry.subject, entry.why) for entry in reversed(kept)]

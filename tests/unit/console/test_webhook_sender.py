@@ -232,7 +232,7 @@ def test_a_day_of_failures_turns_a_webhook_off(
     post.pass_time(3 * HOUR_S, 900)
     webhook = found(database, hook)
     assert (webhook.off_why, webhook.waiting) == ("day", 4)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         (entry,) = audit.search(connection, AuditFilters(action="webhook.off"), None, 10).rows
     assert (entry.subject, entry.person, entry.why) == ("ops", "", "a delivery has failed for a day")
     assert "The webhook 'ops' is off" in caplog.text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from unittest.mock import patch
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, event, func, select, update
 
 from consumer.judge.events import released_event
 from consumer.model.bank_match import BankMatchEvent
@@ -169,7 +169,7 @@ def read(
     **fields: Given.kwargs,
 ) -> Result:
     """Return what a function reads."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return work(connection, *args, **fields)
 
 
@@ -185,19 +185,19 @@ def write(
 
 def rows_of(database: Database) -> dict[str, FlagRow]:
     """Return all flags and near misses by article."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return {row.article_id: row for row in map(flag_row, connection.execute(flag_rows().order_by(FLAGS.c.flag_id)))}
 
 
 def flag_ids(database: Database) -> list[int]:
     """Return the numbers of all flags, in order."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return list(connection.execute(select(FLAGS.c.flag_id).order_by(FLAGS.c.flag_id)).scalars())
 
 
 def check_counts(database: Database) -> None:
     """Check that what is counted is what there is: in stories, and of each kind and state."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         flags = connection.execute(select(FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state, FLAGS.c.arrived_ms)).all()
         stories = connection.execute(select(STORIES)).all()
         counted = tally(connection)
@@ -226,7 +226,7 @@ def cleared(database: Database) -> Database:
 
 def number_of(database: Database, table: Any) -> int:  # noqa: ANN401  # any of the tables
     """Return how many rows a table has."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
@@ -241,6 +241,21 @@ def counted_writes(database: Database) -> Iterator[list[None]]:
 
     with patch.object(database, "write_transaction", begin):
         yield begun
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """Yield the statements that are executed within."""
+    found: list[str] = []
+
+    def keep(_c: object, _cursor: object, statement: str, *_: object) -> None:
+        found.append(statement)
+
+    event.listen(database._engine, "before_cursor_execute", keep)
+    try:
+        yield found
+    finally:
+        event.remove(database._engine, "before_cursor_execute", keep)
 
 
 def at_once(works: Sequence[Callable[[], Result]]) -> list[Result]:

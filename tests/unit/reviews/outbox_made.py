@@ -29,7 +29,7 @@ def valid(event: dict[str, Any]) -> dict[str, Any]:
 def events_of(database: Database, kind: EventKind) -> list[dict[str, Any]]:
     """Return the events of a kind that are in the outbox, in order."""
     query = select(OUTBOX.c.payload).where(OUTBOX.c.kind == kind).order_by(OUTBOX.c.event_id)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return [valid(json.loads(payload)) for payload in connection.execute(query).scalars()]
 
 
@@ -40,7 +40,7 @@ def causes_of(database: Database) -> list[tuple[str, str, int]]:
 
 def numbers_of(database: Database) -> list[int]:
     """Return the numbers of the events in the outbox."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return list(connection.execute(select(OUTBOX.c.event_id).order_by(OUTBOX.c.event_id)).scalars())
 
 
@@ -64,7 +64,7 @@ def add_webhook(database: Database, *kinds: EventKind, sources: tuple[str, ...] 
 def delivered_to(database: Database, webhook_id: int) -> list[int]:
     """Return the events that a webhook is still to get."""
     query = select(DELIVERIES.c.event_id).where(DELIVERIES.c.webhook_id == webhook_id).order_by(DELIVERIES.c.event_id)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return list(connection.execute(query).scalars())
 
 

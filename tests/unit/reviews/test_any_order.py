@@ -101,7 +101,7 @@ def roots_of_kind(database: Database, kind: Kind) -> dict[Version, str]:
     """The root of the story of each entry of a kind, as it is stored."""
     query = select(FLAGS.c.article_id, FLAGS.c.version, STORIES.c.root_id).where(FLAGS.c.kind == kind)
     in_story = query.join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return {(row.article_id, row.version): row.root_id for row in connection.execute(in_story)}
 
 
@@ -127,7 +127,7 @@ def test_stories_are_those_of_all_events_together(database: Database, batches: l
     own = {key: key[0] if key in released_keys else roots[key] for key in matching}
     assert roots_of_kind(database, "bank_match") == own
     copies = Counter(root for key, root in roots.items() if key not in released_keys)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         counted = {row.root_id: row.copies for row in connection.execute(select(STORIES))}
     assert {root: number for root, number in counted.items() if number} == dict(copies)
     assert sum(sum(each[:4]) for each in added) == len(events)
@@ -170,7 +170,7 @@ class Repaired:
         home = STORIES.alias("home")
         query = select(FLAGS.c.article_id, FLAGS.c.version, home.c.root_id.label("home"), STORIES.c.root_id)
         query = query.join_from(FLAGS, home, home.c.story_id == func.coalesce(FLAGS.c.home_id, FLAGS.c.story_id))
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             rows = connection.execute(query.join(STORIES, STORIES.c.story_id == FLAGS.c.story_id)).all()
             assert connection.execute(select(FLAGS).where(FLAGS.c.home_id == FLAGS.c.story_id)).all() == []
         roots = roots_of(events, self.splits)
@@ -192,7 +192,7 @@ class Repaired:
         return flag.article_id, flag.version
 
     def _chosen(self, column: ColumnElement[int], number: int) -> int:
-        with self.database.read_transaction() as connection:
+        with self.database.read_connection() as connection:
             found = connection.execute(select(column).order_by(column)).scalars().all()
         return found[number % len(found)]
 

@@ -31,7 +31,7 @@ def logged(database: Database) -> Database:
 
 def subjects(database: Database, filters: AuditFilters) -> list[int]:
     """The flags of all entries that match, in order."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return [int(entry.flag_id or 0) for entry in audit.search(connection, filters, None, 1_000).rows]
 
 

@@ -16,11 +16,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import IntegrityError
 
 from consumer.model.errors import ConfigError
 from consumer.reviews import database as database_module
-from consumer.reviews import queue
+from consumer.reviews import idle_connections, queue
 from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
 from consumer.reviews.discussion import history
 from consumer.reviews.flag_row import STATES, tally
@@ -33,6 +34,7 @@ from consumer.reviews.tables import METADATA, NOTES, REVIEWS, SOURCES, TALLY
 from consumer.text.install_advice import install_command
 from deploy.local.postgres import Postgres
 from storage.backoff import Backoff
+from tests.postgres_server import PostgresDatabase
 from tests.unit.reviews.made import Address, at_once, check_counts, number_of, read, rows_of, write
 
 RACES = 12
@@ -45,7 +47,7 @@ def source_names(database: Database) -> list[str]:
 
 def test_migrations_make_the_tables(database: Database) -> None:
     """What the newest migration leaves is what the code expects, on both databases."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         assert compare_metadata(context, METADATA) == []
         indexes = {index.name for table in METADATA.sorted_tables for index in table.indexes}
@@ -135,7 +137,7 @@ def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatc
     assert [row.kind for row in read(database, queue.flags, range(100))] == ["flag", *KINDS]
     assert read(database, tally)["flag", "wrong"] == 1
     assert number_of(database, TALLY) == len(KINDS) * len(STATES)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         if connection.dialect.name == "sqlite":
             assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
             assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
@@ -327,7 +329,7 @@ def test_more_threads_than_connections_wait_for_one(address: Address, monkeypatc
     monkeypatch.setattr(database_module, "CONNECTIONS_MAX", 1)
     monkeypatch.setattr(database_module, "_POOL_S", 0.05)
     database = opened_database(*address)
-    with database.read_transaction(), pytest.raises(DatabaseUnavailable, match="in use"), database.read_transaction():
+    with database.read_connection(), pytest.raises(DatabaseUnavailable, match="in use"), database.read_connection():
         pass
     database.check()
     database.close()
@@ -379,6 +381,50 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
     server.kill9()
     server.start()
     assert source_names(database) == ["before"]
+    database.close()
+
+
+@pytest.mark.servers
+def test_connections_that_died_while_idle_are_replaced(
+    postgres_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A moment after their last use, without asking the server each time."""
+    database, other = (opened_database(*postgres_database) for _ in range(2))
+    dialect, pings = database._engine.dialect, []
+    ping = dialect.do_ping
+
+    def counted(connection: DBAPIConnection) -> bool:
+        pings.append(connection)
+        return ping(connection)
+
+    monkeypatch.setattr(dialect, "do_ping", counted)
+    for _ in range(3):
+        database.check()
+    assert pings == []
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    with other.read_connection() as connection:
+        ended = connection.execute(
+            text(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
+        )
+        assert ended.scalars().all() == [True]
+    database.check()
+    assert len(pings) == 1
+    monkeypatch.setattr(idle_connections, "PING_S", -1.0)
+    database.check()
+    assert len(pings) == 2
+    database.close()
+    other.close()
+
+
+@pytest.mark.servers
+def test_what_is_read_often_is_prepared(postgres_database: PostgresDatabase) -> None:
+    """So that the server does not plan it again each time."""
+    database = opened_database(*postgres_database)
+    for _ in range(9):
+        source_names(database)
+    with database.read_connection() as connection:
+        prepared = connection.execute(text("SELECT statement FROM pg_prepared_statements")).scalars().all()
+    assert any("FROM sources" in each for each in prepared)
     database.close()
 
 

@@ -160,7 +160,7 @@ def test_flags_are_counted_by_an_index(tmp_path: Any) -> None:  # noqa: ANN401  
     for statement, parameters in list(executed.items()):
         if not statement.startswith(("SELECT", "WITH")):
             continue
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             said = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
         plans.append([row[-1] for row in said])
     of_flags = [step for plan in plans for step in plan if step.split()[1:2] == ["flags"]]

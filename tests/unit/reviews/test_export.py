@@ -11,7 +11,7 @@ from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged
 
 def pairs(database: Database) -> list[PairReview]:
     """All pairs."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return list(reviewed_pairs.pairs(connection))
 
 

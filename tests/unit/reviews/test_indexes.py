@@ -87,7 +87,7 @@ def heard(database: Database) -> Statements:
 def whole_tables(database: Database, statements: Statements) -> list[str]:
     """Return which statements read a table from one end to the other."""
     found = []
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         for statement, parameters in list(statements.items()):
             if not statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                 continue
@@ -126,7 +126,7 @@ def everything(database: Database) -> None:
     write(database, sending.mark_sent, made[0], NOW_MS)
     read(database, sending.backlog, NOW_MS)
     write(database, add_note, 2, ann, "note", NOW_MS)
-    claims.record_opening(database, 2, ann, NOW_MS)
+    claims.record_opening(database, read(database, claims.viewers, 2), 2, ann, NOW_MS)
     left = read(database, queue.flags, [2])[0]
     bob = add_person(database, "Bob").person_id
     claims.next_flag(database, Filters(), "certainty", left, bob, NOW_MS)
@@ -235,7 +235,7 @@ def test_many_new_flags_are_found_by_number(kept: Database) -> None:
     named = {each: values for each, values in statements.items() if "flags.flag_id IN" in each}
     assert len(named) == 2
     for statement, parameters in named.items():
-        with kept.read_transaction() as connection:
+        with kept.read_connection() as connection:
             said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         assert "SEARCH flags USING INTEGER PRIMARY KEY (rowid=?)" in said, (statement, said)
 
@@ -256,7 +256,7 @@ def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: D
     selects = [each for each in statements.items() if each[0].startswith("SELECT") and "standing" not in each[0]]
     assert len(selects) == 6
     for statement, parameters in selects:
-        with kept.read_transaction() as connection:
+        with kept.read_connection() as connection:
             said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         of_flags = [each for each in said if each.split()[1] == "flags"]
         # How near misses were sampled is not in it, and they are few.

@@ -83,7 +83,7 @@ def test_only_flags_are_released_and_only_pairs_of_a_threshold_are_measured(
     found = read(database, story, filled["copy"].story_id)
     assert found is not None
     assert (found.copies, found.open_copies) == (1, 1)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         assert [pair.kind for pair in pairs(connection)] == ["flag", "near_miss"]
         assert {count.kind for count in pair_counts(connection)} == {"flag", "near_miss"}
         assert reviews_by_source(connection) == []
@@ -163,7 +163,7 @@ def test_a_bank_match_goes_with_the_story_of_its_article(database: Database) -> 
     add(database, flag)
 
     def roots() -> dict[Kind, str]:
-        with database.read_transaction() as connection:
+        with database.read_connection() as connection:
             return {row.kind: row.root_id for row in flags_of_article(connection, "copy", 9)}
 
     assert roots() == {"flag": "root", "bank_match": "root"}

@@ -67,7 +67,7 @@ def test_webhooks_get_what_they_want(database: Database) -> None:
     assert delivered_to(database, everything) == [1, 2, 3, 4, 6]
     assert delivered_to(database, of_wire) == [1]
     assert pending(database) == [4, 5]
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         of_events = connection.execute(select(DELIVERIES.c.story_id, DELIVERIES.c.due_ms)).all()
     assert set(of_events) == {(1, NOW_MS), (1, None), (3, NOW_MS)}
 

@@ -175,7 +175,7 @@ def test_hashes_of_other_parameters_are_renewed(database: Database, monkeypatch:
 
 def passwords_hash(database: Database) -> str:
     """The one hash that is stored."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return str(connection.exec_driver_sql("SELECT password_hash FROM people").scalar_one())
 
 

@@ -1,15 +1,14 @@
 """The preferred member of a story is of the source with the highest rank, whatever comes first."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import event, func, select, update
+from sqlalchemy import func, select, update
 
 from consumer.model.verdict import Verdict
 from consumer.reviews import stories
@@ -37,6 +36,7 @@ from tests.unit.reviews.made import (
     near_miss,
     read,
     released,
+    statements,
     write,
 )
 from tests.unit.reviews.test_any_order import EXAMPLES, VERSIONS, streams
@@ -58,7 +58,7 @@ def take_in(database: Database, *events: Verdict) -> IntakeCounts:
 
 def preferred(database: Database, root: str = "a") -> str:
     """The id of the preferred member of a story."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         story_id = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == root)).scalar_one()
         return preferred_members(connection, [story_id])[story_id].article_id
 
@@ -87,24 +87,9 @@ def apply_all(database: Database) -> int:
     return number
 
 
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Yield the statements that are executed within."""
-    found: list[str] = []
-
-    def keep(_c: object, _cursor: object, statement: str, *_: Any) -> None:  # noqa: ANN401  # as it is called
-        found.append(statement)
-
-    event.listen(database._engine, "before_cursor_execute", keep)
-    try:
-        yield found
-    finally:
-        event.remove(database._engine, "before_cursor_execute", keep)
-
-
 def check_preferred(database: Database) -> None:
     """Compare each story with all its members."""
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         ranks = ranks_in_effect(connection)
         flags = connection.execute(select(FLAGS).where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))).all()
         for story in connection.execute(select(STORIES)).all():
@@ -468,7 +453,7 @@ def test_it_is_that_of_all_members_whatever_the_order(
                 moderating.change(*each)
         apply_all(database)
     check_preferred(database)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         pending = select(func.count()).where(SOURCE_RANKS.c.applied_to.is_not(None))
         assert connection.execute(pending).scalar_one() == 0
 

@@ -12,7 +12,9 @@ from consumer.reviews.database import Database
 from consumer.reviews.decisions import Decision, decide
 from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.kinds.rules import KINDS
+from consumer.reviews.moderation import claims
 from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
+from consumer.reviews.queries.scope import Seeker
 from consumer.reviews.queue import ORDERS, Filters, Order, QueuePage
 from consumer.reviews.search import Count
 from consumer.reviews.word_index import parts, results
@@ -120,7 +122,7 @@ def walked(database: Database, filters: Filters, order: Order, rows_max: int) ->
     """All pages from the first to the last."""
     pages: list[QueuePage] = []
     after: str | None = None
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         while not pages or after is not None:
             pages.append(queue.page(connection, filters, order, rows_max, after))
             after = pages[-1].after
@@ -199,7 +201,7 @@ def test_pages_lead_back(filled: Database, order: Order) -> None:
     filters = Filters(state=None)
     pages = walked(filled, filters, order, 10)
     back: list[QueuePage] = [pages[-1]]
-    with filled.read_transaction() as connection:
+    with filled.read_connection() as connection:
         while back[-1].before is not None:
             back.append(queue.page(connection, filters, order, 10, back[-1].before))
             assert back[-1].after is not None
@@ -247,11 +249,13 @@ def test_open_flags_before_and_after_one(filled: Database) -> None:
         assert before == (None if following == order[0] else rows[this].flag_id)
     others = [rows[name].flag_id for name in (*order[3:], *order[:2])]
     assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 1_000) == others
-    assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, set(others[1:4])) == [
-        others[0],
-        others[4],
-    ]
-    assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, set(others)) == []
+    ann = add_person(filled, "Ann at her desk").person_id
+    for opened, left in ((others[1:4], [others[0], others[4]]), (others, [])):
+        for flag_id in opened:
+            write(filled, claims.open_flag, flag_id, ann, NOW_MS)
+        for person, found in ((ann + 1, left), (ann, others[:2])):
+            seeker = Seeker(person, NOW_MS - 1)
+            assert read(filled, queue.open_after, filters, "certainty", rows[order[2]], 2, seeker) == found
     only = replace(filters, arrived_from_ms=rows[order[0]].arrived_ms, similarity_min=0.0)
     single = [name for name in order if _matches(rows[name], replace(only, source="nobody's"))]
     assert single == []

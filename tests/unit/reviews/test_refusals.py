@@ -144,7 +144,7 @@ def test_whoever_waited_for_a_lock_sees_what_was_done_under_it(postgres_database
     level = text("SHOW transaction_isolation")
     with database.write_transaction() as connection:
         assert connection.execute(level).scalar() == "read committed"
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         assert connection.execute(level).scalar() == "read committed"
     database.close()
 
@@ -153,7 +153,7 @@ def test_options_of_the_address_are_added_to_ours(postgres_database: PostgresDat
     """A schema of one's own, and no limit is lost by it."""
     run("CREATE SCHEMA moderation")
     database = opened(postgres_database, f"?application_name=desk&options={quote('-c search_path=moderation')}")
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         shown = [
             connection.execute(text(f"SHOW {name}")).scalar()
             for name in ("search_path", "lock_timeout", "statement_timeout", "application_name")

@@ -235,7 +235,7 @@ def test_merges_that_are_refused(database: Database, ann: Person) -> None:
 
 
 def _root(database: Database, name: str) -> Any:  # noqa: ANN401  # a row
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         return connection.execute(select(STORIES).where(STORIES.c.root_id == name)).one()
 
 
@@ -391,7 +391,7 @@ def test_repairs_are_exported(database: Database, ann: Person) -> None:
         write(database, split.split, number(database, name), ann, NOW_MS)
     write(database, split.undo_split, number(database, "c"), ann, NOW_MS)
     merged(database, "x", "a", ann)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         assert connection.execute(select(FLAGS.c.home_id).where(FLAGS.c.article_id == "y")).scalar() is not None
         lines = [_line(pair) for pair in pairs(connection)]
     assert [line["kind"] for line in lines] == ["flag", "flag", "flag", "split", "merge"]

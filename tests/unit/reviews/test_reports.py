@@ -88,7 +88,7 @@ def test_reports_are_exported_and_estimated_from_never(database: Database, monke
     numbers = [add_report(database, replace(PAIR, article_id=name), ann) for name in "bcde"]
     add_report(database, replace(PAIR, article_id="none", similarity=None), ann)
     write(database, reports.undo, numbers[1] or 0, ann, NOW_MS)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         found = list(pairs(connection))
     assert [(pair.kind, pair.decision, pair.similarity) for pair in found] == [
         ("flag", None, 0.9),

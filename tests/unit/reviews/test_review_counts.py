@@ -67,7 +67,7 @@ def decide_by_rule(database: Database, person: int) -> None:
 def test_counts_are_those_of_the_pairs(database: Database) -> None:
     """As the export has them, one by one; those without a similarity are counted apart."""
     fill(database)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         pairs = list(reviewed_pairs.pairs(connection))
     expected = Counter(
         (pair.kind, pair.similarity, pair.decision, pair.sampled_in) for pair in pairs if pair.similarity is not None
@@ -87,7 +87,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
     rows = rows_of(database)
     assert [rows[f"m{n}"].state for n in range(3)] == ["wrong"] * 3
     assert [rows[f"f{n}"].state for n in range(4)] == ["released", "right", "right", "right"]
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         of_rules = list(reviewed_pairs.pairs(connection))[-7:]
     assert [(pair.decision, pair.at_ms, pair.person) for pair in of_rules] == [
         *[(None, None, None)] * 3,
@@ -95,7 +95,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
         *[(None, None, None)] * 3,
     ]
     decided = sum(each.pairs for each in read(database, pair_counts) if each.decision is not None)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
     assert decided == sum(pair.decision is not None for pair in pairs)
 
@@ -103,7 +103,7 @@ def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database)
 def test_sources_have_the_reviews_of_their_later_articles(database: Database) -> None:
     """Most first; the counts of one are of its own pairs."""
     fill(database)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         pairs = [pair for pair in reviewed_pairs.pairs(connection) if pair.similarity is not None]
     decided = Counter(pair.source or "" for pair in pairs if pair.decision)
     sources = read(database, reviews_by_source)

@@ -28,7 +28,7 @@ def test_a_statement_is_built_for_another_form_only(tmp_path: Path, other: Scope
     """Not for another source, another day or other flags that are left out."""
     search._walk_query.cache_clear()
     database = database_in(tmp_path)
-    with database.read_transaction() as connection:
+    with database.read_connection() as connection:
         for scope in (SCOPE, other):
             assert search.read_rows(connection, scope, NEWEST, 5, Cursor("after", 7, 7)).rows == []
     database.close()

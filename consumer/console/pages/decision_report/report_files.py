@@ -44,7 +44,7 @@ def _streamed_response(
     def piece(last: str | None) -> tuple[bytes, str | None]:
         """Return the lines of the day after ``last``, and that day, or None if it is the last one."""
         day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
-        with visit.context.database.read_transaction() as connection:
+        with visit.context.database.read_connection() as connection:
             lines = lines_of_day(connection, day_begins_ms(day))
         data = encode(day, lines)
         return (begin + data if last is None else data), None if day == days.last else day.isoformat()

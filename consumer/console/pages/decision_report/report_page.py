@@ -40,7 +40,7 @@ def show_report(visit: SignedInVisit) -> Response:
     days = days_in(visit.query, visit.context.now_ms())
     chosen = one_of(visit.query, BY, get_args(Grouping)) or "day"
     grouping: Grouping = next(each for each in _GROUPINGS if each == chosen)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         found = report(connection, days.span, grouping)
     rows = _rows(found, grouping)
     query = urlencode(days.fields)

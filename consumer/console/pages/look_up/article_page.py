@@ -108,7 +108,7 @@ def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, ver
     story: Story | None = None
     preferred: PreferredLine | None = None
     if article_id:
-        with visit.context.database.read_transaction() as connection:
+        with visit.context.database.read_connection() as connection:
             flags = flags_of_article(connection, article_id, FLAGS_MAX)
             story = _story_of(connection, article_id, flags)
             members = None if story is None else read_preferred(connection, [story])

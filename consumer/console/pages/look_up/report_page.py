@@ -128,7 +128,7 @@ def undo(visit: SignedInVisit) -> Response:
 
 def read_report(visit: SignedInVisit, report_id: int) -> MissedPairReport:
     """Return a report. Raises ``PageError`` if it does not exist."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         found = reports.report(connection, report_id)
     if found is None:
         raise not_found()
@@ -193,7 +193,7 @@ def _refusal(visit: SignedInVisit, pair: _ReportedPair) -> ReportRefusal | None:
         )
     if not pair.missed.article_id and comparison.near:
         return ReportRefusal(N_("Nothing was missed: this text would be flagged as a copy of the article."))
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         flag = reports.flag_of_pair(connection, pair.missed)
         known = reports.report_of(connection, pair.missed)
     if flag is not None:
@@ -220,7 +220,7 @@ def _view(side: explanation.ComparedArticle) -> ArticleView:
 
 
 def _form(visit: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         latest = reports.latest(connection, LATEST_MAX)
     response = visit.page(
         "report_form.html",

@@ -33,7 +33,7 @@ _LINK: Final = re.compile(f"/stories/({_NUMBER.pattern})(?:[/?#].*)?$")
 def confirm(visit: SignedInVisit) -> Response:
     """Show which story would become part of which, and ask for confirmation."""
     named = visit.query.text(OTHER, _CHARS_MAX)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         other = _named_story(connection, named)
         if other.story_id == story.story_id:

@@ -16,7 +16,7 @@ from consumer.reviews.repairs import split
 def confirm(visit: SignedInVisit) -> Response:
     """Show what would be split off, and ask for confirmation."""
     flag = requested_flag(visit)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         why = split.why_not_split(connection, flag.flag_id)
         copies = split.copies_with(connection, flag.flag_id)
     if why is not None:

@@ -68,7 +68,7 @@ class StandingRow(NamedTuple):
 def show_standing(visit: SignedInVisit) -> Response:
     """Show the standing decisions in force, and those that ended recently."""
     now_ms = visit.context.now_ms()
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         running = standing_decisions.in_force(connection, now_ms)[::-1]
         ended = standing_decisions.ended_since(connection, now_ms - LISTED_MS, now_ms)
         roots = [each.root_id for each in (*running, *ended) if each.root_id is not None]
@@ -88,7 +88,7 @@ def begin_for_story(visit: SignedInVisit) -> Response:
     """Decide that all further copies of a story are right."""
     form, now_ms = visit.form, visit.context.now_ms()
     duration_ms, note = duration_ms_in(form, "right"), form.text("note", NOTE_CHARS_MAX)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
     _begin(
         visit, NewStanding("right", visit.person.person_id, now_ms + duration_ms, note, story_id=story.story_id), now_ms
@@ -99,7 +99,7 @@ def begin_for_story(visit: SignedInVisit) -> Response:
 def confirm_mute(visit: SignedInVisit) -> Response:
     """Show what muting a pair of sources would do, and ask for confirmation."""
     now_ms = visit.context.now_ms()
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         source, original_source = _pair_in(visit.query, connection)
         record = standing_decisions.pair_history(connection, (source, original_source), now_ms - RECORD_MS)
         muted = [
@@ -125,7 +125,7 @@ def mute(visit: SignedInVisit) -> Response:
     form, now_ms = visit.form, visit.context.now_ms()
     ends_ms, note = now_ms + duration_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
     reason_id = chosen_reason(form)
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         sources = _pair_in(form, connection)
     _begin(visit, NewStanding("wrong", visit.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
     return visit.redirect("/standing", **done_fields("muted"))

@@ -46,7 +46,7 @@ def show_webhooks(visit: SignedInVisit) -> Response:
 
 def show_webhook(visit: SignedInVisit) -> Response:
     """Show a webhook."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         webhook = _webhook(visit, connection)
     return _page(visit, webhook, notice=_NOTICES.get(visit.query.text("done"), ""))
 
@@ -82,7 +82,7 @@ def change(visit: SignedInVisit) -> Response:
     except PageError as error:
         if error.status == HTTPStatus.NOT_FOUND:
             raise
-        with visit.context.database.read_transaction() as connection:
+        with visit.context.database.read_connection() as connection:
             webhook = _webhook(visit, connection)
         return _page(visit, webhook, refusal=error)
     return visit.redirect(f"/webhooks/{webhook_id}", done="changed")
@@ -141,7 +141,7 @@ def test(visit: SignedInVisit) -> Response:
 
 def confirm_removal(visit: SignedInVisit) -> Response:
     """Show how many events would be removed, and ask for confirmation."""
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         return visit.page("webhook_remove.html", webhook=_webhook(visit, connection))
 
 
@@ -158,7 +158,7 @@ def remove(visit: SignedInVisit) -> Response:
 
 
 def _list_page(visit: SignedInVisit, *, notice: str = "", refusal: PageError | None = None) -> Response:
-    with visit.context.database.read_transaction() as connection:
+    with visit.context.database.read_connection() as connection:
         known = webhooks.webhooks(connection)
     return visit.page(
         "webhooks.html",

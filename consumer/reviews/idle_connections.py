@@ -1,0 +1,44 @@
+"""Replaces connections to PostgreSQL that died while idle, before anybody gets an error from them.
+
+The server is asked only if the connection was idle for a while, or something has arrived on it: also its end is visible
+there. Asking each time costs as much as a short statement.
+"""
+
+import select
+import time
+from typing import Any, Final
+
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+PING_S: Final = 5.0
+"""A connection idle for longer is checked by a statement, because its network may have failed without a sign."""
+_LEFT_S: Final = "dupwatch_left_s"
+
+
+def replace_dead_connections(engine: Engine) -> None:
+    """Check connections when they are taken from the pool, and replace all of them if one is dead."""
+
+    @event.listens_for(engine, "checkin")
+    def _left(_connection: Any, entry: ConnectionPoolEntry) -> None:  # noqa: ANN401  # the driver's
+        entry.info[_LEFT_S] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _taken(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401  # as above
+        left_s = entry.info.get(_LEFT_S)
+        if left_s is None:
+            # A new connection.
+            return
+        try:
+            if time.monotonic() - left_s > PING_S or _has_input(connection.fileno()):
+                engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
+
+
+def _has_input(descriptor: int) -> bool:
+    """Return whether a socket has something to read, which includes its end."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
