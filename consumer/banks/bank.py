@@ -66,7 +66,7 @@ _RULES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Messages for members that exceed their limits."""
 _FREE_TEXTS: Final = frozenset({"text", "title", "lang", "note", "article"})
-"""Members whose pattern only excludes NUL."""
+"""Members whose pattern, in requests, only excludes NUL."""
 _LIMIT: Final = re.compile(
     r"Expected `\w+` (?:(?P<pattern>matching regex)|of length|>=|<=) .* - at `\$"
     r"\.(?:(?P<place>items\[\d+\])\.)?(?P<member>\w+)"
@@ -100,14 +100,14 @@ class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
     @property
     def item_similarity(self) -> float:
-        """The similarity for items that have none of their own."""
+        """The similarity for items without a similarity of their own."""
         return self.similarity or (ALLOW_SIMILARITY if self.action == "allow" else SIMILARITY)
 
 
 class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A known text.
 
-    It is active while it is enabled, and only until ``until`` if that is set. ``article`` is the id of the article
+    It is active while it and its bank are enabled, until ``until`` if that is set. ``article`` is the id of the article
     from which the text was copied. ``confirmed``: an admin has confirmed that it may match any share of the feed.
     """
 
@@ -130,7 +130,7 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
     @property
     def ends_ms(self) -> int | None:
-        """When the item ends, in milliseconds since 1970; None for never."""
+        """The time at which the item ends, in milliseconds since 1970, or None if it never ends."""
         return None if self.until is None else since_1970_ms(parse_moment(self.until))
 
 
@@ -200,7 +200,7 @@ def check_entry(entry: Entry) -> None:
 
 
 def _check_meaning(entry: Entry) -> None:
-    """Raise ``BankError`` for an invalid entry, whose Unicode is known to be valid, as in all decoded entries."""
+    """Raise ``BankError`` for an invalid entry. Its Unicode must be valid, as in all decoded entries."""
     if entry.removed:
         return
     if isinstance(entry, Bank):
@@ -252,7 +252,7 @@ class Banks:
         return cls(MappingProxyType({}), MappingProxyType({})).after(entries)
 
     def after(self, entries: Iterable[Entry]) -> Self:
-        """Return the banks after these changes. Raises ``BankError`` for an item of a missing bank.
+        """Return the banks after these changes. Raises ``BankError`` if a change contradicts the banks before it.
 
         Removing a bank also removes its items.
         """
@@ -297,7 +297,7 @@ class Banks:
 
 
 def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` if there are too many banks, or if the entry would change the action of one."""
+    """Raise ``BankError`` if there are too many banks, or if the entry would change the action of a bank."""
     before = banks.get(entry.bank)
     if before is None and len(banks) >= BANKS_MAX:
         raise BankError(f"there are already {BANKS_MAX:,} banks; use labels of items to tell texts apart")

@@ -14,9 +14,9 @@ BankLogChange = Callable[[Banks], Sequence[Entry]]
 
 
 class NewEntries(NamedTuple):
-    """Entries read from a log. ``is_whole``: they are the whole log, not only those since the last read.
+    """Entries read from a log: all of them if ``is_whole``, otherwise only those added since the last read.
 
-    ``invalid`` counts invalid entries, which are left out. A log with only one writer raises an error instead.
+    ``invalid`` counts invalid entries, which are left out. Some logs raise ``BankError`` instead.
     """
 
     entries: list[Entry]
@@ -30,7 +30,7 @@ class BankLog(Protocol):
     def read(self) -> NewEntries:
         """Return all entries; from the second call on, usually only new ones.
 
-        Raises ``BanksMissing`` for a log that was not created yet.
+        Raises ``BanksMissing`` for a log that has not been created yet.
         """
         ...
 
@@ -48,7 +48,7 @@ class BankLog(Protocol):
 
 @contextmanager
 def new_entries(log: BankLog) -> Iterator[NewEntries]:
-    """Read a log, and yield the entries, which the block applies. Raises ``BankError`` if either fails.
+    """Read a log, and yield the entries, which the block must apply. Raises ``BankError`` if reading or applying fails.
 
     After an error, the next read starts over, so that entries read but not applied are not lost.
     """

@@ -1,4 +1,4 @@
-"""Finds items that match too large a share of the feed, and withholds bank matches that deny no other items.
+"""Finds items that match too large a share of the feed, and withholds bank matches that name no other denied item.
 
 An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*.
 Verdicts still name it, but a bank match is withheld if all its denied items are busy. A person can confirm that an item
@@ -74,7 +74,10 @@ class BankItemsCounted(NamedTuple):
 
 @dataclass(slots=True)
 class _BatchCounts:
-    """The counts of one batch: articles, matches, and newly busy items with their matches and articles."""
+    """The counts of one batch: articles, matches by item, and withheld bank matches by bank.
+
+    ``busy`` has the newly busy items with their matches and articles, ``names`` the active items that matched.
+    """
 
     articles: int = 0
     matches: Counter[BusyItem] = field(default_factory=Counter)
@@ -202,9 +205,9 @@ class BusyItems:
             return "Bank matches that name no other denied item are withheld"
         return "Verdicts still name it"
 
-    def _remove_busy(self, item: BusyItem, why: str) -> None:
+    def _remove_busy(self, item: BusyItem, reason: str) -> None:
         self._busy.remove(item)
-        log.warning("The item %s of the bank %s no longer matches too much: %s.", item.item, item.bank, why)
+        log.warning("The item %s of the bank %s no longer matches too much: %s.", item.item, item.bank, reason)
 
     def _halve(self) -> None:
         """Halve all counts. Items with few matches stop being busy."""

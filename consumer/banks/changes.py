@@ -1,4 +1,4 @@
-"""Entries that change banks, made by the command, the HTTP service and the console, and who may make them."""
+"""Makes the entries with which the command, the HTTP service and the console change banks, and says who may do so."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,7 +11,7 @@ _Kind = TypeVar("_Kind", Bank, BankItem)
 
 
 def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
-    """Return an entry with these members. Raises ``BankError`` for invalid ones."""
+    """Return an entry with these members. Raises ``BankError`` for invalid members."""
     try:
         entry = msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
@@ -28,7 +28,10 @@ def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
 
 
 def replacement(banks: Banks, entry: BankItem) -> BankItem:
-    """Return an entry that adds or replaces an item. It stays confirmed if the change permits it."""
+    """Return an entry that adds or replaces an item.
+
+    A replaced item stays confirmed if the change permits it. The entry itself can confirm it only with the same text.
+    """
     before = banks.items.get(entry.key)
     if before is None:
         return entry

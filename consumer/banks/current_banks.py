@@ -9,7 +9,7 @@ from consumer.model.errors import DupwatchError
 
 _Answer = TypeVar("_Answer")
 BankChange = Callable[[Banks], tuple[Sequence[Entry], _Answer]]
-"""Returns the entries to append, given the current banks, and a result for the caller."""
+"""Given the current banks, returns the entries to append and a result for the caller."""
 
 
 class ChangeRefused(DupwatchError):  # noqa: N818  # named for the change
@@ -43,7 +43,7 @@ class CurrentBanks:
         """
         answers: list[_Answer] = []
 
-        def checked(banks: Banks) -> Sequence[Entry]:
+        def checked_entries(banks: Banks) -> Sequence[Entry]:
             entries, answer = change(banks)
             try:
                 banks.after(entries)
@@ -52,5 +52,5 @@ class CurrentBanks:
             answers.append(answer)
             return entries
 
-        self._log.change(checked)
+        self._log.change(checked_entries)
         return answers[0]

@@ -23,14 +23,14 @@ _NO: Final = frozenset({"0", "false", "no"})
 
 
 def item_id(text: str) -> str:
-    """Return the id for an item that has none: a digest of its text, so that equal texts become one item."""
+    """Return the id for an item without an id: a digest of its text, so that equal texts become one item."""
     return hashlib.blake2b(normalise(text).encode(), digest_size=_ITEM_BYTES).hexdigest()
 
 
 def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
     """Yield the items of a CSV file with a header, as written by ``csv_of``.
 
-    Raises ``BankError`` with the number of the invalid line.
+    Raises ``BankError``, which names the invalid line.
     """
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     unknown = set(reader.fieldnames or ()) - set(COLUMNS)
@@ -54,10 +54,10 @@ def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
 def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
     """Yield the items of JSON lines, as written by ``lines_of``, moved to this bank. Lines about banks are skipped.
 
-    Raises ``BankError`` with the number of the invalid line.
+    Raises ``BankError``, which names the invalid line.
     """
-    for number, read in enumerate(lines, 1):
-        line = read.removeprefix(BOM_UTF8) if number == 1 else read
+    for number, raw in enumerate(lines, 1):
+        line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
         if not line.strip():
             continue
         try:
@@ -96,6 +96,7 @@ def _with_item_id(line: bytes) -> bytes:
         return line
     if "item" in values or not isinstance(values.get("text"), str):
         return line
+    # The caller replaces the bank.
     return msgspec.json.encode({"bank": "x", **values, "item": item_id(values["text"])})
 
 
@@ -104,8 +105,8 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
     if None in row:
         raise BankError("it has more values than columns")
     text = values.pop("text", "")
-    enabled = _switch(values, "enabled", empty=True)
-    confirmed = _switch(values, "confirmed", empty=False)
+    enabled = _yes_or_no(values, "enabled", empty=True)
+    confirmed = _yes_or_no(values, "confirmed", empty=False)
     try:
         similarity = float(values.pop("similarity")) if "similarity" in values else None
     except ValueError as error:
@@ -127,7 +128,7 @@ def _item_of_row(bank: str, row: dict[str, str | None]) -> BankItem:
     return item
 
 
-def _switch(values: dict[str, str], name: str, *, empty: bool) -> bool:
+def _yes_or_no(values: dict[str, str], name: str, *, empty: bool) -> bool:
     """Remove a yes-or-no value from a row and return it, or ``empty`` if it is missing. Raises ``BankError``."""
     value = values.pop(name, "").lower()
     if value not in {"", *_YES, *_NO}:

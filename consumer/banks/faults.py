@@ -1,4 +1,4 @@
-"""Faults of decoded entries, in the words of our own messages."""
+"""Rewords msgspec's messages about faults in entries and requests."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _named_types(types: str) -> str:
 
 
 def plain_msgspec_message(message: str) -> str:
-    """Return a message of msgspec's in plain words, with the member first."""
+    """Return a message of msgspec in plain words, with the member first."""
     message = message.removeprefix("JSON is malformed: ")
     fault, _, path = message.partition(" - at `$")
     for pattern, words in _FAULTS:

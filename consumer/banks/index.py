@@ -1,11 +1,11 @@
-"""Finds the bank items that articles repeat: items with the same text, a similar text, or a part of the article.
+"""Finds the bank items that articles repeat: items whose text equals the article's, resembles it, or is a part of it.
 
 Similar texts are found by bands of minima, as in lane 1 of the store (Broder, "On the Resemblance and Containment of
 Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", STOC 1998), but in a separate index:
 ``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one band with
 probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9997 for 0.8. Unrelated texts share a band in 1 of 1,400,000 cases.
 
-Parts are found by the smallest shingles of the item. The share p of these that the article contains estimates the share
+Parts are found by the smallest shingles of the item. The share p of these shingles in the article estimates the share
 of the whole item, with a standard error of √(p (1 − p) / 24).
 
 Everything here works on arrays: n items and m articles.
@@ -30,7 +30,7 @@ SKETCH_BYTES: Final = 256
 _DIGEST_WORDS: Final = 2
 _SHINGLE_BYTES: Final = 8
 _ROUNDING: Final = 1e-6
-"""A tolerance, as a number of shingles, that exceeds the rounding error of a computed number."""
+"""A tolerance, in shingles, that exceeds the rounding error of a computed number of shingles."""
 _PAIRS_AT_ONCE: Final = 4_096
 _KEYS_AT_ONCE: Final = 8_192
 _COMPARED_KINDS: Final = (TextKind.LONG, TextKind.SHINGLED)
@@ -61,7 +61,7 @@ class TextFeatures:
         return len(self.kinds)
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return the entries where ``chosen`` bool[n] is true."""
+        """Return the features of the texts where ``chosen`` bool[n] is true."""
         return type(self)(self.kinds[chosen], self.sketches[chosen], self.text_digests[chosen])
 
     @classmethod
@@ -126,14 +126,14 @@ class ItemIndex:
         """Return candidate pairs and, for each, the share of the item's shingles found in the article, float64[pairs].
 
         ``known_shingles`` has the shingles of each article that occur in any item, 8 bytes each. The result includes
-        all pairs with a share of at least ``share_min``, and possibly others.
+        all pairs with a share of at least ``share_min``, except some of ``limited`` articles, and possibly others.
         """
         hits_min = max(1, math.ceil(share_min * self._shingles_min - _ROUNDING))
         counts = np.array([len(shingles) // _SHINGLE_BYTES for shingles in known_shingles], np.int64)
         # Most articles share a few shingles with items by chance, but too few to contain one.
-        enough = np.flatnonzero(counts >= hits_min)
-        hashes = hashes_of([known_shingles[article] for article in enough.tolist()])
-        runs = self.shingles.runs(hashes, np.repeat(enough, counts[enough]))
+        articles = np.flatnonzero(counts >= hits_min)
+        hashes = hashes_of([known_shingles[article] for article in articles.tolist()])
+        runs = self.shingles.runs(hashes, np.repeat(articles, counts[articles]))
         # Rare shingles select the candidates first, since common shingles occur in many items.
         rare, hits = self._distinct(self.shingles.pairs_of(runs.rarest(hits_min)))
         is_candidate = hits >= rarest_hits(hits_min)

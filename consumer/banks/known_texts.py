@@ -1,8 +1,8 @@
 """The known texts of all banks in a judging process, which can be searched quickly and changed at any time.
 
 Only fingerprints are kept, not the texts: about 600 bytes per item, and 350 more for items that are found as parts.
-Items are in two indexes. A change rebuilds only the small one. Once that exceeds a fixed share of the large one, the
-two are merged.
+Items are in two indexes. A change rebuilds only the small one. Once the small one exceeds its limit, which grows with
+the large one, the two are merged.
 """
 
 import logging
@@ -37,16 +37,16 @@ log = logging.getLogger("dupwatch")
 PART_LETTERS_MIN: Final = 60
 """Minimum letters and digits of an item that is also found as a part of a longer article."""
 ITEMS_AT_ONCE: Final = 1_024
-"""Items whose fingerprints are computed together."""
+"""The maximum number of items whose fingerprints are computed together."""
 _SMALL_ITEMS_MIN: Final = 1_024
 _SMALL_SHARE: Final = 8
-"""The small index may have up to ``_SMALL_ITEMS_MIN`` items, or one for every ``_SMALL_SHARE`` of the large one."""
+"""The small index may have ``_SMALL_ITEMS_MIN`` items, or one for every ``_SMALL_SHARE`` of the large one if more."""
 _LARGE: Final = 0
 _SMALL: Final = 1
 """Places of the two segments."""
 
 
-def _ignored(_occurrence: object) -> None:
+def _ignore(_occurrence: object) -> None:
     """Ignore an occurrence."""
 
 
@@ -109,14 +109,14 @@ class KnownTexts:
     """The banks of a process. One thread changes them; any number of others look for matches.
 
     ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns the time in milliseconds.
-    ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called before the first
-    fingerprints are computed.
+    ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called when items are added
+    and there are none yet.
     """
 
     engine: Engine
     settings: JudgeSettings
     clock: Callable[[], int]
-    report: Callable[[object], None] = _ignored
+    report: Callable[[object], None] = _ignore
     load_cache: CacheLoader | None = None
     _snapshot: _BankSnapshot = field(init=False, repr=False)
     _bank_numbers: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -166,7 +166,7 @@ class KnownTexts:
     def change(self, entries: Iterable[Entry]) -> None:
         """Make these changes, in order. Until all are made, other threads see the banks unchanged.
 
-        Makes none of them, and raises ``BankError``, if one contradicts the banks.
+        If one contradicts the banks, makes none of them and raises ``BankError``.
         """
         banks = dict(self._snapshot.banks)
         items: dict[str, BankItem | None] = {}
@@ -185,14 +185,17 @@ class KnownTexts:
         self._publish(banks, items)
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Replace all banks with the result of these entries. Unchanged items keep their fingerprints."""
+        """Replace all banks with the result of these entries. Unchanged items keep their fingerprints.
+
+        Raises ``BankError`` if an entry contradicts those before it.
+        """
         banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
-        gone: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
+        removed_items: dict[str, BankItem | None] = dict.fromkeys(self.names.keys() - named.keys())
         changed = {
             name: item for name, item in named.items() if item is None or not self._is_current(name, item, banks.banks)
         }
-        self._publish(banks.banks, gone | changed)
+        self._publish(banks.banks, removed_items | changed)
 
     def with_matches(self, versions: Sequence[Version]) -> list[Version]:
         """Return the versions with their matches stored in their records."""
@@ -218,9 +221,9 @@ class KnownTexts:
         # Keyed by article, since most articles have no matches.
         found: defaultdict[int, list[BankMatch]] = defaultdict(list)
         for segment in snapshot.segments:
-            alike = segment.matching_pairs(articles, shingles, snapshot.similarity_min)
-            limited.update(alike.limited.tolist())
-            accepted = snapshot.rules.accepted_pairs(alike, segment.items, now_ms)
+            pairs = segment.matching_pairs(articles, shingles, snapshot.similarity_min)
+            limited.update(pairs.limited.tolist())
+            accepted = snapshot.rules.accepted_pairs(pairs, segment.items, now_ms)
             for article, matches in matches_by_article(accepted, segment.items, snapshot.rules, records, self.settings):
                 found[article] += matches
         limited.update(article for article, matches in found.items() if len(matches) > BANK_MATCHES_MAX)
@@ -287,7 +290,7 @@ class KnownTexts:
             return NO_ITEMS, added
         found = cache.look_up(digests_of(entry_digest(item, _action_of(item, banks)) for item in added))
         log.info(
-            "Fingerprints of items of banks: %d from the cache, %d to compute.",
+            "Fingerprints of bank items: %d from the cache, %d to compute.",
             len(found.positions),
             len(found.missing),
         )
@@ -306,12 +309,12 @@ class KnownTexts:
             text if action == DENY and letters_in(text) >= PART_LETTERS_MIN else ""
             for text, action in zip(texts, actions, strict=True)
         ]
-        named = zip(found.facts or repeat(b""), actions, strict=False)
+        facts_and_actions = zip(found.facts or repeat(b""), actions, strict=False)
         fingerprints = ItemFingerprints(
             digests_of(entry_digest(item, action) for item, action in zip(items, actions, strict=True)),
             TextFeatures(found.kinds, found.sketches, found.text_digests.view(np.uint64)),
             shingle_rows(self.engine.smallest_shingles(searched, languages)),
-            {place: facts for place, (facts, action) in enumerate(named) if facts and action != DENY},
+            {place: facts for place, (facts, action) in enumerate(facts_and_actions) if facts and action != DENY},
         )
         return ItemTable.of_entries(items, fingerprints, self._bank_numbers)
 

@@ -1,8 +1,8 @@
 """Selects and orders the bank matches of an article among the items that resemble it.
 
 An item matches if its bank is enabled, the item has not ended, and the similarity reaches the item's own threshold or
-else that of its bank. An item of an ``allow`` bank must match the whole article, which must not have figures that the
-item lacks. Pairs are processed as arrays, since an article of a campaign may resemble a thousand items.
+else that of its bank. An item of an ``allow`` bank must match the whole article, and the pair must pass the fact guard
+and the slot guard. Pairs are processed as arrays, since an article of a campaign may resemble a thousand items.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class BankRules:
 
     @classmethod
     def of(cls, banks: Mapping[str, Bank], names: Collection[str]) -> Self:
-        """Return the rules of the banks with these names, which are in the order of the banks' numbers."""
+        """Return the rules of the banks with these names, which must be in the order of the banks' numbers."""
         by_number = [banks.get(name) for name in names]
         actions = [bank.action if bank is not None and bank.enabled else None for bank in by_number]
         return cls(
@@ -62,9 +62,10 @@ class BankRules:
 def matches_by_article(
     accepted: ItemPairs, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
 ) -> Iterator[tuple[int, list[BankMatch]]]:
-    """Yield the articles with matches, and their matches in any order.
+    """Yield the place of each article with accepted pairs, and its matches in any order, which may be none.
 
-    All matches that allow are included. Others are left out if they cannot be among the first ``BANK_MATCHES_MAX`` + 1.
+    All matches of ``allow`` banks are included. Others are left out if they cannot be among the first
+    ``BANK_MATCHES_MAX`` + 1.
     """
     if not len(accepted.items):
         return
@@ -78,9 +79,11 @@ def matches_by_article(
         yield (
             article,
             [
-                *_matches(DENY, _most_similar(accepted.select(np.arange(start, middle))), items),
+                *_matches(DENY, _most_similar_pairs(accepted.select(np.arange(start, middle))), items),
                 *_matches(
-                    ALLOW, _allowed(accepted.select(np.arange(middle, end)), items, records[article], settings), items
+                    ALLOW,
+                    _allowed_pairs(accepted.select(np.arange(middle, end)), items, records[article], settings),
+                    items,
                 ),
             ],
         )
@@ -99,19 +102,19 @@ def _matches(action: str, pairs: ItemPairs, items: ItemTable) -> Iterator[BankMa
         yield BankMatch(bank, item, action, MATCH_FORMS[form], similarity)
 
 
-def _most_similar(pairs: ItemPairs) -> ItemPairs:
-    """Return the most similar pairs of an article, including ties with the last. ``pairs`` are in that order."""
+def _most_similar_pairs(pairs: ItemPairs) -> ItemPairs:
+    """Return the first ``BANK_MATCHES_MAX`` + 1 pairs of an article, and ties with the last.
+
+    ``pairs`` must be in descending order of similarity.
+    """
     if len(pairs.items) <= BANK_MATCHES_MAX:
         return pairs
     similarities = _rounded(pairs.similarities)
     return pairs.select(similarities >= similarities[BANK_MATCHES_MAX])
 
 
-def _allowed(pairs: ItemPairs, items: ItemTable, record: Record, settings: JudgeSettings) -> ItemPairs:
-    """Return the pairs in which the article has no figures that the item lacks.
-
-    Allowed items are never searched as parts.
-    """
+def _allowed_pairs(pairs: ItemPairs, items: ItemTable, record: Record, settings: JudgeSettings) -> ItemPairs:
+    """Return the pairs of an article and items of ``allow`` banks that both guards let pass."""
     thresholds = settings.thresholds_for(record.source)
     item_facts = [items.fingerprints.facts.get(place, b"") for place in pairs.items.tolist()]
     return pairs.select(np.array([guards_let_pass(facts, record.facts, thresholds) for facts in item_facts], np.bool_))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 ROW_ITEMS_MAX: Final = 1_000
 """Maximum items with the same text, band or shingle that an article is compared with."""
 _RAREST_HITS: Final = 4
-"""How many of an article's rarest shingles an item must have before all are counted."""
+"""The number of an article's rarest shingles that an item must have before all its shingles are counted."""
 _BLOCK_KEYS: Final = 32
 _KEY_BITS: Final = np.uint64(32)
 _FILTER_BITS_MAX: Final = 8
@@ -57,7 +57,7 @@ class KeyIndex:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self], sizes: Sequence[int]) -> Self:
-        """Return the rows of one or more parts with consecutive item numbers; ``sizes`` are the parts' items."""
+        """Return the rows of one or more parts with consecutive item numbers; ``sizes`` counts the items of each."""
         offsets = np.cumsum([0, *sizes[:-1]], dtype=np.uint32)
         items = [part.items + offset for part, offset in zip(parts, offsets, strict=True)]
         return cls.of(np.concatenate([part.keys for part in parts]), np.concatenate(items))
@@ -85,7 +85,7 @@ class KeyIndex:
         ``_BLOCK_KEYS``-th key, and then all blocks in parallel.
         """
         places = np.searchsorted(self._firsts, keys, "left" if below is np.less else "right") * _BLOCK_KEYS
-        # The first key of the preceding block is below; the keys after it may be.
+        # The first key of the preceding block is below ``keys``; the other keys of that block may be.
         places -= np.minimum(places, _BLOCK_KEYS - 1)
         last = len(self.keys) - 1
         step = _BLOCK_KEYS // 2
@@ -123,13 +123,14 @@ class Runs(NamedTuple):
         return np.unique(self.articles[self.counts > ROW_ITEMS_MAX])
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return the entries where ``chosen`` bool[n] is true."""
+        """Return the runs where ``chosen`` bool[n] is true."""
         return type(self)(*(column[chosen] for column in self))
 
     def rarest(self, hits_min: int) -> Self:
         """Return the rarest runs of each article: just enough to find every item that is in ``hits_min`` of its runs.
 
-        Rare runs have few items. Each such item is in at least ``rarest_hits(hits_min)`` of the runs returned.
+        Rare runs have few items. An item in ``hits_min`` runs of an article is in at least ``rarest_hits(hits_min)`` of
+        the runs returned for the article.
         """
         order = np.lexsort((self.counts, self.articles))
         _, firsts, sizes = np.unique(self.articles[order], return_index=True, return_counts=True)
@@ -152,12 +153,12 @@ class KeyFilter(NamedTuple):
         """Return a filter with 4 to 8 bits per key. One in five to eight other keys passes it."""
         size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
         flags = np.zeros(1 << size, np.bool_)
-        flags[_hashed(keys, size)] = True
+        flags[_hashes_of_keys(keys, size)] = True
         return cls(np.packbits(flags, bitorder="little"), size)
 
     def passing(self, keys: npt.NDArray[np.uint32]) -> Places:
         """Return the places of the keys that may be in the set."""
-        hashes = _hashed(keys, self.size)
+        hashes = _hashes_of_keys(keys, self.size)
         return np.flatnonzero(self.bits[hashes >> 3] >> (hashes & 7).astype(np.uint8) & 1)
 
 
@@ -166,12 +167,12 @@ def rarest_hits(hits_min: int) -> int:
     return min(_RAREST_HITS, hits_min)
 
 
-def _hashed(keys: npt.NDArray[np.uint32], size: int) -> npt.NDArray[np.uint32]:
+def _hashes_of_keys(keys: npt.NDArray[np.uint32], size: int) -> npt.NDArray[np.uint32]:
     return keys * _FILTER_HASH >> np.uint32(32 - size)
 
 
 def ordered_rows(keys: npt.NDArray[np.uint32], items: npt.NDArray[np.uint32]) -> KeyIndex:
-    """Return the index of keys in any order, with equal keys ordered by item; ten times as fast as ``KeyIndex.of``."""
+    """Return the index of keys, given in any order; equal keys are ordered by item. Faster than ``KeyIndex.of``."""
     packed = keys.astype(np.uint64) << _KEY_BITS | items
     packed.sort()
     return KeyIndex((packed >> _KEY_BITS).astype(np.uint32), packed.astype(np.uint32))

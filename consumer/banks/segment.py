@@ -1,4 +1,4 @@
-"""Bank items as arrays: their fingerprints, an index of these, and their requirements for a match."""
+"""Bank items as arrays: their fingerprints, an index of the fingerprints, and the items' requirements for a match."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class ItemTable:
         return len(self.names)
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """Return the entries where ``chosen`` bool[n] is true."""
+        """Return the items where ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
         return type(self)(
@@ -115,10 +115,11 @@ class Segment:
     def matching_pairs(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
     ) -> "ItemPairs":
-        """Return the pairs whose texts are similar enough, or whose article contains enough of the living item.
+        """Return the pairs of an article and a living item that are similar enough, or whose article contains the item.
 
-        The share that the article contains must exceed ``similarity_min`` by at least ``PART_MARGIN``, as in
-        ``BankRules``. ``known_shingles`` are those of each article, see ``ItemIndex.parts``.
+        The similarity, or the share of the item in the article, must be at least ``similarity_min``. Shares below
+        ``similarity_min`` + ``PART_MARGIN`` may be missing, because ``BankRules`` excludes them. For ``known_shingles``
+        see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
             return NO_PAIRS
@@ -155,7 +156,7 @@ class ItemPairs(NamedTuple):
     limited: Places
 
     def select(self, chosen: npt.NDArray[np.bool_] | Places) -> "ItemPairs":
-        """Return the pairs where ``chosen`` bool[n] is true, or those at these places."""
+        """Return the pairs where ``chosen`` bool[n] is true, or the pairs at these places."""
         return ItemPairs(
             self.articles[chosen], self.items[chosen], self.forms[chosen], self.similarities[chosen], self.limited
         )

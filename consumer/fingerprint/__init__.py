@@ -7,7 +7,7 @@ The steps from a text to its fingerprint and keys::
                       │             ├──▶ known shingles, if a set is given
                       │             └──▶ sample ─┐
                       ├──▶ stretches ──▶ anchors ┴──▶ parts, if requested
-                      └──▶ numbers, names ──▶ facts, if the scheme has them
+                      └──▶ numbers, names ──▶ facts or slots, if the scheme has them
 """
 
 from consumer.fingerprint.characters.decorations import DecorationLists

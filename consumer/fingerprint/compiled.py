@@ -1,6 +1,6 @@
 """The optional compiled engine, dupwatch-core, which returns the same bytes as ``Fingerprinter`` in less time.
 
-It works without the interpreter lock, so threads may share it. Its sources are in ``core/``.
+It releases the interpreter lock while it computes. Its sources are in ``core/``.
 """
 
 import math
@@ -46,7 +46,7 @@ class _EngineRequest(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """Own words with frequencies, stop words in lower case, and the user's IDF table with its median and mean."""
+    """Own words with frequencies, stop words in lower case, and the user's IDF table, if any, with median and mean."""
 
     own_words: list[tuple[str, int]]
     stop_words: list[str]
@@ -54,7 +54,9 @@ class _Words(NamedTuple):
 
 
 class CompiledFingerprinter(Engine):
-    """The compiled engine for one scheme, with the parameters of ``Fingerprinter``. Threads may share it.
+    """The compiled engine for one scheme, with the parameters of ``Fingerprinter`` except ``tokenizer``.
+
+    Threads may share it.
 
     Raises ``ValueError`` with the reason from ``why_not`` if the installed core cannot compute this scheme.
     """
@@ -76,7 +78,6 @@ class CompiledFingerprinter(Engine):
         self._core = core
         self._scheme = scheme
         self._sketched = sketched
-        known = scheme_lexicon(lexicon, scheme.definition)
         layout = scheme.sketch
         request = _EngineRequest(
             scheme.keywords_max,
@@ -90,7 +91,8 @@ class CompiledFingerprinter(Engine):
             keywords_kept,
             scheme.decorations,
         )
-        self._engine = core.Engine(scheme.name, request, _words(known), tuple(secret.hash_key))
+        words = _words(scheme_lexicon(lexicon, scheme.definition))
+        self._engine = core.Engine(scheme.name, request, words, tuple(secret.hash_key))
 
     @property
     @override
@@ -132,7 +134,7 @@ class CompiledFingerprinter(Engine):
 
 
 def core_version() -> str | None:
-    """Return the version of the installed core, or None if there is none."""
+    """Return the version of the installed core, or None if no core is installed."""
     return None if _core() is None else metadata.version(_DISTRIBUTION)
 
 

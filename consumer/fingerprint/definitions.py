@@ -38,14 +38,14 @@ class SplitForm(NamedTuple):
 
 
 class WordSplitting(NamedTuple):
-    """The splitting of texts into words. The tokenizer, built once per engine, knows the words added to the lexicon."""
+    """The splitting of texts into words. ``tokenizer`` builds an engine's tokenizer, with the lexicon's own words."""
 
     tokenizer: Callable[[Lexicon], Tokenizer]
     described: str
 
 
 class WordFilter(NamedTuple):
-    """The rule for which words count; stop words never do. ``described`` names the words that do not count."""
+    """The rule that decides which words count; stop words never count. ``described`` names the words that do not."""
 
     characters_min: int
     letter_or_digit: bool
@@ -61,7 +61,7 @@ class WordFilter(NamedTuple):
 
 
 class WordWeighting(NamedTuple):
-    """The weight of words: for each occurrence, a factor from a lexicon."""
+    """The weighting of words: each occurrence of a word adds its factor, which depends on the lexicon."""
 
     factors: Callable[[Lexicon], Callable[[str], float]]
     described: str
@@ -133,8 +133,8 @@ def _idf_or_median(lexicon: Lexicon) -> Callable[[str], float]:
 
 
 def _idf_or_mean(lexicon: Lexicon) -> Callable[[str], float]:
-    # Correctly rounded, so the order of the table does not matter.
     weights, median = lexicon.table()
+    # ``math.fsum`` rounds correctly, so the order of the table does not matter.
     mean = math.fsum(weights.values()) / len(weights) if weights else median
     return lambda word: weights.get(word, mean)
 

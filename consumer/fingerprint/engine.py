@@ -84,7 +84,7 @@ class Engine(Protocol):
     def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
         """Return the smallest distinct hashes of each raw text's shingles, at most ``SHINGLES_KEPT``.
 
-        They have 8 bytes each, big-endian and ascending. A text without a shingle has none.
+        The hashes have 8 bytes each, big-endian and ascending. A text without a shingle has none.
         """
         ...
 
@@ -92,10 +92,10 @@ class Engine(Protocol):
 class Fingerprinter(Engine):
     """The engine in Python for one scheme, the reference for the compiled engine. Not thread-safe.
 
-    ``keywords_kept`` is the number of keywords returned as evidence, or None for all. ``sketched`` turns on sketches,
-    and ``parts`` anchors and samples. None of these changes a fingerprint. ``secret`` keys the hashes of shingles in
-    schemes that key them. ``tokenizer`` replaces the scheme's own. Each worker process builds an engine from the same
-    scheme and ``consumer.workers.word_files.load_lexicon()``.
+    ``keywords_kept`` is the number of keywords returned as evidence, or None for all. ``sketched`` turns on sketches;
+    without them no text is ``SHINGLED``. ``parts`` turns on anchors and samples. ``secret`` keys the hashes of shingles
+    in schemes that key them. ``tokenizer`` replaces the scheme's own. Each worker process builds an engine from the
+    same scheme and ``consumer.workers.word_files.load_lexicon()``.
     """
 
     def __init__(  # noqa: PLR0913  # what an engine is built from
@@ -296,7 +296,7 @@ class Fingerprinter(Engine):
 
 
 def _written_digests(forms: Forms, digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the digests of the normalised texts, given those of the compared forms, which most texts share."""
+    """Return the digests of the normalised texts, given those of the compared forms. Most texts have equal forms."""
     pairs = zip(forms.written, forms.compared, strict=True)
     folded = [place for place, (written, compared) in enumerate(pairs) if written != compared]
     if not folded:

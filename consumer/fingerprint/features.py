@@ -18,13 +18,13 @@ _ROWS_FIRST: Final = 1 << 12
 KEYWORD_CHARS_KEPT_MAX: Final = 64
 """Longer keywords are not kept as evidence: every record has its evidence, and a word can be as long as its text."""
 _TIES_FACTOR: Final = 8
-"""With more ties than this, selecting the heaviest is faster than sorting."""
+"""If ties leave more than this many times ``keywords_max`` keywords, selecting the heaviest is faster than sorting."""
 
 
 class WordTable:
     """A cache of the hash and weight of every word seen: a dict of rows, and arrays by row.
 
-    It grows without bound; its owner watches ``len`` and ``characters``, and replaces it when they are too large.
+    It grows without bound: its owner must watch ``len`` and ``characters``, and replace it when they are too large.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:
@@ -46,9 +46,9 @@ class WordTable:
         return self._characters
 
     def features(self, words: list[str], counts: list[int], stops: list[int]) -> "Features":
-        """Return the features of texts, whose words are concatenated; those of text t end at ``stops[t]``.
+        """Return the features of texts, given their concatenated words; the words of text t end at ``stops[t]``.
 
-        Each word occurs once per text, with its count.
+        Each word must be given once per text; ``counts`` says how often it occurs there.
         """
         self._add(list(set(words).difference(self._rows)))
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
@@ -76,7 +76,7 @@ class Features(NamedTuple):
     """The keywords of a batch of texts: text t has the places ``offsets[t]:offsets[t + 1]``.
 
     ``hashes``, uint64[places, words], and ``weights`` are by place. ``kept`` is the index of each place's word in
-    ``words``, which has all words; those of text t end at ``stops[t]``.
+    ``words``, which has all words; the words of text t end at ``stops[t]``.
     """
 
     words: list[str]
@@ -120,7 +120,7 @@ class Features(NamedTuple):
         return [place for _, _, place in sorted(ranked)[:keywords_max]]
 
     def evidence(self, text: int, keywords_max: int | None) -> tuple[tuple[str, float], ...]:
-        """Return a text's heaviest keywords with their weights, without those of more than 64 characters."""
+        """Return a text's heaviest keywords of at most 64 characters, with their weights."""
         keywords = self.keywords(self.heaviest(text, keywords_max))
         if all(len(word) <= KEYWORD_CHARS_KEPT_MAX for word, _ in keywords):
             return keywords

@@ -88,9 +88,8 @@ def figures(text: str) -> set[str]:
     """Return the dates, numbers and codes of a normalised text, without signs or commas between thousands."""
     facts: set[str] = set()
     for figure, match in _find_figures(text, _FIGURES):
-        is_longer = match is not None
         # A list of numbers keeps its commas.
-        has_thousands = is_longer and "," in figure.fact and _THOUSANDS.fullmatch(figure.fact)
+        has_thousands = match is not None and "," in figure.fact and _THOUSANDS.fullmatch(figure.fact)
         facts.add(figure.fact.replace(",", "") if has_thousands else figure.fact.replace(" ", ""))
     return facts
 
@@ -103,8 +102,8 @@ def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
         if match is not None and match["list"] is not None:
             yield from _numbers_of_list(figure)
             continue
-        is_longer = match is not None and not number.isdigit() and number[-1].isdigit()
-        plain = _NUMBER_OF_FIGURE.sub(lambda part: _canonical(part[0]), number) if is_longer else number
+        has_separators = match is not None and not number.isdigit() and number[-1].isdigit()
+        plain = _NUMBER_OF_FIGURE.sub(lambda part: _canonical_number(part[0]), number) if has_separators else number
         plain = plain.replace(" ", "")
         yield figure._replace(fact=f"{_sign(text, figure.start)}{plain}" if _SIGNED.fullmatch(plain) else plain)
 
@@ -112,7 +111,8 @@ def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
 def _find_figures(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
     """Yield each figure that does not overlap the one before it, with its match or None.
 
-    One pass finds digits. The letters around them, or a month and year, are read from there. Then there is no match.
+    One pass finds digits. Codes, and numbers short enough for the day of a date, are then read from the text around
+    their digits, and have no match.
     """
     end = 0
     for match in pattern.finditer(text):
@@ -153,8 +153,8 @@ def _plain_marks(letters: LetterTables) -> tuple[re.Pattern[str], dict[int, str]
     return re.compile(f"[{''.join(plain)}]"), {ord(other): form for other, form in plain.items()}
 
 
-def _canonical(number: str) -> str:
-    """Return a number without thousands separators and with a decimal point, or unchanged if it is ambiguous."""
+def _canonical_number(number: str) -> str:
+    """Return a number without thousands separators and with a decimal point; lists and versions are unchanged."""
     if _LIST_MARKS.search(number):
         plain = number
     elif _BY_COMMAS.fullmatch(number):

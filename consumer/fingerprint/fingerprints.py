@@ -15,8 +15,9 @@ class Fingerprints:
     ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
     ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
     ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest keywords of at most 64
-    characters, with their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the
-    compared form. ``facts``: packed facts or slots, see the modules of these names; empty if the scheme has neither.
+    characters, with their weights; in schemes for every script, a text without keywords has ``text_kinds.runs``.
+    ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the compared form.
+    ``facts``: packed facts or slots, see the modules of these names; empty if the scheme has neither.
     ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
     ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare this text itself.
     ``anchors`` and ``samples``: see ``consumer.fingerprint.parts``; empty unless requested. ``known_shingles``: the

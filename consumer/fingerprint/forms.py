@@ -1,4 +1,4 @@
-"""The forms of a text from which a scheme computes: one for each use."""
+"""Computes the forms of a text: one for each use that a scheme makes of it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from consumer.fingerprint.scheme import Scheme
 
 
 class Forms(NamedTuple):
-    """The forms of n texts. In older schemes all of them are the normalised text.
+    """The forms of n texts. In ``jieba-tfidf/1`` all of them are the normalised text.
 
     ``written``: the normalised text, for references. ``words``: for splitting into words. ``text``: for facts and
-    evidence; a text counts as empty if this is. ``compared``: for text digests. ``shingled``: for shingles.
+    evidence; a text counts as empty if this form is empty. ``compared``: for text digests. ``shingled``: for shingles.
     """
 
     written: list[str]
@@ -29,14 +29,14 @@ def forms_of(texts: Sequence[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
     written = [normalise(text) for text in texts]
     definition = scheme.definition
     if definition.compares_letters:
-        return _letters(texts, written, scheme, lexicon)
+        return _letter_forms(texts, written, scheme, lexicon)
     compared = lexicon.chinese().fold(written) if definition.every_script else written
     split_form = definition.split_form.form
     words = compared if split_form is normalise else [split_form(text) for text in texts]
     return Forms(written, words, compared, compared, compared)
 
 
-def _letters(texts: Sequence[str], written: list[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
+def _letter_forms(texts: Sequence[str], written: list[str], scheme: Scheme, lexicon: Lexicon) -> Forms:
     letters, chinese = lexicon.letters(), lexicon.chinese()
     equality = equality_forms(texts, written, letters, chinese)
     decorations = lexicon.decorations() if scheme.decorations else None

@@ -13,7 +13,7 @@ _MIX_SECOND: Final = 0x94D049BB133111EB
 _SIP_START: Final = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 _SIP_LENGTH: Final = np.uint64(8 << 56)
 _SIP_END: Final = np.uint64(0xFF)
-# Values hashed at a time, so that their state stays in the processor's cache.
+# The number of values hashed together: few enough for their state to stay in the processor's cache.
 _SIP_VALUES: Final = 1 << 12
 
 

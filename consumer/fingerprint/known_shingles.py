@@ -1,6 +1,6 @@
-"""The smallest shingles of texts, and sets of known ones, which find a known text within a longer article.
+"""The smallest shingles of texts, and sets of known shingles, which find a known text within a longer article.
 
-The smallest distinct hashes of a text's shingles are a uniform sample of them that depends on the text alone: a
+The smallest distinct hashes of a text's shingles are a uniform sample of all, which depends on the text alone: a
 *bottom-k sketch* (Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997; Cohen, Kaplan,
 "Summarizing Data Using Bottom-k Sketches", PODC 2007). The share of the sample that occurs among all shingles of an
 article estimates the share of the text that the article contains, however long the article is. With k hashes and a
@@ -49,7 +49,7 @@ class KnownShingles:
 
     def hashes(self) -> npt.NDArray[np.uint64]:
         """Return all hashes, ascending and distinct."""
-        return _distinct(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
+        return _distinct_hashes(np.sort(np.concatenate((np.zeros(0, np.uint64), *self._parts))))
 
     def contains(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return whether each hash is in the set."""
@@ -81,12 +81,12 @@ class SmallestShingles:
         self._count_max = count_max
         self._known = known
         self._packed: list[bytes] = []
-        # Hashes from the pieces of a long text.
+        # Of a long text, until its last piece has been added.
         self._rows: list[npt.NDArray[np.int64]] = []
         self._hashes: list[npt.NDArray[np.uint64]] = []
 
     def add(self, chunk: HashedChunk) -> None:
-        """Add the next chunk, in order."""
+        """Add a chunk. Chunks must be added in order."""
         positions, hashes = chunk.positions, chunk.hashes
         if self._known is not None:
             is_known = self._known.contains(hashes)
@@ -95,7 +95,9 @@ class SmallestShingles:
         self._hashes.append(hashes)
         if chunk.is_last:
             texts = chunk.texts.stop - chunk.texts.start
-            self._packed += _smallest(np.concatenate(self._rows), np.concatenate(self._hashes), texts, self._count_max)
+            self._packed += _smallest_hashes(
+                np.concatenate(self._rows), np.concatenate(self._hashes), texts, self._count_max
+            )
             self._rows, self._hashes = [], []
 
     def packed(self) -> tuple[bytes, ...]:
@@ -139,15 +141,17 @@ def unpacked_shingles(packed: bytes) -> npt.NDArray[np.uint64]:
     return np.frombuffer(packed, dtype=">u8").astype(np.uint64)
 
 
-def _smallest(rows: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], texts: int, count_max: int) -> list[bytes]:
+def _smallest_hashes(
+    rows: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], texts: int, count_max: int
+) -> list[bytes]:
     """Return the smallest distinct hashes of each text, packed; ``rows`` has the number of the text of each hash."""
     order = np.lexsort((hashes, rows))
     rows, hashes = rows[order], hashes[order]
     cuts = np.searchsorted(rows, np.arange(texts + 1)).tolist()
-    return [_distinct(hashes[start:stop])[:count_max].astype(">u8").tobytes() for start, stop in pairwise(cuts)]
+    return [_distinct_hashes(hashes[start:stop])[:count_max].astype(">u8").tobytes() for start, stop in pairwise(cuts)]
 
 
-def _distinct(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _distinct_hashes(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     # Comparing neighbours is faster than np.unique, which hashes.
     is_first = np.ones(len(ascending), dtype=np.bool_)
     is_first[1:] = ascending[1:] != ascending[:-1]

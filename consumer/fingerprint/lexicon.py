@@ -10,7 +10,7 @@ from consumer.fingerprint.characters.letter_tables import NO_LETTERS, LetterTabl
 from consumer.fingerprint.characters.simplified import NO_TABLES, ChineseTables
 
 CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
-"""Matches words that jieba can keep whole. It ends a word at any other character, whatever a dictionary says."""
+"""Matches words that jieba can keep whole. jieba ends a word at any other character, whatever a dictionary says."""
 
 
 class OwnWord(NamedTuple):
@@ -33,9 +33,9 @@ class Lexicon:
 
     ``table`` always returns the same frequencies, and is called when a word is weighed. So a process that only names
     the scheme, or leaves fingerprints to workers, does not load the table. ``own_words`` are added to jieba's
-    dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source files, including the
-    tokenizer's dictionary, which has the ``names``. It does not cover ``chinese``, ``letters`` and ``decorations``,
-    which only some schemes use. ``jieba_digest`` covers the files of jieba alone.
+    dictionary. ``own_table`` says whether the table is the user's. ``digest`` covers all source files, including the
+    tokenizer's dictionary, which contains the ``names``. It does not cover ``chinese``, ``letters`` and
+    ``decorations``, which only some schemes use. ``jieba_digest`` covers the files of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)

@@ -10,7 +10,7 @@ from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 
 
 def scheme_lexicon(lexicon: Lexicon, definition: Definition) -> Lexicon:
-    """Return the lexicon for a scheme, with simplified forms if it folds to them."""
+    """Return the lexicon for a scheme, with simplified forms if the scheme folds texts to them."""
     return in_simplified(lexicon) if definition.every_script else lexicon
 
 
@@ -24,25 +24,25 @@ def in_simplified(lexicon: Lexicon) -> Lexicon:
     own = {word.word: word for word in lexicon.own_words}
     added = {
         form: OwnWord(form, own[word].frequency)
-        for word, form in _forms(sorted(own, reverse=True), fold)
+        for word, form in _simplified_forms(sorted(own, reverse=True), fold)
         if form not in own and CUT_WHOLE.fullmatch(form)
     }
 
     @cache
     def table() -> IdfTable:
         weights, median = lexicon.table()
-        forms = _forms(sorted(weights, reverse=True), fold)
+        forms = _simplified_forms(sorted(weights, reverse=True), fold)
         return IdfTable({**{form: weights[word] for word, form in forms}, **weights}, median)
 
     return replace(
         lexicon,
         table=table if lexicon.own_table else lexicon.table,
-        stop_words=lexicon.stop_words.union(form for _, form in _forms(lexicon.stop_words, fold)),
+        stop_words=lexicon.stop_words.union(form for _, form in _simplified_forms(lexicon.stop_words, fold)),
         own_words=tuple(word for _, word in sorted((own | added).items())),
     )
 
 
-def _forms(words: Iterable[str], fold: Callable[[Sequence[str]], list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield each word that folding changes, with its simplified form."""
+def _simplified_forms(words: Iterable[str], fold: Callable[[Sequence[str]], list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield each normalised word that folding changes, with its simplified form."""
     normalised = [word for word in words if normalise(word) == word]
     return ((word, form) for word, form in zip(normalised, fold(normalised), strict=True) if word != form)

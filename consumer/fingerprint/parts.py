@@ -7,7 +7,7 @@ them:
 
 1. A candidate is a stretch with a smaller hash than its eight neighbours on either side.
 2. The reach of a candidate is the distance to the nearest candidate with a smaller hash. The ends of the text count as
-   smaller, and so does an equal hash before it.
+   smaller, and so does an equal hash earlier in the text.
 3. The candidates with the greatest reach are posted: one for each 62 stretches of the text, but at least 8 and at most
    16. The first 8 are looked up.
 
@@ -36,14 +36,14 @@ ANCHORS_POSTED: Final = 16
 ANCHORS_LOOKED_UP: Final = 8
 ANCHOR_SPACING: Final = 62
 NEIGHBOURS: Final = 8
-"""The stretches on either side that a candidate is compared with. They are fewer than the characters of a stretch, so
-none is from another text of the batch."""
+"""The number of stretches on either side that a candidate is compared with. It is below the length of a stretch, so no
+neighbour is from another text of the batch."""
 SAMPLED_ONE_IN: Final = 8
 SAMPLE_MAX: Final = 1_024
 """Maximum hashes in a sample, usually reached at 8,000 characters; the smallest are kept. They take 4 KiB."""
 _SAMPLE_BYTES: Final = 4
-_NONE: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-_GREATEST: Final = 0xFFFFFFFF
+_NO_STRETCH: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+_HASH_MAX: Final = 0xFFFFFFFF
 
 
 class Parts(NamedTuple):
@@ -60,9 +60,9 @@ class Parts(NamedTuple):
 class Shares(NamedTuple):
     """The shares that a text has in common with each of n others.
 
-    ``of_this`` float64[n]: the share of this text that each of them contains, from 0 to 1. ``of_that`` float64[n]: the
-    share of each of them that this text contains. ``shared`` int64[n]: the number of common hashes behind these shares;
-    each represents about 8 characters, more if a sample is cut.
+    ``of_this`` float64[n]: the share of this text that each other text contains, from 0 to 1. ``of_that`` float64[n]:
+    the share of each other text that this one contains. ``shared`` int64[n]: the number of common hashes behind these
+    shares; each represents about 8 characters, more if a sample is cut.
     """
 
     of_this: npt.NDArray[np.float64]
@@ -76,13 +76,13 @@ class PartsFinder:
     def __init__(self) -> None:
         self._anchors: list[bytes] = []
         self._samples: list[bytes] = []
-        # From the pieces of a long text.
+        # Of a long text, until its last piece has been added.
         self._candidates: list[_Candidates] = []
         self._sampled: list[npt.NDArray[np.uint64]] = []
         self._decided = 0
 
     def add(self, chunk: HashedChunk) -> None:
-        """Add the next chunk, in order."""
+        """Add a chunk. Chunks must be added in order."""
         self._sampled.append(_sampled(chunk))
         candidates, self._decided = _candidates(chunk, self._decided)
         self._candidates.append(candidates)
@@ -136,13 +136,13 @@ def shares(
 def shares_of_many(
     this: npt.NDArray[np.uint32], those: Sequence[npt.NDArray[np.uint32]], common: npt.NDArray[np.uint32]
 ) -> Shares:
-    """Return the shares of a text in each of ``those`` and of them in it, estimated from samples.
+    """Return the shares that a text has in common with each of ``those``, estimated from their samples.
 
-    Hashes in ``common``, ascending, are ignored in all texts; shares are 0 if none are left. A cut sample has no hashes
-    beyond its last one, so two texts are compared up to there. With n hashes of a text, the standard error of its share
-    p is about √(p (1 − p) / n): for example 0.05 for one half of 800 characters.
+    Hashes in ``common``, which must be ascending, are ignored in all texts; shares are 0 if no hash is left. A cut
+    sample has no hashes beyond its last one, so two texts are compared up to there. With n hashes of a text, the
+    standard error of its share p is about √(p (1 − p) / n): for example 0.05 for one half of 800 characters.
     """
-    lasts = np.array([min(_last(this), _last(that)) for that in those], dtype=np.uint32)
+    lasts = np.array([min(_last_complete_hash(this), _last_complete_hash(that)) for that in those], dtype=np.uint32)
     own = this[~_is_in(this, common)]
     theirs = np.concatenate((*those, np.zeros(0, dtype=np.uint32)))
     owners = np.repeat(np.arange(len(those)), np.array([len(that) for that in those], dtype=np.int64))
@@ -153,9 +153,9 @@ def shares_of_many(
     return Shares(of_this, of_that, shared)
 
 
-def _last(sample: npt.NDArray[np.uint32]) -> int:
+def _last_complete_hash(sample: npt.NDArray[np.uint32]) -> int:
     """Return the hash up to which a sample is complete."""
-    return int(sample[-1]) if len(sample) >= SAMPLE_MAX else _GREATEST
+    return int(sample[-1]) if len(sample) >= SAMPLE_MAX else _HASH_MAX
 
 
 def _is_in(values: npt.NDArray[np.uint32], ascending: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
@@ -167,7 +167,7 @@ def _is_in(values: npt.NDArray[np.uint32], ascending: npt.NDArray[np.uint32]) ->
 
 
 class _Candidates(NamedTuple):
-    """Candidates by place in their text, ascending; those of text t have the row t, and places before ``ends[t]``."""
+    """Candidates, ascending by text and place. Those of text t have the row t, and places before ``ends[t]``."""
 
     rows: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
@@ -187,7 +187,7 @@ def _samples(sampled: npt.NDArray[np.uint64], texts: int) -> list[bytes]:
     ascending = np.sort(sampled)
     distinct = ascending[np.concatenate(([True], ascending[1:] != ascending[:-1]))[: len(ascending)]]
     starts = np.searchsorted(distinct, np.arange(texts + 1, dtype=np.uint64) << np.uint64(32)).tolist()
-    packed = (distinct & np.uint64(_GREATEST)).astype(">u4").tobytes()
+    packed = (distinct & np.uint64(_HASH_MAX)).astype(">u4").tobytes()
     return [
         packed[_SAMPLE_BYTES * start : _SAMPLE_BYTES * min(stop, start + SAMPLE_MAX)]
         for start, stop in pairwise(starts)
@@ -195,42 +195,42 @@ def _samples(sampled: npt.NDArray[np.uint64], texts: int) -> list[bytes]:
 
 
 def _stretch_hashes(chunk: HashedChunk) -> npt.NDArray[np.uint64]:
-    """Return the hash of the stretch that begins at each code point, ``_NONE`` where none fits."""
+    """Return the hash of the stretch that begins at each code point, ``_NO_STRETCH`` where none fits."""
     codes, rows, _, ends, is_cjk = chunk.characters
     shingling = chunk.shingling
     lengths = np.where(is_cjk, shingling.stretch_cjk, shingling.stretch_other)
     short, long = _polynomials(codes, shingling.base, (shingling.stretch_cjk, shingling.stretch_other))
     hashes = shingling.finish(np.where(is_cjk, short, long) + lengths.astype(np.uint64))
-    hashes[np.arange(len(codes)) + lengths > ends[rows]] = _NONE
+    hashes[np.arange(len(codes)) + lengths > ends[rows]] = _NO_STRETCH
     return hashes
 
 
 def _polynomials(codes: npt.NDArray[np.uint64], base: int, lengths: tuple[int, int]) -> list[npt.NDArray[np.uint64]]:
     """Return, for each length, the polynomials of that many characters from each position.
 
-    Those that reach beyond the end are wrong. A length is composed of powers of two, the greatest first.
+    Polynomials that reach beyond the last code are wrong. A length is composed of powers of two, the greatest first.
     """
     powers = [codes]
     while 2 << len(powers) - 1 <= max(lengths):
         size = 1 << len(powers) - 1
-        powers.append(_concatenated(powers[-1], powers[-1], size, size, base))
+        powers.append(_concatenate(powers[-1], powers[-1], size, size, base))
     polynomials = []
     for length in lengths:
         joined, done = powers[length.bit_length() - 1], 1 << length.bit_length() - 1
         for power in reversed(range(length.bit_length() - 1)):
             if length >> power & 1:
-                joined = _concatenated(joined, powers[power], done, 1 << power, base)
+                joined = _concatenate(joined, powers[power], done, 1 << power, base)
                 done += 1 << power
         polynomials.append(joined)
     return polynomials
 
 
-def _concatenated(
+def _concatenate(
     heads: npt.NDArray[np.uint64], tails: npt.NDArray[np.uint64], head: int, tail: int, base: int
 ) -> npt.NDArray[np.uint64]:
     """Return the polynomials of ``head`` characters and the ``tail`` characters after them.
 
-    Those that reach beyond the end are wrong.
+    Polynomials that reach beyond the last code are wrong.
     """
     joined = heads * np.uint64(pow(base, tail, 1 << 64))
     joined[:-head] += tails[head:]
@@ -240,12 +240,12 @@ def _concatenated(
 def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     """Return the candidates of a chunk, and the place in its text up to which candidates are decided.
 
-    A piece of a long text also decides the stretches that earlier pieces left open. It leaves a stretch to the next
-    piece if it lacks one of the neighbours.
+    Earlier pieces of a long text have decided up to the place ``decided``. A piece leaves a stretch to the next piece
+    if it does not contain all neighbours of the stretch.
     """
     hashes = _stretch_hashes(chunk)
     length = len(hashes)
-    padded = np.full(length + 2 * NEIGHBOURS, _NONE)
+    padded = np.full(length + 2 * NEIGHBOURS, _NO_STRETCH)
     padded[NEIGHBOURS : NEIGHBOURS + length] = hashes
     two = np.minimum(padded[:-1], padded[1:])
     four = np.minimum(two[:-2], two[2:])
@@ -253,7 +253,7 @@ def _candidates(chunk: HashedChunk, decided: int) -> tuple[_Candidates, int]:
     # Of equal hashes the first is a candidate. Where no stretch fits, the hash is never smaller than its neighbours.
     chosen = np.flatnonzero((hashes < eight[:length]) & (hashes <= eight[NEIGHBOURS + 1 : NEIGHBOURS + 1 + length]))
     _, rows, starts, ends, _ = chunk.characters
-    fitting = np.flatnonzero(hashes != _NONE)
+    fitting = np.flatnonzero(hashes != _NO_STRETCH)
     stops = fitting[np.searchsorted(fitting, ends) - 1] + 1 if len(fitting) else ends
     begins, stop = chunk.offset - starts, int(ends[-1]) + chunk.offset
     places = chosen + begins[rows[chosen]]
@@ -287,11 +287,12 @@ def _anchors(pieces: Sequence[_Candidates], texts: int) -> list[bytes]:
 def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[list[int], list[int]]:
     """Return the distance from each candidate of a text to the nearest one with a smaller hash, or to an end.
 
-    Also returns their hashes, because the order is not that of the text: a candidate comes once a smaller one follows.
+    Also returns the hashes of the candidates, which are not in the order of the text: a candidate comes once a smaller
+    one follows.
     """
     reaches, reaching = [], []
-    # Candidates not yet followed by a smaller one, ascending by hash: hash, place, distance to the one before. The
-    # first entry stands just before the text, with the smallest hash.
+    # Candidates not yet followed by a smaller one, ascending by hash: hash, place, distance to the previous entry. The
+    # first entry stands just before the text, and its hash is below all others.
     open_candidates = [(-1, -1, 0)]
     for place, value in zip(places, hashes, strict=True):
         last, at, back = open_candidates[-1]

@@ -2,8 +2,9 @@ r"""Block plans: the index keys under which a fingerprint is stored and looked u
 
 A fingerprint is cut into blocks of equal width, block 0 the most significant. In a plain plan a key is one block. In
 a plan with parts a key is one block and one part of the rest. The rest is the fingerprint without that block, most
-significant bits first, cut into parts of equal width. A plan is named after the number of its keys and the bits in
-each:
+significant bits first, cut into parts of equal width. A look-up probes the keys of a fingerprint (radius 0), or also
+some of their one-bit neighbours (radius 1). It is exact to d if it finds every fingerprint within d bits. A plan is
+named after the number of its keys and the bits in each:
 
     plan     bits of the     blocks    parts of    exact to, and probes       for
              fingerprint               the rest    radius 0     radius 1
@@ -15,8 +16,8 @@ each:
 Key layout, 3 bytes (``4x16``, ``8x16``) or 5 bytes (``16x28``, ``4x32``):
 
     byte 0         lane << 4 | number      lane 0: SimHash block; lane 1: MinHash band 0..15
-    2 or 4 bytes   the block, big-endian   lane 1: the top bits of the band, as many as the block has
-    2 bytes        part << 12 | value      with parts only; lane 1: the band's next 12 bits, the part's number 0
+    2 or 4 bytes   the block, big-endian   lane 1: the top 16 or 32 bits of the band
+    2 bytes        part << 12 | value      with parts only; lane 1: part number 0, then the band's next 12 bits
 
 For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef in ``4x16``, and in ``16x28`` first
 00 0123 0456, 00 0123 1789, 00 0123 2abc, 00 0123 3def, then 01 4567 0012 and so on.
@@ -31,9 +32,9 @@ prevent that in only two ways:
   leave one of four parts equal.
 - One block is equal, and each part of its rest has one of the bits. Then one of the 12 neighbours of part 0 is equal.
 
-So radius 1 probes the 16 keys, the neighbours of block 0 with each of its parts (16 × 4), and those of part 0 with each
-block (12 × 4). No other choice of whole blocks and parts whose neighbours are probed is exact to 4 with fewer probes
-(docs/decisions/0011-plans.md).
+So radius 1 probes the 16 keys, the neighbours of block 0 with each of its parts (16 × 4), and the neighbours of part 0
+with each block (12 × 4). No other choice of whole blocks and parts whose neighbours are probed is exact to 4 with fewer
+probes (docs/decisions/0011-plans.md).
 
 The constructor of a plan does not rely on this proof; it searches for a pair that the plan would miss.
 """
@@ -53,7 +54,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 _BLOCK_WIDTHS: Final = (16, 32)
 _FINGERPRINT_WIDTHS: Final = (64, 128)
-# Places in a code are counted from 0. These stand for a key bit that is not from the code, and for flipping no bit.
+# The places of a code's bits count from 0. These stand for a key bit that is not from the code, and for no flipped bit.
 _NOWHERE: Final = -1
 _NOT_FLIPPED: Final = -2
 
@@ -76,7 +77,7 @@ _DEFINITIONS: Final = {
 class _Key(NamedTuple):
     """A key of a plan: ``places`` are the places of its bits in the fingerprint, where 0 is the most significant.
 
-    ``mask`` has these bits set. ``neighbours`` has those of them set that probes at radius 1 flip.
+    ``mask`` has these bits set. ``neighbours`` has only the bits set that probes at radius 1 flip.
     """
 
     block: int
@@ -87,7 +88,11 @@ class _Key(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """The arrays from which ``BlockPlan.keys`` and ``BlockPlan.probe_keys`` build keys."""
+    """The arrays from which ``BlockPlan.keys`` and ``BlockPlan.probe_keys`` build keys.
+
+    ``places`` has the place in the code of each bit of each key, ``fixed`` the bits of keys that are not from the code.
+    By radius, ``owners`` has the key of each probe, and ``flips`` the bits that the probe flips.
+    """
 
     places: npt.NDArray[np.int64]
     fixed: npt.NDArray[np.uint8]
@@ -121,8 +126,8 @@ class BlockPlan:
         if self.parts and self.part_bits * self.parts != self.bits - self.block_bits:
             raise ValueError(f"{self.bits - self.block_bits} bits cannot be cut into {self.parts} equal parts")
         if not 0 <= self.parts <= _NUMBERS_MAX or (self.parts and (_NUMBER_BITS + self.part_bits) % _BYTE_BITS):
-            raise ValueError("a plan has at most 16 parts, which must fill whole bytes with the 4 bits of their number")
-        object.__setattr__(self, "_keys", tuple(_lane_0(self)))
+            raise ValueError("a plan has at most 16 parts; each must fill whole bytes with the 4 bits of its number")
+        object.__setattr__(self, "_keys", tuple(_lane_0_keys(self)))
         object.__setattr__(self, "_tables", _tables(self, self._keys))
         for radius, distance in enumerate(self.exact_to):
             hidden = _hidden_difference(self._keys, distance, radius)
@@ -134,7 +139,7 @@ class BlockPlan:
 
     @classmethod
     def named(cls, name: str, bits: int = 64) -> Self:
-        """Return the plan with this name. Raises ``ValueError`` if there is none for this number of bits."""
+        """Return the plan with this name. Raises ``ValueError`` if no such plan supports this number of bits."""
         if name not in _DEFINITIONS:
             raise ValueError(f"unknown block plan {name!r}; choose {', '.join(_DEFINITIONS)}")
         cut = _DEFINITIONS[name]
@@ -170,7 +175,7 @@ class BlockPlan:
         return self.bits // _BYTE_BITS
 
     def radius_for(self, max_distance: int) -> int:
-        """Return the look-up radius that finds every fingerprint within ``max_distance`` bits.
+        """Return the smallest look-up radius that finds every fingerprint within ``max_distance`` bits.
 
         Raises ``ValueError`` if no radius of this plan does; the message names plans that do.
         """
@@ -198,7 +203,7 @@ class BlockPlan:
         return _packed(codes, self._tables.places) | self._tables.fixed
 
     def probe_keys(self, codes: npt.NDArray[np.uint64], radius: int) -> npt.NDArray[np.uint8]:
-        """Return the lane-0 keys to look up: uint8[n, probes, key_bytes]; at radius 0, those of ``keys``.
+        """Return the lane-0 keys to look up, uint8[n, probes, key_bytes]; at radius 0 these are the stored keys.
 
         At radius 1 each key is followed by its neighbours, from the most significant flipped bit on.
         """
@@ -233,14 +238,14 @@ def _alternatives(bits: int, max_distance: int) -> str:
     return f"no plan for {bits} bits supports more than {most}"
 
 
-def _lane_0(plan: BlockPlan) -> list[_Key]:
+def _lane_0_keys(plan: BlockPlan) -> list[_Key]:
     keys = []
     for block in range(plan.blocks):
         of_block = range(block * plan.block_bits, (block + 1) * plan.block_bits)
         rest = [place for place in range(plan.bits) if place not in of_block]
         for part in range(max(plan.parts, 1)):
             of_part = rest[part * plan.part_bits : (part + 1) * plan.part_bits]
-            # Without parts the neighbours of every block are probed; with parts those of block 0 and of every part 0.
+            # Probe the neighbours of every block in a plan without parts, else those of block 0 and of every part 0.
             flipped_block = of_block if block == 0 or not plan.parts else ()
             flipped_part = of_part if part == 0 else ()
             keys.append(
@@ -271,8 +276,9 @@ def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | No
 def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
     """Return a difference of at most ``bits_max`` bits that leaves no key in agreement, or None if there is none.
 
-    A hidden pair differs in every key, so the search flips bits of a key that still agrees until none does. Bits of the
-    same keys are equivalent, and flipping a third one of them adds nothing. So the search is small and complete.
+    A hidden pair differs in every key, so the search flips bits of a key that still agrees until none does. Bits that
+    are in the same keys and in the same neighbours are equivalent. Flipping a third equivalent bit adds nothing, so the
+    search is small and complete.
     """
     equivalent: dict[tuple[int, ...], list[int]] = {}
     for place in range(max(key.mask.bit_length() for key in keys)):
@@ -305,7 +311,7 @@ def _tables(plan: BlockPlan, keys: Sequence[_Key]) -> _Tables:
 
 
 def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return the place in the code of each bit of a key, ``_NOWHERE`` for the bits of numbers."""
+    """Return the place in the code of each bit of a key, ``_NOWHERE`` for the bits of the lane and of numbers."""
     number = [_NOWHERE] * _NUMBER_BITS
     in_key = [*number * 2, *places[: plan.block_bits]]
     if plan.parts:

@@ -44,7 +44,7 @@ class Secret:
 
     @classmethod
     def from_hex(cls, digits: str) -> Self:
-        """Return the secret with these 64 hexadecimal digits. Raises ``ValueError``, which does not quote them."""
+        """Return the secret with these 64 hexadecimal digits. Raises ``ValueError``, whose message omits them."""
         try:
             return cls(bytes.fromhex(digits))
         except ValueError:
@@ -76,4 +76,4 @@ class Secret:
 
 
 PUBLISHED_SECRET: Final = Secret(b"dupwatch: everybody knows this. ")
-"""Used where no store has a secret. It protects nothing."""
+"""The secret for texts that are compared without a lasting store. It protects nothing."""

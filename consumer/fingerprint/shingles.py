@@ -39,15 +39,15 @@ PIECES_OVERLAP: Final = 64
 (``consumer.fingerprint.parts``), plus the space that a piece may lose at either end."""
 _SPACE: Final = 0x20
 _SEPARATOR: Final = "\n"
-# Code points processed at a time, so that arrays stay in the processor's cache.
+# The number of code points processed together: few enough for arrays to stay in the processor's cache.
 _CHUNK_CHARACTERS: Final = 1 << 16
 _CHUNK_TEXTS: Final = 128
 # The word characters of `re` are those of `_word_table`.
-_OTHER_THAN_WORD: Final = re.compile(r"\W+")
+_NON_WORD: Final = re.compile(r"\W+")
 
 
 class Shingling(NamedTuple):
-    """The rule by which texts are cut into shingles, and into the longer stretches of anchors, and both are hashed.
+    """The rule by which shingles, and the longer stretches of anchors, are cut from texts and hashed.
 
     Lengths are in characters: ``cjk`` and ``stretch_cjk`` for those that begin with a CJK character, ``other`` and
     ``stretch_other`` for the rest. In ``spaced`` texts word characters count, with one space for each run of others.
@@ -100,7 +100,7 @@ class Characters(NamedTuple):
 class HashedChunk(NamedTuple):
     """Some texts of a batch, or a piece of a long text, with the hashes of their shingles.
 
-    ``texts`` are their places in the batch; the rows of ``characters`` count from the first of them. The shingle at
+    ``texts`` are the places of the texts in the batch, from which the rows of ``characters`` count. The shingle at
     ``positions[i]`` has the hash ``hashes[i]``, by ``shingling``. A piece begins at the ``offset``-th character of its
     text; the next piece overlaps it by ``PIECES_OVERLAP``, unless it ``is_last``.
     """
@@ -135,17 +135,17 @@ def hashed_chunks(
         chunk = slice(start, _chunk_end(texts, start))
         if len(texts[start]) > _CHUNK_CHARACTERS:
             for piece in _pieces(texts[start]) if shingling.spaced else _pieces_of_letters(texts[start]):
-                yield _hashed([piece.text], declared[chunk], chunk, piece, shingling)
+                yield _hashed_chunk([piece.text], declared[chunk], chunk, piece, shingling)
         else:
-            yield _hashed(texts[chunk], declared[chunk], chunk, _Piece("", 0, is_last=True), shingling)
+            yield _hashed_chunk(texts[chunk], declared[chunk], chunk, _Piece("", 0, is_last=True), shingling)
         start = chunk.stop
 
 
 def declared_shingle(language: str) -> int:
-    """Return the length of all shingles of a text that declares this language, 0 if it declares none.
+    """Return the length of all shingles of a text that declares this language, or 0 for "".
 
     Without a language, the script of its first character decides the length of a shingle. Texts with shingles of
-    different lengths share none, so their similarity is 0.
+    different lengths share no shingle, so their similarity is 0.
     """
     if not language:
         return 0
@@ -153,7 +153,7 @@ def declared_shingle(language: str) -> int:
     return SHINGLE_CJK if primary in EAST_ASIAN else SHINGLE_OTHER
 
 
-def _hashed(
+def _hashed_chunk(
     texts: Sequence[str], declared: npt.NDArray[np.int64], chunk: slice, piece: _Piece, shingling: Shingling
 ) -> HashedChunk:
     characters = _characters(texts) if shingling.spaced else _letters(texts)
@@ -176,7 +176,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
     piece, begins_at, is_first = "", 0, True
     for start in range(0, len(text), _CHUNK_CHARACTERS):
         stop = start + _CHUNK_CHARACTERS
-        piece = _OTHER_THAN_WORD.sub(" ", piece + text[start:stop])
+        piece = _NON_WORD.sub(" ", piece + text[start:stop])
         is_last = stop >= len(text)
         # A shorter piece could count as a text shorter than a shingle.
         if len(piece) > PIECES_OVERLAP or is_last:
@@ -233,7 +233,10 @@ def _word_table() -> npt.NDArray[np.bool_]:
 def _shingle_lengths(
     characters: Characters, declared: npt.NDArray[np.int64], shingling: Shingling
 ) -> npt.NDArray[np.int64]:
-    """Return the length of the shingle that begins at each code point, 0 where none begins."""
+    """Return the length of the shingle that begins at each code point, 0 where none begins.
+
+    A text that is too short for a shingle is one shingle as a whole.
+    """
     codes, rows, starts, ends, is_cjk = characters
     by_script = np.where(is_cjk, shingling.cjk, shingling.other)
     by_language = declared[rows]

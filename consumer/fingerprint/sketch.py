@@ -3,18 +3,18 @@
 Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for
 Fast and Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
 
-The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum of the other 56 bits. Before any use, an
-empty bin takes the minimum of another bin. The uses, by bin:
+The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum of the other 56 bits. Then each empty
+bin takes the minimum of another bin. The uses, by bin:
 
-    bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
-    the next ``one_bits`` bins              bit 8 of each minimum: the one-bit minima a posting carries
-    all bins                              bits 0-7 of each minimum: the stored sketch
+    bins 0 .. bands × band_minima − 1     lane-1 keys: each band folds ``band_minima`` consecutive minima
+    the next ``one_bits`` bins              bit 8 of each minimum: the one-bit minima of a posting
+    all bins                              bits 0-7 of each minimum: the stored sketch, unless it is marked
 
 The top bits of a minimum are nearly always 0 and its low bits are uniform, so all uses take low bits, and the one-bit
 minima take a bit that is not in the sketch. Bands and one-bit minima share no bin. So texts that agree in a band
 are no more likely to agree in one-bit minima than other texts of the same similarity.
 
-A *marked* sketch shows which bins were empty. Their byte is 0. The byte of a filled bin is 1 + (minimum >> 9) mod 255.
+A *marked* sketch shows which bins were empty: their byte is 0. The byte of a filled bin is 1 + (minimum >> 9) mod 255.
 Only bins that at least one of the two texts fills are compared, and no minimum is compared twice. So the estimate is
 more exact for short texts.
 """
@@ -87,7 +87,7 @@ class Minima:
         self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
     def add(self, chunk: HashedChunk) -> None:
-        """Lower the minima of each text to those of its shingles. The caller passes the chunks in order."""
+        """Lower the minima of each text to those of its shingles in a chunk. Chunks must be added in order."""
         minima = self._minima[chunk.texts]
         bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
         cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
@@ -116,8 +116,8 @@ def sketch_batch(
 ) -> Sketches:
     """Return the sketches of normalised texts; each is independent of the others in the batch.
 
-    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. A text without a
-    word character has no shingle, and all its minima are 0.
+    ``languages`` are declared by the texts (BCP 47, or "" for none); None if no text declares one. All minima of a text
+    without a shingle are 0.
     """
     minima = Minima(len(texts), layout, is_marked=is_marked)
     for chunk in hashed_chunks(texts, languages, shingling):

@@ -1,8 +1,8 @@
 """Finds the slots of a text, which tell apart texts that fill the same frame differently.
 
 A *slot* is a place in a frame of letters that is filled with a *value*: a figure, a numeral, a date or time of day, a
-language, or the name of a place, person or institution. Values with no letter between them share one slot. A slot is
-identified by its *surroundings*, the letters next to it, among which the same mark replaces every other value. Two
+language, or the name of a place, person or institution. Values with no letter or digit between them share one slot. A
+slot is identified by its *surroundings*: the letters next to it, with the same mark in place of every other value. Two
 texts conflict where the same surroundings hold different values.
 
 A record keeps the slots whose surroundings occur once in the text. Of more than ``SLOTS_KEPT`` it keeps those with the
@@ -139,7 +139,7 @@ def _values(form: str, words: Sequence[str], names: Container[str], letters: Let
 
 
 def _without_overlaps(values: Iterator[Figure]) -> Iterator[Figure]:
-    """Yield values in order: the longest of values that begin together, and the first of those that overlap."""
+    """Yield values in order: the longest of values that begin together, and the first of values that overlap."""
     end = 0
     for value in sorted(values, key=lambda value: (value.start, -value.end)):
         if value.start >= end:

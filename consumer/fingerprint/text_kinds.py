@@ -12,7 +12,7 @@ import numpy.typing as npt
 SHINGLED_BINS_MIN: Final = 96
 """A text with shingles in at least this many of the 256 bins, about 120 different ones, is matched by its sketch.
 
-Replacing a word of six characters changes at most one in eight of these, so an edited copy stays similar.
+Replacing a word of six characters changes at most one in eight of these shingles, so an edited copy stays similar.
 """
 LETTERS_BINS_MIN: Final = 64
 """The same where letters are compared: about 74 shingles. Marked sketches are more exact for short texts."""
@@ -29,11 +29,11 @@ class TextKind(IntEnum):
     EMPTY = 0
     """No keyword, or no character in schemes for every script: it has no postings, and nothing matches it."""
     SHORT = 1
-    """Too few keywords: only an equal normalised text is a duplicate."""
+    """Too few keywords, and too few shingles for ``SHINGLED``: only an equal text is a duplicate."""
     LONG = 2
     """Enough keywords: matched by fingerprint and sketch."""
     SHINGLED = 3
-    """Too few keywords, but enough shingles: matched by sketch, also with long texts."""
+    """Too few keywords, but enough shingles (in schemes for every script): matched by sketch, also with long texts."""
 
     @property
     def label(self) -> TextKindName:

@@ -9,7 +9,7 @@ with two corrections where the Rust port differs:
 - It includes rare ideographs outside U+4E00-U+9FD5 in words. For jieba each of them is a separate word and ends the run
   before it, so the text is split at them first.
 
-Both add the user's own words to jieba's dictionary, with equal frequencies and an equal total. A known word gets the
+Both add the user's own words to jieba's dictionary, with the same frequencies and the same total. A known word gets the
 new frequency; jieba's ``add_word`` would leave the old one in the total.
 """
 
@@ -25,9 +25,9 @@ from consumer.fingerprint.lexicon import OwnWord
 
 # Characters that join letters and digits to one word in rjieba but not in jieba.
 _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
-# jieba's dictionary lists B超 twice, and jieba adds its frequency of 3 to the total twice, rjieba once. If two cuts are
-# equally likely, such as with own words of equal frequencies, the last digit of the total decides. No run of letters
-# contains a NUL, so this word never matches.
+# jieba's dictionary lists B超 twice. jieba adds its frequency of 3 to the total twice, rjieba only once. If two cuts
+# are equally likely, as with own words of equal frequencies, the last digit of the total decides. This word adds 3 to
+# rjieba's total and never matches, because no run of letters contains a NUL.
 _MISSING_IN_TOTAL: Final = ("\0", 3)
 # Words cached as needing no correction, about 100 bytes each; a full cache is emptied. Longer words than the second
 # limit are not cached.
@@ -52,7 +52,7 @@ class Tokenizer(Protocol):
 
 
 class RustTokenizer(Tokenizer):
-    """jieba's words from rjieba. The constructor raises ``ImportError`` without rjieba."""
+    """The fast tokenizer: rjieba, corrected to jieba's words. The constructor raises ``ImportError`` without rjieba."""
 
     def __init__(self, own_words: Sequence[OwnWord] = ()) -> None:
         import rjieba  # noqa: PLC0415 -- loads its dictionary, 0.2 s that an import must not cost
@@ -85,7 +85,7 @@ class RustTokenizer(Tokenizer):
 
     @override
     def count(self, text: str) -> Counter[str]:
-        """Return the counts of words, much faster than by ``cut``, because only new words are examined."""
+        """Return the counts of words. This is much faster than ``cut``, because only new words are examined."""
         counts = Counter(self._cut(text))
         unknown = set(counts).difference(self._sound)
         if _FOREIGN_HAN.search("".join(unknown)):
@@ -126,7 +126,7 @@ class JiebaTokenizer(Tokenizer):
             warnings.simplefilter("ignore")
             import jieba  # noqa: PLC0415 -- slow to import, and only the fallback
         self._tokenizer = jieba.Tokenizer()
-        # What initialize() does, without its log lines and its cache file in a world-writable folder.
+        # As initialize() does, but without its log lines and its cache file in a world-writable folder.
         self._tokenizer.FREQ, self._tokenizer.total = jieba.Tokenizer.gen_pfdict(self._tokenizer.get_dict_file())
         self._tokenizer.initialized = True
         for word, frequency in with_frequencies(own_words, self):
@@ -163,10 +163,10 @@ def default_tokenizer(own_words: Sequence[OwnWord] = ()) -> Tokenizer:
 
 
 def with_frequencies(own_words: Sequence[OwnWord], reference: JiebaTokenizer | None = None) -> list[tuple[str, int]]:
-    """Return own words with their frequencies; jieba suggests missing ones, the lowest that keep a word whole.
+    """Return own words with their frequencies; jieba suggests missing frequencies: the lowest that keep words whole.
 
     jieba's own dictionary decides, so the order of the words does not matter. ``reference``, a tokenizer without own
-    words, saves building one, which takes 1 s. None is needed if every word has a frequency.
+    words, saves building one, which takes 1 s. It is not needed if every word has a frequency.
     """
     complete = [(word, frequency) for word, frequency in own_words if frequency is not None]
     incomplete = [word for word, frequency in own_words if frequency is None]

@@ -1,16 +1,16 @@
 """The judge's protocol: ``Attempt.judge`` decides whether each version of a batch repeats one that arrived earlier.
 
-The order of the steps makes it safe with any number of processes, crashes and replays:
+The order of the steps makes the protocol safe with any number of processes, crashes and replays:
 
     records        store each version with its arrival and the known texts it repeats; a stored record never changes.
                    Content that ended and is delivered again is stored as another version (``stretches.py``)
-    known copies   find copies of originals that this process remembers: they get no postings
+    known copies   find copies of originals that this process remembers; the copies get no postings
     postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
     look up, read  find near versions and their verdicts
     decide         in memory, in order of arrival
     settle         write the verdicts by compare-and-set: duplicates and claims first, kept versions last; if one
                    fails, read the versions again, and decide again
-    remove         while kept versions are written, delete the postings of duplicates: only kept versions are matched
+    remove         while kept versions are written, delete the postings of duplicates, which are never matched
     note           remember the texts beyond the window if configured; this memory was read before deciding
 
 ``docs/contributing/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
@@ -38,12 +38,13 @@ from consumer.judge.stretches import Stretches
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.model.verdict import VerdictEvent
+from consumer.text.counts import counted
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, StoredVersion, Tombstone, Version
 
 BankMatcher = Callable[[Sequence[Version]], Sequence[Version]]
-"""Adds the known texts that versions repeat to their records. Called from any thread; does not use the store."""
+"""Adds the known texts that versions repeat to their records. Called from any thread; must not use the store."""
 SETTLE_ROUNDS_MAX: Final = 1_000
 """Limit on the rounds in which a batch is decided again after lost compare-and-sets; then it fails."""
 
@@ -52,7 +53,7 @@ SETTLE_ROUNDS_MAX: Final = 1_000
 class AttemptFindings:
     """The tally of an attempt, and the duplicates and kept versions that it found.
 
-    They are valid once everything that the attempt wrote is stored.
+    These are valid once everything that the attempt wrote is stored.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -62,9 +63,10 @@ class AttemptFindings:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt to judge a batch or answer a query, with the parts that read and write the store.
+    """One attempt to judge a batch or answer a query, with the objects that read and write the store.
 
-    The parts count into ``findings.tally``. Migrations adopt verdicts with them (``consumer.migration.adopting``).
+    These objects count into ``findings.tally``. Migrations use them to adopt verdicts
+    (``consumer.migration.adopting``).
     """
 
     store: Store
@@ -85,7 +87,7 @@ class Attempt:
         return self.findings.tally
 
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Return the stored verdict of each item of the batch. Called within ``Store.together``."""
+        """Return the stored verdict of each item of the batch. Must be called within ``Store.together``."""
         tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
         versions = [arrived for arrived in batch if isinstance(arrived, Version)]
         created = self.stretches.create(self.part_search.without_common_anchors(self.with_bank_matches(versions)))
@@ -168,7 +170,10 @@ class Attempt:
         verdicts: Mapping[bytes, VerdictEvent],
         near: Neighbourhood,
     ) -> dict[bytes, VerdictEvent]:
-        """Return the verdicts with a near miss, with it attached; ``stored`` is the batch before it was settled."""
+        """Return the verdicts that have a near miss, with the near miss attached, by reference.
+
+        ``stored`` is the batch before it was settled.
+        """
         # The process that settled a version may have died before it sent the near miss.
         settled = [version.record for version in stored if version.verdict is not None]
         sampled = [record for record in settled if near_misses.samples(record)]
@@ -206,8 +211,8 @@ class Attempt:
         for _ in range(SETTLE_ROUNDS_MAX):
             writes = decisions_of(situation, stored, never_flagged)
             sightings = self.seen_texts.sightings(situation.recalled, [claim.record for claim in writes.claims])
-            informed = situation._replace(seen_before=sightings).without_repeats(writes)
-            written = self._settle_in_order(writes, informed, stale)
+            with_remarks = situation._replace(seen_before=sightings).without_repeats(writes)
+            written = self._settle_in_order(writes, with_remarks, stale)
             if written is not None:
                 self.findings.repeats += (*situation.copies, *writes.duplicates)
                 self.findings.kept += writes.kept
@@ -223,8 +228,8 @@ class Attempt:
                 if version.record.reference not in read:
                     raise swept_error(version.record)
             stored |= read
-        count = len(situation.pending)
-        raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
+        versions = counted(len(situation.pending), "version")
+        raise StoreError(f"a batch of {versions} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
     def _settle_in_order(
         self, writes: BatchWrites, situation: Situation, stale: Sequence[Record]
@@ -258,6 +263,6 @@ def _is_duplicate(event: VerdictEvent | None) -> bool:
 
 
 def _is_kept(verdicts: Mapping[bytes, VerdictEvent], record: Record) -> bool:
-    """Return whether the judge kept a version; one that a person released was flagged before."""
+    """Return whether the judge itself kept a version; a version that a person released was flagged before."""
     verdict = verdicts[record.reference].verdict
     return verdict.outcome == "unique" and verdict.released is msgspec.UNSET

@@ -38,9 +38,10 @@ from storage.postings import KeyedCode, PostingRow, code_of, count_before, lane_
 from storage.records import Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
-"""Limit on candidates read that share no key of lane 1, for an article with more than ``verifications_max`` candidates.
+"""Limit on candidates read that lane 1 did not find and that have another title or text, for an article in a crowd.
 
-Nearly every pair that the sketch accepts shares a key of lane 1, so other candidates in a crowd are hardly ever near.
+An article is in a crowd if a row is truncated, or if it has more than ``verifications_max`` candidates. Nearly every
+pair that the sketch accepts shares a key of lane 1, so other candidates in a crowd are hardly ever near.
 """
 SOUGHT_POSTINGS_MAX: Final = 257
 """Limit on postings with an article's code that are read from a truncated row, including its own."""
@@ -48,15 +49,16 @@ REPLACED_MAX: Final = 4
 """Limit on replaced versions read for an article. They are never matched, and count towards no other limit."""
 
 _SHARED_MIN: Final = 256
-"""Lane 0 shares its result with other articles of the batch if it finds at least this many versions."""
+"""Lane 0 shares its result with other articles of the batch if it finds at least this many postings."""
 
 
 class Candidates(NamedTuple):
     """The versions worth comparing with one article, best first.
 
-    ``found`` is their number before the limit. ``suspects`` counts those whose fingerprint is more than
-    ``max_distance`` away or that only lane 1 found. ``truncated`` says that a row or the list was cut. ``same_code``
-    are those with the article's fingerprint, if equal texts are near regardless of their sketches.
+    ``found`` is the number of candidates before the limit. ``suspects`` counts candidates whose fingerprint is more
+    than ``max_distance`` away or that only lane 1 found. ``truncated`` says that a row or the list was cut.
+    ``same_code`` has the candidates with the article's fingerprint, if equal texts are near regardless of their
+    sketches.
 
     ``replaced`` are versions that were certainly replaced before the article arrived but are nearer to it than the
     later version of their id: a text may be replaced only to be sent again under another id.
@@ -86,7 +88,7 @@ class Probe(NamedTuple):
 
 
 _Shared = dict[tuple[bytes, tuple[int, ...]], NearPostings]
-"""Results of lane 0 by fingerprint and the identities of the rows, which outlive the call."""
+"""Results of lane 0 by fingerprint and by the ``id()`` of each row, which is unique while the rows are in use."""
 _NO_ROWS: Final[Mapping[KeyedCode, PostingRow]] = MappingProxyType({})
 
 
@@ -175,7 +177,7 @@ def _find(
         return Candidates((), 0, truncated)
     near, replaced = _split_replaced(record, own, near, settings)
     count = len(near.tails)
-    best = _best(own, near, _limit(record, own, near, settings, truncated=truncated), settings)
+    best = _best_indexes(own, near, _read_limit(record, own, near, settings, truncated=truncated), settings)
     suspects = int(np.count_nonzero(near.simhash > settings.max_distance))
     same_code = best[near.simhash[best] == 0] if settings.scheme.definition.compares_letters else best[:0]
     return Candidates(
@@ -260,11 +262,13 @@ def _split_replaced(
     closer = near.take(is_replaced & (ranks < ranks[last]))
     # Among equals the latest comes first, because it ended last, or nearly so.
     latest = [~closer.tails[:, column] for column in (TIME, SEQUENCE)]
-    best = _lowest(REPLACED_MAX, [rank(own, closer, by_sketch=settings.verify), *latest], closer.tails[:, REFERENCE])
+    best = _lowest_indexes(
+        REPLACED_MAX, [rank(own, closer, by_sketch=settings.verify), *latest], closer.tails[:, REFERENCE]
+    )
     return near.take(~is_replaced), tuple(references_of(closer.tails[best]))
 
 
-def _limit(record: Record, own: Words, near: NearPostings, settings: JudgeSettings, *, truncated: bool) -> int:
+def _read_limit(record: Record, own: Words, near: NearPostings, settings: JudgeSettings, *, truncated: bool) -> int:
     """Return how many candidates to read: all, or fewer in a crowd, which makes the verdict truncated."""
     count = len(near.tails)
     if count <= settings.verifications_max and not truncated:
@@ -275,17 +279,17 @@ def _limit(record: Record, own: Words, near: NearPostings, settings: JudgeSettin
     return min(count, supported + CROWDED_VERIFICATIONS_MAX, settings.verifications_max)
 
 
-def _best(own: Words, near: NearPostings, count: int, settings: JudgeSettings) -> Numbers:
+def _best_indexes(own: Words, near: NearPostings, count: int, settings: JudgeSettings) -> Numbers:
     """Return the indexes of the ``count`` versions to read, best first.
 
     Among equals the earliest comes first; in a flood this is the original.
     """
     ranks = rank(own, near, by_sketch=settings.verify)
-    return _lowest(count, [ranks, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
+    return _lowest_indexes(count, [ranks, near.tails[:, TIME], near.tails[:, SEQUENCE]], near.tails[:, REFERENCE])
 
 
-def _lowest(count: int, keys: Sequence[Words], references: Words) -> Numbers:
-    """Return the indexes of the lowest ``count``, ordered by the first key, then by the others, then by reference."""
+def _lowest_indexes(count: int, keys: Sequence[Words], references: Words) -> Numbers:
+    """Return the indexes of the ``count`` lowest versions, ordered by the keys in turn, then by reference."""
     certain: list[Numbers] = []
     tied = np.arange(len(references))
     left = count

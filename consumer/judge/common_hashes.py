@@ -1,4 +1,4 @@
-"""Counts how many recent articles have an anchor or shingle: common ones do not tell texts apart.
+"""Counts how many recent articles have an anchor or shingle, because common hashes do not tell texts apart.
 
 Licences, navigation and signatures occur in thousands of texts. A count-min sketch (Cormode, Muthukrishnan, "An
 Improved Data Stream Summary", 2005) counts in fixed memory; its counts are never too low and rarely too high. There are

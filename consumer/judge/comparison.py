@@ -33,11 +33,11 @@ class PairComparison(msgspec.Struct, frozen=True):
     """The result of every condition of *near* for one pair, with the values that decided it.
 
     ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
-    for equal short texts (for all equal texts if letters are compared), or None if a text has no keywords or no sketch.
+    for equal short texts (for all equal texts if letters are compared), or None if a text is empty or has no sketch.
     ``facts_shared`` is the number of shared facts as a share of the text with fewer facts; None without a fact guard,
     or if a text has no facts. ``facts_shared_of_more`` is their share of the text with more; None without a guard, or
-    if neither text has facts. Its minimum is 0 in revision 1 of the guard. ``slot_conflicts`` is the number of slots
-    with different values; it and its maximum are None if slots are not compared.
+    if neither text has facts. The minimum of that share is 0 in revision 1 of the guard. ``slot_conflicts`` is the
+    number of slots with different values; it and its maximum are None if slots are not compared.
     """
 
     other_ids: bool
@@ -123,14 +123,14 @@ class ComparisonBatch:
         self._indexes = {version.record.reference: index for index, version in enumerate(versions)}
 
     def compare(self, version: StoredVersion, references: Sequence[bytes], settings: JudgeSettings) -> ComparisonResult:
-        """Compare a version with those of the ``references`` that are in this batch."""
+        """Return the result of comparing a version with the versions of this batch that have these references."""
         indexes = [self._indexes[reference] for reference in references if reference in self._indexes]
         if len(indexes) <= _ONE_BY_ONE_MAX:
             others = [self._versions[index] for index in indexes]
             comparisons = compare(version, others, settings)
             similarities = [pair.similarity for pair in comparisons if pair.similarity is not None]
         else:
-            possible, similarities = self._possible(version.record, np.array(indexes), settings)
+            possible, similarities = self._possible_indexes(version.record, np.array(indexes), settings)
             others = [self._versions[index] for index in possible]
             comparisons = compare(version, others, settings)
         alike = [pair for pair in zip(others, comparisons, strict=True) if pair[1].alike]
@@ -141,10 +141,10 @@ class ComparisonBatch:
             ended=[pair for pair in alike if not pair[1].in_force and pair[0].record.arrival < version.record.arrival],
         )
 
-    def _possible(
+    def _possible_indexes(
         self, record: Record, indexes: NDArray[np.intp], settings: JudgeSettings
     ) -> tuple[list[int], list[float]]:
-        """Return the indexes of versions that ``_verified`` may accept, and all known similarities."""
+        """Return the indexes of versions that ``_equal`` or ``_verified`` may accept, and all known similarities."""
         arrays = self._arrays
         same_text = (arrays.text_digests[indexes] == _words(record.text_digest)).all(axis=1)
         kinds = arrays.kinds[indexes]
@@ -283,8 +283,8 @@ def _bands(record: Record) -> set[bytes]:
 def _equal(x: Record, y: Record, settings: JudgeSettings) -> bool:
     """Return whether two texts are near because they are equal.
 
-    Where letters are compared, this holds for texts of all kinds, even of two different ones: a text with a space after
-    each letter has no words. Otherwise it holds for short texts only.
+    Where letters are compared, this holds for texts of all kinds, even if the two kinds differ: a text with a space
+    after each letter has no words. Otherwise it holds for short texts only.
     """
     if x.text_digest != y.text_digest or TextKind.EMPTY in (x.kind, y.kind):
         return False
@@ -302,7 +302,7 @@ def _similarity(x: Record, y: Record, estimate: float | None, *, equal: bool) ->
 def _verified(
     x: Record, y: Record, similarity: float | None, distance: int, thresholds: Thresholds, *, by_sketch: bool
 ) -> bool:
-    """Return whether two texts that are not equal are near by the measure of their kinds."""
+    """Return whether two texts that ``_equal`` does not accept are near by the measure of their kinds."""
     if TextKind.EMPTY in (x.kind, y.kind) or TextKind.SHORT in (x.kind, y.kind):
         return False
     if by_sketch:

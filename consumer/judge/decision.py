@@ -44,11 +44,11 @@ class EndedNeighbour(NamedTuple):
 
 
 class Neighbourhood(NamedTuple):
-    """The stored versions near the records of a batch; everything is by reference.
+    """The stored versions near the records of a batch, all by reference.
 
-    ``stored`` has the versions read, ``neighbours`` those near each record, ``truncated`` the records whose search hit
-    a limit, ``missed`` the near misses of sampled records, and ``ended`` the versions that would be near had they not
-    ended before the record arrived.
+    ``stored`` has the versions read, ``neighbours`` the near ones of each record, ``truncated`` the records whose
+    search hit a limit, ``missed`` the near misses of sampled records, and ``ended`` the versions that would be near had
+    they not ended before the record arrived.
     """
 
     stored: Mapping[bytes, StoredVersion]
@@ -91,10 +91,11 @@ def decide(
     states: Mapping[bytes, VersionState],
     never_flagged: frozenset[bytes] = frozenset(),
 ) -> Decisions:
-    """Decide all pending versions of the batch in order of arrival; each sees the decisions before it.
+    """Return the decisions on all pending versions of the batch.
 
-    ``neighbours`` and ``states`` are by reference; ``states`` has the batch and all its neighbours, as read. Versions
-    in ``never_flagged`` are kept and never claimed.
+    They are decided in order of arrival, and each decision sees the earlier ones. ``neighbours`` and ``states`` are by
+    reference; ``states`` has the batch and all its neighbours, as read. Versions in ``never_flagged`` are kept and
+    never claimed.
     """
     known = dict(states)
     duplicates: list[Duplicate] = []

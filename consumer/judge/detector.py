@@ -33,12 +33,12 @@ class Detector(Judge):
     """The judge of a run.
 
     A store may undo a batch or have it judged again from the start (``Store.together``). So each attempt has its own
-    tally and findings, which the detector keeps once the batch is written. This also lets several threads judge at the
-    same time if the store allows it.
+    tally and findings, which the detector keeps once the batch is written. This also lets several threads judge at
+    the same time if the store allows it.
 
-    ``clock`` returns the time of decision in milliseconds. ``look_up_bytes_max`` limits the bytes of postings that a
-    batch holds in memory. Texts are remembered for ``seen_ms`` after they were last seen; 0 turns this off. ``common``
-    turns on the search for shared parts, ``near_misses`` the search for pairs just below the threshold.
+    ``clock`` returns the time of decision in milliseconds. ``look_up_bytes_max`` limits the bytes of postings that one
+    look-up holds in memory. Texts are remembered for ``seen_ms`` after they were last seen; 0 turns this off.
+    ``common`` turns on the search for shared parts, ``near_misses`` the search for pairs just below the threshold.
     ``with_bank_matches`` adds matches of known texts; by default it adds none.
     """
 
@@ -76,7 +76,7 @@ class Detector(Judge):
         )
 
     def keep(self, findings: AttemptFindings) -> None:
-        """Add the tally and findings of an attempt. Called once everything that it wrote is stored."""
+        """Add the tally and findings of an attempt. Everything that the attempt wrote must be stored by then."""
         with self.lock:
             self.tally.add(findings.tally)
             for duplicate in findings.repeats:
@@ -111,8 +111,8 @@ class Detector(Judge):
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
         """Return the matches of each of these versions as if it arrived alone. Stores nothing.
 
-        All are looked up together, so pass no more than a batch. Articles of sources that are never flagged have no
-        matches. Several threads may query at the same time. Raises the store's errors.
+        All are looked up together, so pass no more than a batch. Articles that are never flagged, by the rule of their
+        source or by a bank, have no matches. Several threads may query at the same time. Raises the store's errors.
         """
         attempt = self.attempt()
         try:

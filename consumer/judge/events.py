@@ -108,7 +108,7 @@ def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided
 
 
 def ended_before(ended: Sequence[EndedNeighbour]) -> EndedBefore | None:
-    """Return the most similar of these as verdicts name it; among equals the one that ended last.
+    """Return the most similar of the ended versions, in the form of verdicts; among equals the one that ended last.
 
     An ended version is near nothing that arrives later, so a text that is retracted and sent again under another id is
     not flagged. This only informs readers. It comes from candidates that are read anyway, before the verdict is
@@ -147,7 +147,7 @@ def reference_in(article_id: str, version: str | None) -> bytes:
 
 
 def storable_reference(article_id: str, version: str | None) -> bytes | None:
-    """Return the reference of a version that an event names, or None if it is not a valid version."""
+    """Return the reference of a version that an event names, or None if ``version`` is not a digest."""
     try:
         return reference_in(article_id, version)
     except ValueError:

@@ -83,7 +83,7 @@ class Expiry:
         )
 
     def _expiry_ms(self) -> int:
-        """Return the time by which articles expire."""
+        """Return the time as of which articles expire."""
         now_ms = self._clock()
         if self._hold is not None and now_ms >= self._hold.until_ms:
             self._hold = None

@@ -14,7 +14,7 @@ def compare_facts(a: bytes, b: bytes, thresholds: Thresholds) -> tuple[FactOverl
 
 
 def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
-    """Return whether two texts are equal, so that the fact guard has nothing to compare.
+    """Return whether the fact guard skips a pair, because the two texts are equal.
 
     Schemes that compare letters fold texts before digesting them, so equal digests do not imply equal facts.
     """
@@ -26,7 +26,7 @@ def guard_skips(x: Record, y: Record, settings: JudgeSettings) -> bool:
 def facts_agree(overlap: FactOverlap, thresholds: Thresholds) -> bool:
     """Return False for two stories in the same words: a correction changes a fact or two, another story most of them.
 
-    Since revision 2, also return False for a story and its bare frame, which has too few facts to differ in any.
+    In revision 2, also return False for a story and its bare frame, which has too few facts to differ in any.
     """
     share, share_of_more = overlap.share_of_fewer, overlap.share_of_more
     if share is not None and overlap.differing >= FACTS_DIFFERING_MIN and share < thresholds.facts_shared_min:

@@ -29,10 +29,10 @@ class QueryResult(NamedTuple):
 
 
 class Judge(Protocol):
-    """A judge, which compares batches of versions and tombstones with a store. There is one per process.
+    """A judge, which compares batches of versions and tombstones with a store.
 
     It is for one thread, except that several threads may call ``Detector.judge`` at the same time if the store allows
-    it. ``judge`` and ``sweep`` raise the store's errors. After an error or a crash, the call may be repeated.
+    it. Methods that use the store raise its errors. After an error or a crash, the call may be repeated.
     """
 
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -50,23 +50,23 @@ class Judge(Protocol):
         ...
 
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """Remove at most ``versions_max`` versions that arrived before ``before_ms``; return the number removed.
+        """Remove at most ``versions_max`` versions and tombstones; return the number removed.
 
-        Called after each committed batch.
+        Only those that arrived and were written before ``before_ms`` are removed. Called after each committed batch.
         """
         ...
 
     def forget_texts(self, newest_ms: int, texts_max: int) -> int:
-        """Check up to ``texts_max`` texts remembered beyond the window, and forget the expired ones.
+        """Check up to ``texts_max`` texts remembered beyond the window, and forget those that expired by ``newest_ms``.
 
-        ``newest_ms`` is the newest arrival of the batch. Returns the number forgotten. Called after ``sweep``.
+        Returns the number of forgotten texts. Called after ``sweep``.
         """
         ...
 
     def newest_ms(self, before_ms: int) -> int | None:
-        """Return the time of the latest arrival before ``before_ms``, or None if there is none.
+        """Return the latest time, before ``before_ms``, at which an article arrived or was written.
 
-        Called when a run begins. A store that expires articles itself returns None.
+        Called when a run begins. Returns None without such an article, or if the store expires articles itself.
         """
         ...
 

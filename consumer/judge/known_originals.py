@@ -71,9 +71,10 @@ class KnownOriginals:
                     self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
-        """Return the references of originals that share keys with the record, those that share most keys first.
+        """Return the references of originals that share keys with the record, at most ``originals_max``.
 
-        Keys that many originals share are skipped: a copy has all keys of its original, so others remain.
+        Those that share most keys come first. Keys that many originals share are skipped: a copy has all keys of its
+        original, so other keys remain.
         """
         shared: defaultdict[bytes, int] = defaultdict(int)
         for key in record.keys:

@@ -1,11 +1,11 @@
-"""Finds near misses: the versions that a sample of the kept ones would repeat if thresholds were lower.
+"""Finds near misses: the versions that sampled kept versions would repeat if thresholds were lower.
 
 Flags show what repeats what, but not what was missed. A near miss is the flag that thresholds lowered by a margin would
 give: the same candidates, conditions, and choice among several. It decides nothing, and is not stored.
 
 The sample is of versions, not pairs: only sampled versions are compared again, and the best pair of each has the same
 chance of being in the sample. Sampling depends on the version alone, so every consumer and every replay samples the
-same.
+same versions.
 """
 
 import hashlib
@@ -42,13 +42,13 @@ class NearMisses:
     settings: JudgeSettings
     share: float
     margin: float
-    _lowered: JudgeSettings = field(init=False, repr=False)
+    _lowered_settings: JudgeSettings = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Lower every threshold. Raises ValueError for plain SimHash, which has no similarity."""
         if not self.settings.verify:
             raise ValueError("near misses need verify = true: plain SimHash compares no similarities")
-        object.__setattr__(self, "_lowered", _lowered(self.settings, self.margin))
+        object.__setattr__(self, "_lowered_settings", _lowered_settings(self.settings, self.margin))
 
     @property
     def sampled_in(self) -> float:
@@ -58,7 +58,7 @@ class NearMisses:
     @property
     def similarity_min(self) -> float:
         """The lowest similarity of a near miss."""
-        return self._lowered.similarity_min
+        return self._lowered_settings.similarity_min
 
     def samples(self, record: Record) -> bool:
         """Return whether this version is in the sample; versions that are never flagged are not."""
@@ -75,13 +75,13 @@ class NearMisses:
             return []
         return [
             Neighbour(other.record, comparison.distance, comparison.similarity)
-            for other, comparison in matchable.compare(version, candidates, self._lowered).near
+            for other, comparison in matchable.compare(version, candidates, self._lowered_settings).near
             if comparison.similarity is not None
             and comparison.similarity < self.threshold(version.record, other.record)
         ]
 
     def threshold(self, a: Record, b: Record) -> float:
-        """Return the lowest similarity at which these two would be near."""
+        """Return the lowest similarity at which two versions would be near."""
         return self.settings.thresholds_for(a.source, b.source).similarity_min
 
     def event(self, record: Record, verdict: Verdict, near_miss: Neighbour) -> bytes:
@@ -106,7 +106,7 @@ class NearMisses:
         )
 
 
-def _lowered(settings: JudgeSettings, margin: float) -> JudgeSettings:
+def _lowered_settings(settings: JudgeSettings, margin: float) -> JudgeSettings:
     sources = {
         name: rule
         if rule.similarity_min is None
@@ -123,7 +123,7 @@ def near_miss_events(
     near: Neighbourhood,
     before: Mapping[bytes, Sequence[Neighbour]],
 ) -> dict[bytes, VerdictEvent]:
-    """Return the verdicts of a settled batch that have a near miss, with it attached, by reference.
+    """Return the verdicts of a settled batch that have a near miss, with the near miss attached, by reference.
 
     ``kept`` are the records of the batch that repeat nothing. ``near`` has the near misses of versions that were
     pending, ``before`` those of versions that were already settled.
@@ -155,7 +155,7 @@ def _best(record: Record, missed: Iterable[Neighbour], near: Neighbourhood) -> N
 
 
 def _best_earlier(record: Record, missed: Iterable[Neighbour]) -> Neighbour | None:
-    """Return the earlier version that would have been named; later ones may have arrived since."""
+    """Return the version that the verdict would have named: an earlier one, since later ones may be new."""
     return _preferred(other for other in missed if other.record.arrival < record.arrival)
 
 

@@ -62,7 +62,7 @@ def distinct(near: NearPostings) -> NearPostings:
     """Merge the postings of each version, which is found under every key it shares; keep the nearest in each lane."""
     if len(near.tails) <= 1:
         return near
-    # Both words are parts of digests. If two versions have the same mixed word, all their words are compared.
+    # Words 0 and 2 are parts of digests. If two versions have the same mixed word, all their words are compared.
     mixed = near.tails[:, 0] * WORD_SPREAD ^ near.tails[:, 2]
     order = np.argsort(mixed)
     mixed, tails = mixed[order], near.tails[order]
@@ -77,7 +77,7 @@ def distinct(near: NearPostings) -> NearPostings:
 
 
 def merge_repeats(near: NearPostings, starts: Numbers) -> NearPostings:
-    """Merge adjacent postings of a version; keep the nearest in each lane. ``starts`` are the first of each version."""
+    """Merge adjacent postings of a version; keep the nearest in each lane. ``starts`` has the first of each version."""
     return NearPostings(
         near.tails[starts],
         np.minimum.reduceat(near.simhash, starts),
@@ -97,9 +97,9 @@ def words_equal(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[n
 def rank(own: Words, near: NearPostings, *, by_sketch: bool) -> Words:
     """Return the rank of each version; the nearest has the lowest.
 
-    If the sketch decides, lane 1, which estimates it, comes first; otherwise the fingerprint does. Versions with the
-    same title and text, by the digest in their reference, come before all others. A word of ``own`` may be an array,
-    one per version.
+    If the sketch decides, the distance in lane 1, which estimates the similarity, counts before that of fingerprints,
+    otherwise after it. Versions with the same title and text, by the digest in their reference, come before all others.
+    A word of ``own`` may be an array, one per version.
     """
     lanes = (near.minhash, near.simhash) if by_sketch else (near.simhash, near.minhash)
     rank = (~words_equal(near.tails, own, DIGEST)).astype(np.uint64)
@@ -149,7 +149,10 @@ def _arrived_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
 
 
 class ArticleRows(NamedTuple):
-    """An article, and the rows of its keys in each lane, as packed postings; ``truncated`` if any row is."""
+    """An article, and the rows of its keys in each lane, as packed postings.
+
+    ``truncated`` says whether any row is truncated.
+    """
 
     record: Record
     by_blocks: Sequence[bytes]
@@ -170,8 +173,8 @@ class RankedVersions(NamedTuple):
 def rank_together(articles: Sequence[ArticleRows], settings: JudgeSettings) -> list[RankedVersions | None]:
     """Return the ranked versions near each article in the window, or None for an article that needs a separate search.
 
-    These are articles with truncated or long rows, many near postings, more near versions than may be read, or several
-    near versions of one id.
+    Such an article has truncated or long rows, many near postings, more near versions than may be read, or several near
+    versions of one id.
     """
     ranked: list[RankedVersions | None] = [None] * len(articles)
     small = [place for place, article in enumerate(articles) if _is_small(article)]

@@ -2,7 +2,7 @@
 
 Anchors find them, and samples measure how much is shared (``consumer.fingerprint.parts``). Parts inform readers and
 never decide. They are found once, before the verdict is settled, so that all judges of a version return the same bytes.
-Common passages are not posted, not looked up, and not counted as shared.
+Passages that are common when an article is judged are not posted, not looked up, and not counted as shared.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from storage.records import ANCHOR_BYTES, ID_HASH_BYTES, Record, StoredVersion, 
 ROW_POSTINGS_MAX: Final = 4
 """Rows with more postings of earlier articles are ignored, because they do not distinguish articles."""
 ROW_WIDTH_MAX: Final = 1_024
-"""Wider rows are ignored without counting. Narrower ones may also have later postings of the same batch."""
+"""Rows with more postings are ignored at once. Narrower rows may also have postings of later articles of the batch."""
 CANDIDATES_MAX: Final = 16
 """Limit on articles that an article is compared with, those that share the most anchors first."""
 SHARE_MIN: Final = 0.3
@@ -103,7 +103,10 @@ class PartSearch:
     def _candidates(
         self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], own_postings: int
     ) -> Mapping[bytes, Sequence[bytes]]:
-        """Return the references of earlier versions that share anchors with each record, by its reference."""
+        """Return the references of earlier versions that share anchors with each record, by its reference.
+
+        ``own_postings`` is the number of postings that a record itself has in each of its rows: 0 or 1.
+        """
         keys_of = {record.reference: part_keys(record)[:ANCHORS_LOOKED_UP] for record in records}
         distinct_keys = sorted({key for keys in keys_of.values() for key in keys})
         rows = _candidates_in(dict(self._rows(distinct_keys, own_postings)))
@@ -160,7 +163,7 @@ def _candidates_in(rows: Mapping[bytes, PostingRow]) -> dict[bytes, Sequence[Par
 
 
 def _may_be_named(record: Record, other: StoredVersion) -> bool:
-    """Return whether a version is not a duplicate, and was in force when the record arrived."""
+    """Return whether a version has a sample, is not a duplicate, and was in force when the record arrived."""
     in_force = other.ends_at is None or other.ends_at > record.arrival
     return in_force and other.record.sample is not None and state_of(other) is not VersionState.DUPLICATE
 
@@ -173,13 +176,15 @@ def _parts(record: Record, others: Sequence[StoredVersion], common: CommonHashes
     hashes = np.unique(np.concatenate([own, *(sample.astype(np.uint64) for sample in samples)]))
     common_hashes = hashes[common.are_common(hashes)].astype(np.uint32)
     shares = shares_of_many(own.astype(np.uint32), samples, common_hashes)
-    return tuple(_ranked(others, shares)[:PARTS_MAX])
+    return tuple(_ranked_parts(others, shares)[:PARTS_MAX])
 
 
-def _ranked(others: Sequence[StoredVersion], shares: Shares) -> list[Part]:
+def _ranked_parts(others: Sequence[StoredVersion], shares: Shares) -> list[Part]:
     greatest = np.maximum(shares.of_this, shares.of_that)
-    enough = (greatest >= SHARE_MIN) & (shares.shared * SAMPLED_ONE_IN >= SHARED_CHARS_MIN)
-    order = sorted(np.flatnonzero(enough).tolist(), key=lambda place: (-greatest[place], others[place].record.arrival))
+    may_be_named = (greatest >= SHARE_MIN) & (shares.shared * SAMPLED_ONE_IN >= SHARED_CHARS_MIN)
+    order = sorted(
+        np.flatnonzero(may_be_named).tolist(), key=lambda place: (-greatest[place], others[place].record.arrival)
+    )
     return [
         Part(
             id=others[place].record.id,

@@ -1,7 +1,7 @@
 """Chooses the block plan for a window, and tells when the window has outgrown it. Pure functions.
 
-A look-up reads whole rows, which grow with the window. A larger plan has longer keys and so shorter rows, but more of
-them, and more postings to write. The limits are the sizes at which two plans were equally fast on one machine
+A look-up reads whole rows, which grow with the window. A larger plan has longer keys and so shorter rows, but more
+rows, and more postings to write. The limits are the sizes at which two plans were equally fast on one machine
 (docs/decisions/0043-plan-and-size.md); on other machines they are a rule of thumb.
 
 Rows of lane 1 hold texts that share a band, and texts whose keys are equal by chance. The latter become candidates if
@@ -26,8 +26,8 @@ _START_ARTICLES: Final = {True: 1_000_000, False: 6_000_000}
 says whether the store is remote."""
 _SHOWN_FROM: Final = 0.05
 _OUTGROWN_POSTINGS: Final = {True: 500, False: 4_000}
-"""With this many postings per article, judging (remote) or look-ups and writes take twice as long as with a larger
-plan. The limit is higher than for new stores, because a migration costs more than a choice."""
+"""With this many postings per article, judging (if remote) or look-ups and writes (if not) take twice as long as with a
+larger plan. The limit is higher than for new stores, because a migration costs more than a choice."""
 
 
 class LookUpSettings(NamedTuple):
@@ -148,7 +148,7 @@ def counted(number: float) -> str:
 
 
 def _price(plan: BlockPlan, settings: LookUpSettings, *, remote: bool) -> float:
-    """Return the cost of looking up an article for each article in the window, in postings read.
+    """Return the cost of one look-up per article in the window, in postings read.
 
     A candidate costs as much as a row, because its record is found by key too.
     """

@@ -30,7 +30,7 @@ from storage.postings import KeyedCode, PostingRow, layout_of
 from storage.records import Record, StoredVersion
 
 LOOK_UP_BYTES_MAX: Final = 32 << 20
-"""Limit on the bytes of postings that a process holds in memory. A single article may need more."""
+"""Limit on the bytes of postings that one look-up holds in memory. A single article may need more."""
 
 
 class LookUpSize:
@@ -43,11 +43,11 @@ class LookUpSize:
         """Return how many of ``count`` articles to look up next."""
         return min(count, self._articles_max)
 
-    def fitted(self, count: int) -> None:
+    def note_fit(self, count: int) -> None:
         """Note that the rows of this many articles fit."""
         self._articles_max = max(self._articles_max, 2 * count)
 
-    def overflowed(self, count: int) -> None:
+    def note_overflow(self, count: int) -> None:
         """Note that the rows of this many articles were too big."""
         self._articles_max = max(count // 2, 1)
 
@@ -82,8 +82,10 @@ class Search:
         """
         candidates = self.similar_by_sketch(records, self._all_candidates(records))
         references = {reference for choice in candidates for reference in choice.read}
-        alone = {record.reference for record, choice in zip(records, candidates, strict=True) if not choice.read}
-        unread = {reference: created[reference] for reference in alone & created.keys() - references}
+        without_candidates = {
+            record.reference for record, choice in zip(records, candidates, strict=True) if not choice.read
+        }
+        unread = {reference: created[reference] for reference in without_candidates & created.keys() - references}
         references |= {record.reference for record in records} - unread.keys()
         stored = self.cells.read(sorted(references)) | unread
         return self._neighbourhood(records, candidates, stored, own=stored)
@@ -124,9 +126,9 @@ class Search:
             count = self.size.next(len(records) - len(candidates))
             chosen = self._candidates(records[len(candidates) : len(candidates) + count])
             if chosen is None:
-                self.size.overflowed(count)
+                self.size.note_overflow(count)
             else:
-                self.size.fitted(count)
+                self.size.note_fit(count)
                 candidates += chosen
         return candidates
 
@@ -166,7 +168,10 @@ class Search:
         stored: Mapping[bytes, StoredVersion],
         own: Mapping[bytes, StoredVersion],
     ) -> Neighbourhood:
-        """Compare each record, as in ``own``, with its candidates, as in ``stored``."""
+        """Return the near versions of each record, comparing it, as in ``own``, with its candidates in ``stored``.
+
+        Raises ``StoreError`` for a record that is not in ``own``.
+        """
         neighbours: dict[bytes, list[Neighbour]] = {}
         verifications: list[int] = []
         similarities: list[float] = []

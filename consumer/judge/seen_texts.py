@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from consumer.fingerprint import TextKind
 from consumer.judge.tally import Tally
 from consumer.model.verdict import SeenBefore
+from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
 from storage.interface import Store
@@ -61,7 +62,7 @@ class TextMemory:
     def sightings(self, recalled: RememberedTexts, claimed: Sequence[Record] = ()) -> dict[bytes, SeenBefore]:
         """Return the earlier sightings of versions whose text was seen before their window, by reference.
 
-        ``claimed`` are versions of other processes that this batch settles.
+        ``claimed`` are versions of other batches that this batch settles.
         """
         sightings = self._sightings(recalled)
         if claimed and self.keep_ms:
@@ -94,7 +95,7 @@ class TextMemory:
             lost = [change.digest for change, is_done in zip(changes, outcome, strict=True) if not is_done]
             self.tally.lost_compare_and_sets += len(lost)
             seen = self._read(lost)
-        raise StoreError(f"{len(seen)} texts lost a compare-and-set {CHANGE_ROUNDS_MAX} times in a row")
+        raise StoreError(f"{counted(len(seen), 'text')} lost a compare-and-set {CHANGE_ROUNDS_MAX} times in a row")
 
     def _sightings(self, recalled: RememberedTexts) -> dict[bytes, SeenBefore]:
         sightings = {}

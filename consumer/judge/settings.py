@@ -19,7 +19,7 @@ from storage.clock import MS_PER_DAY
 from storage.records import Record
 
 FACTS_DIFFERING_MIN = 3
-"""A pair that differs in fewer facts passes the fact guard, because one text may be a correction of the other."""
+"""Fewer differing facts do not keep a pair apart, because one text may be a correction of the other."""
 
 FACTS_MISSING_MIN: Final = 4
 """A text must lack at least this many of the other's facts to count as a frame (revision 2 of the fact guard)."""
@@ -59,7 +59,7 @@ class SourceRule:
     """
 
     similarity_min: _Share | None = None
-    """How similar an article of the source must be to another one; at least judge.similarity_min."""
+    """How similar an article of the source and another article must be; at least judge.similarity_min."""
     max_distance: Annotated[int, Ge(0), Le(128)] | None = None
     """Without judge.verify, how far apart fingerprints may be; at most judge.max_distance."""
     flag: Literal["duplicates", "never"] = "duplicates"
@@ -71,10 +71,10 @@ class SourceRule:
     slot_conflicts_max: Conflicts | None = None
     """The slot guard for articles of the source; at most judge.slot_conflicts_max."""
     never_with: Annotated[tuple[str, ...], MaxLen(NEVER_WITH_MAX)] = ()
-    """Sources whose articles and those of this one never repeat each other; "" stands for articles without a source."""
+    """Sources whose articles never repeat articles of this source, nor the reverse; "" stands for no source."""
 
     def __post_init__(self) -> None:
-        """Sort the names without duplicates, so that equal rules compare equal."""
+        """Sort the names in ``never_with`` and drop duplicates, so that equal rules compare equal."""
         object.__setattr__(self, "never_with", tuple(sorted(set(self.never_with))))
 
 
@@ -106,9 +106,10 @@ class JudgeSettings:
     Lane 1 finds texts that share a band and differ in at most ``one_bits_distance_max`` of the 64 one-bit minima.
     Unrelated texts differ in 32 ± 4 of them.
 
-    ``facts_shared_min`` is the fact guard: a pair with a smaller share of common facts is never near, however similar.
-    0 turns the guard off; other values need a scheme that extracts facts. ``facts_revision`` is the revision of the
-    guard, 1 or 2; revision 2 also keeps a frame without facts apart from its stories.
+    ``facts_shared_min`` is the fact guard: a pair with a smaller share of common facts is never near, however similar,
+    unless it differs in fewer than ``FACTS_DIFFERING_MIN`` facts. 0 turns the guard off; other values need a scheme
+    that extracts facts. ``facts_revision`` is the revision of the guard, 1 or 2; revision 2 also keeps a frame with few
+    facts apart from its stories.
 
     ``slot_conflicts_max`` is the slot guard: a pair with more conflicting slots is never near. None turns it off; a
     number needs a scheme with slots.
@@ -148,7 +149,9 @@ class JudgeSettings:
         if self.thresholds_for(*self.sources).slot_conflicts_max is not None and not self.scheme.slots:
             raise ValueError("slot_conflicts_max is set, but the scheme does not extract slots")
         if not 1 <= self.facts_revision <= FACTS_REVISION:
-            raise ValueError(f"facts_revision is {self.facts_revision}, but the fact guard has 1 to {FACTS_REVISION}")
+            raise ValueError(
+                f"facts_revision is {self.facts_revision}, but the fact guard has revisions 1 to {FACTS_REVISION}"
+            )
 
     @property
     def radius(self) -> int:
@@ -185,7 +188,7 @@ class JudgeSettings:
         return frozenset(naming.union(self.rule(source).never_with))
 
     def thresholds_for(self, *sources: str) -> Thresholds:
-        """Return the strictest of the general thresholds and those of these sources. Plain SimHash has no guards."""
+        """Return the strictest of the general thresholds and the sources' own. Plain SimHash has no guards."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
         conflicts = [self.slot_conflicts_max]
         for rule in [self.sources[source] for source in sources if source in self.sources]:
@@ -220,7 +223,10 @@ class JudgeSettings:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Return the settings of a store. Raises ValueError if this version of dupwatch cannot judge by them."""
+        """Return the settings of a store.
+
+        Raises ValueError, KeyError or TypeError if this version of dupwatch cannot judge by them.
+        """
         described: dict[str, Any] = json.loads(data)
         scheme = msgspec.convert(described["scheme"], Scheme)
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])

@@ -1,4 +1,4 @@
-"""The facts that decide a batch, and the pure functions that decide it, between reading and writing."""
+"""The data by which a batch is decided, and the pure functions that decide it, between reading and writing."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from storage.records import Record, StoredVersion
 
 
 class Situation(NamedTuple):
-    """The facts that decide a batch: its pending versions, the known copies among them, and the others' neighbours.
+    """The data by which a batch is decided: pending versions, known copies among them, the neighbours of the others.
 
     ``recalled`` has the earlier arrivals of the batch's texts. ``seen_before`` and ``parts``, by reference, are remarks
     for readers of the verdicts, and decide nothing.

@@ -51,23 +51,23 @@ def without_dissimilar(
 ) -> FilteredCandidates:
     """Return the candidates without those whose sketches are less similar than ``similarity_min``.
 
-    Verification would reject these too. Articles that are not verified by sketch keep all candidates, and candidates
-    with the same fingerprint stay, because their texts may be equal. All records have sketches of one width. Raises the
-    store's errors.
+    Verification would reject them too. Articles that are not verified by sketch keep all candidates, and candidates
+    with the same fingerprint stay, because their texts may be equal. All records must have sketches of one width.
+    Raises the store's errors.
     """
     by_sketch = [place for place, record in enumerate(records) if record.kind in SKETCHED]
     references = sorted({reference for place in by_sketch for reference in candidates[place].references})
     if not references:
         return FilteredCandidates(candidates, 0, ())
     by_reference = dict(zip(references, store.sketches(references), strict=True))
-    unlike: defaultdict[int, set[bytes]] = defaultdict(set)
+    dissimilar_by_place: defaultdict[int, set[bytes]] = defaultdict(set)
     similarities: list[float] = []
     for pair, similarity in _similarities(_pairs(records, candidates, by_sketch, by_reference), estimate):
         if similarity < similarity_min:
-            unlike[pair.place].add(pair.reference)
+            dissimilar_by_place[pair.place].add(pair.reference)
             similarities.append(similarity)
     kept = list(candidates)
-    for place, dissimilar in unlike.items():
+    for place, dissimilar in dissimilar_by_place.items():
         kept[place] = candidates[place]._replace(
             references=tuple(reference for reference in candidates[place].references if reference not in dissimilar)
         )

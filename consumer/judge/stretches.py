@@ -1,8 +1,8 @@
 """Stores arriving versions, each as a stretch of its content.
 
 A version is an id with one content. Each time that content comes into force, a *stretch* of it begins, which is stored
-as a separate version. The first stretch has the reference of the content. Later ones have a reference made from that
-reference and a number. So content that ended and returned is judged again, but a redelivered message is not
+as a separate version. The first stretch has the reference of the content. Later stretches have a reference made from
+that reference and a number. So content that ended and returned is judged again, but a redelivered message is not
 (docs/decisions/0072-stretches.md).
 """
 
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from consumer.judge.tally import Tally
+from consumer.text.counts import counted
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, StoredVersion, Tombstone, Version, stretch_reference
@@ -39,7 +40,7 @@ DeliveryPlacement = NewStretch | Replay
 class StoredBatch(NamedTuple):
     """The stored version of each delivery, in order.
 
-    ``limited_references`` are those of versions that were returned because the limit was reached.
+    ``limited_references`` has the references of versions that were returned because the limit was reached.
     """
 
     stored: list[StoredVersion]
@@ -70,26 +71,28 @@ class Stretches:
             if not returning:
                 return StoredBatch(stored, frozenset(limited))
             returning = self._place(returning, stored, limited)
-        raise StoreError(f"{len(returning)} articles lost a compare-and-set for every stretch that a content may have")
+        raise StoreError(
+            f"{counted(len(returning), 'article')} lost a compare-and-set for every stretch that a content may have"
+        )
 
     def _place(
         self, returning: dict[int, Version], stored: list[StoredVersion], limited: set[bytes]
     ) -> dict[int, Version]:
         """Fill in ``stored`` and ``limited`` for returning versions; return those that lost a race."""
         placements = placements_in(self.store, list(returning.values()), self.stretches_max)
-        beginning: dict[int, Version] = {}
+        new_stretches: dict[int, Version] = {}
         for place, version in returning.items():
             placement = placements[version.reference]
             if isinstance(placement, NewStretch):
-                beginning[place] = version._replace(record=in_stretch(version.record, placement.stretch))
+                new_stretches[place] = version._replace(record=in_stretch(version.record, placement.stretch))
                 continue
             stored[place] = placement.stored
             if placement.is_limited:
                 limited.add(placement.stored.record.reference)
                 self.tally.stretches_limited += 1
-        created = self.store.create(list(beginning.values())) if beginning else []
+        created = self.store.create(list(new_stretches.values())) if new_stretches else []
         lost = {}
-        for (place, version), entry in zip(beginning.items(), created, strict=True):
+        for (place, version), entry in zip(new_stretches.items(), created, strict=True):
             stored[place] = entry
             if is_delivery_of(version.record, entry.record):
                 self.tally.returned += 1
@@ -116,10 +119,10 @@ def may_return(delivery: Record, first: StoredVersion) -> bool:
 
 
 def placements_in(store: Store, versions: Sequence[Version], stretches_max: int) -> dict[bytes, DeliveryPlacement]:
-    """Return the placement of each delivery by the reference of its content, whose first stretch has ended.
+    """Return the placement of each delivery, by the reference of its content.
 
-    The number of reads does not depend on the length of an id's history, which senders control. Raises the store's
-    errors.
+    The first stretch of each content must have ended. The number of reads does not depend on the length of an id's
+    history, which senders control. Raises the store's errors.
     """
     if not versions:
         return {}
@@ -142,8 +145,9 @@ def placement_of(
 ) -> DeliveryPlacement:
     """Return whether a delivery replays a stretch or begins one. Its version has the first reference of its content.
 
-    It begins one if its content has ended, no stored stretch has its origin, and it arrived later than the ``latest``
-    version or tombstone of its id. ``stretches`` are those of its content.
+    It begins a stretch if its content has ended, no stored stretch has its origin, which must be known, and it arrived
+    later than the ``latest`` version or tombstone of its id. ``stretches`` are the stored stretches of its content. A
+    content without stored stretches begins the first one.
     """
     if not stretches:
         # Swept since the version was created.

@@ -56,14 +56,14 @@ class VerdictCells:
         return {stored.record.reference: stored for stored in self.store.read(references) if stored is not None}
 
     def verdicts(self, references: Sequence[bytes]) -> dict[bytes, VerdictEvent]:
-        """Return the stored verdicts of settled versions."""
+        """Return the stored verdicts of these versions, all of which must be settled."""
         return {reference: verdict_of(stored) for reference, stored in self.read(references).items()}
 
 
 def verdict_of(stored: StoredVersion) -> VerdictEvent:
     """Return the verdict of a version that this or another process has settled.
 
-    Raises ``StoreError`` if the store has none, and ``UnreadableEvent`` if it is damaged.
+    Raises ``StoreError`` if the store has no verdict, and ``UnreadableEvent`` if the verdict is damaged.
     """
     if stored.verdict is None:
         raise StoreError(f"the verdict of {stored.record.id!r} was settled, but the store has none")

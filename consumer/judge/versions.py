@@ -19,7 +19,7 @@ class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
     ``stamped_ms`` is the time that its message claims, if that differs. ``feed`` and ``key`` are those of its origin
-    (``storage.records.Origin``), or None if it has none. ``is_fixed`` says that the record itself contains the time,
+    (``storage.records.Origin``), or None without one. ``is_fixed`` says that the record itself contains the time,
     which is therefore the same at each delivery.
     """
 
@@ -42,7 +42,7 @@ class VersionBuilder:
     def versions(
         self, articles: Sequence[Article], arrivals: Sequence[ArrivalTime], fingerprints: Fingerprints
     ) -> list[Version]:
-        """Return a version of each article; the fingerprints are those of the bodies, in the same order."""
+        """Return a version of each article, given the fingerprints of the bodies in the same order."""
         block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
         band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
         # Sliced from big-endian bytes, because a single number would have the byte order of the machine.
@@ -117,8 +117,7 @@ def retraction_reference(article_id: str, origin: bytes) -> bytes:
 def tombstone(article_id: str, arrived_at: ArrivalTime, origin: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction.
 
-    ``origin`` is the feed and position, or the name that the client gave the request. It makes a replay yield the same
-    tombstone.
+    ``origin`` is the unique name of the record or the request. It makes a replay yield the same tombstone.
     """
     return Tombstone(
         reference=retraction_reference(article_id, origin),

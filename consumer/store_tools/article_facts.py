@@ -24,7 +24,8 @@ from storage.records import Arrival, StoredVersion, Tombstone
 class ArticleHistoryEntry(NamedTuple):
     """A version or a retraction in the history of an id. Fields of versions are empty in a retraction.
 
-    ``stretch`` counts how often the text had ended before. ``verdict`` is None while the version is pending.
+    ``stretch`` is the number of the content's stretch, 0 for the first. ``verdict`` is None while the version is
+    pending.
     """
 
     kind: Literal["version", "retraction"]
@@ -38,21 +39,21 @@ class ArticleHistoryEntry(NamedTuple):
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the verdict, None while there is none."""
+        """The outcome of the verdict, or None while there is no verdict."""
         return None if self.verdict is None else self.verdict.outcome
 
     @property
     def is_released(self) -> bool:
-        """Whether a person has undone its flag."""
+        """Whether a person has undone the version's flag."""
         return self.verdict is not None and isinstance(self.verdict.released, Released)
 
 
 class ArticleFacts(NamedTuple):
     """Everything stored about one version of an article.
 
-    ``links`` lead from the version to the kept one at the end of its chain; ``histories`` are the histories of their
-    ids. Both are empty if the id has no such version. ``passages`` are the passages that its parts share with other
-    articles. ``body`` is None if the store keeps no text.
+    ``links`` lead from the version to the kept one at the end of its chain; ``histories`` has the history of each id in
+    the chain. Both are empty if the version is not stored. ``passages`` has the parts that the verdict names, with the
+    shared passages. ``body`` is None if the store keeps no text.
     """
 
     history: History
@@ -101,7 +102,7 @@ def article_facts(
 def keywords_of(links: Sequence[DuplicateLink]) -> tuple[str, ...]:
     """Return the keywords that a version shares with the next one in its chain.
 
-    If that is no longer stored, return the version's own keywords.
+    If there is no next version, or it is no longer stored, return the version's own keywords.
     """
     if not links:
         return ()

@@ -1,8 +1,8 @@
-"""Actions on stored articles that repeat items which were added after they arrived.
+"""Actions on stored articles that repeat bank items added after the articles arrived.
 
 A flagged article that repeats an allowed item can be released. An article that repeats a denied item can be reported,
-unless its verdict names the item. Both may be repeated with the same result: a release is written once, and a report
-depends only on the stored verdict and the item.
+unless its verdict names the item. Both actions may be repeated with the same result: a release is written once, and a
+report depends only on the stored verdict and the item.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,8 @@ from storage.records import ALLOW, DENY, StoredVersion
 class AllowedFlag(NamedTuple):
     """A flagged version that repeats an allowed text, and who releases it and why.
 
-    ``is_released`` says that the same person released it before for the same reason. Its event may be unsent.
+    ``is_released`` says that the same person released it before for the same reason. The event of that release may be
+    unsent.
     """
 
     stored: StoredVersion
@@ -28,7 +29,10 @@ class AllowedFlag(NamedTuple):
 
 
 class DeniedArticle(NamedTuple):
-    """A version that repeats a denied item which its verdict does not name, and the event about both."""
+    """A version that repeats a denied item which its verdict does not name.
+
+    ``event`` is the verdict, ``match`` the encoded bank match to send.
+    """
 
     stored: StoredVersion
     event: VerdictEvent

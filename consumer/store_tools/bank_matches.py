@@ -1,15 +1,15 @@
-"""Finds the stored articles that repeat items of banks, by looking up keys as a check of an article does.
+"""Finds the stored articles that repeat items of banks, by looking up keys as a query for an article does.
 
 The keys yield candidates, which are compared like arriving articles in ``KnownTexts``: with the same thresholds, forms
 and guards. So the result lists only articles that a run would report, but it may miss some:
 
-- Similar texts are found through the store's keys, which are made for the store's threshold. Below it, fewer
-  texts are found.
+- Similar texts are found through the store's keys, which are made for the store's threshold. Below that threshold,
+  fewer texts are found.
 - Parts of longer articles are found by their anchors, if the store has them (``judge.parts``). Anchors that many
   articles share are not posted, and a short item may share no anchor with a long article.
 - After a migration, one of several kept articles with the same text represents the others.
 
-``bank_scan`` compares everything, and finds all of these.
+``bank_scan`` compares every version, and finds all of these.
 """
 
 from collections import Counter
@@ -37,14 +37,14 @@ MATCHES_MAX: Final = 10_000
 ITEMS_MAX: Final = 1_000
 """The maximum number of items in a look-up. For more items a scan is quicker."""
 CANDIDATES_MAX: Final = 1_024
-"""The maximum number of candidates for each item: of similar articles, and of articles that contain it."""
+"""The maximum number of candidates for each item: of similar articles, and again of articles that may contain it."""
 _ITEMS_AT_ONCE: Final = 16
 _VERSIONS_AT_ONCE: Final = 256
 _ROWS_BYTES_MAX: Final = 4 << 20
 _ONE_BITS: Final = 64
 _DEVIATIONS: Final = 3.0
 """Limit on the distance of one-bit minima, in standard deviations above its mean."""
-_NO_ARTICLE: Final = "\0"
+_ITEM_PREFIX: Final = "\0"
 """The prefix of the ids of items during a look-up. No id of an article begins with it."""
 
 
@@ -114,14 +114,14 @@ class BankLookUp:
         sketches, which banks need.
         """
         now_ms = self.clock()
-        counting = banks.items_at(now_ms)
-        items = counting[:ITEMS_MAX]
+        active = banks.items_at(now_ms)
+        items = active[:ITEMS_MAX]
         known = KnownTexts(self.comparable.engine, self.comparable.settings, self.clock)
         known.replace([*banks.banks.values(), *items])
         search = self._search(banks, items)
         seen: set[bytes] = set()
         found: list[StoredMatch] = []
-        truncated, parts, without_text = len(items) < len(counting), False, 0
+        truncated, parts, without_text = len(items) < len(active), False, 0
         for some_items in _batches(items, _ITEMS_AT_ONCE):
             if len(found) > matches_max:
                 break
@@ -146,7 +146,7 @@ class BankLookUp:
         )
 
     def _search(self, banks: Banks, items: Sequence[BankItem]) -> Search:
-        """Return a search that finds all versions that may be similar enough to any of the items."""
+        """Return a search for versions that may be similar enough to any of the items, by their lowest threshold."""
         least = min((item.similarity or banks.banks[item.bank].item_similarity for item in items), default=1.0)
         settings = replace(
             self.comparable.settings,
@@ -163,7 +163,7 @@ class BankLookUp:
         """Return the versions that may repeat one of these items."""
         self.proceed()
         fingerprints = self.comparable.engine.fingerprint([item.text for item in items], [item.lang for item in items])
-        articles = [Article(f"{_NO_ARTICLE}{item.bank}/{item.item}", item.text) for item in items]
+        articles = [Article(f"{_ITEM_PREFIX}{item.bank}/{item.item}", item.text) for item in items]
         arrivals = [ArrivalTime(now_ms, place) for place in range(len(items))]
         records = [version.record for version in self.comparable.builder.versions(articles, arrivals, fingerprints)]
         similar = search.look_up_unstored(records)
@@ -182,7 +182,7 @@ class BankLookUp:
 
 
 class _CandidateVersions(NamedTuple):
-    """Versions that may repeat an item. ``parts`` says whether they include versions that contain one."""
+    """Versions that may repeat an item. ``parts`` says whether they include versions that contain an item."""
 
     stored: Sequence[StoredVersion]
     truncated: bool
@@ -199,7 +199,7 @@ class _ContainingVersions(NamedTuple):
 def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _ContainingVersions:
     """Return the versions since ``first_ms`` that share anchors with these records. Raises the store's errors.
 
-    For each record these are the ``CANDIDATES_MAX`` versions that share the most anchors.
+    For each record these are at most ``CANDIDATES_MAX`` versions: those that share the most anchors.
     """
     chosen: dict[bytes, None] = {}
     truncated = False
@@ -222,9 +222,9 @@ def _containing(store: Store, records: Iterable[Record], first_ms: int) -> _Cont
 class ComparedVersions(NamedTuple):
     """Stored versions and the items that each repeats.
 
-    ``without_text`` counts versions without a stored text. Only their records are compared, so parts of them are not
-    found. ``limited`` counts versions that are similar to more items than are compared, or repeat more items than are
-    listed.
+    ``without_text`` counts versions without a stored text. Only their records are compared, so items within them are
+    not found. ``limited`` counts versions that are similar to more items than are compared, or repeat more items than
+    are listed.
     """
 
     stored: Sequence[StoredVersion]

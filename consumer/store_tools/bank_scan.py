@@ -51,8 +51,8 @@ def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[Com
 def member_counts(store: Store, kept: Collection[bytes]) -> Iterator[Counter[bytes]]:
     """Yield the numbers of flagged versions found so far for these kept versions, after each batch of a scan.
 
-    A flagged version counts for the kept version at the end of its chain. All batches yield the same counter. Raises
-    the store's errors.
+    A flagged version in force counts for the kept version at the end of its chain. All batches yield the same counter.
+    Raises the store's errors.
     """
     members: Counter[bytes] = Counter()
     for batch in _batches(store):

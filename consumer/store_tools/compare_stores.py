@@ -17,7 +17,7 @@ VerdictChangeKind = Literal[
 CHANGES: Final[dict[VerdictChangeKind, str]] = {
     "same": "the same",
     "flagged_now": "flagged now, but not before",
-    "not_flagged_now": "not flagged now, but before",
+    "not_flagged_now": "flagged before, but not now",
     "other_partner": "flagged against another article",
     "partner_came_before": "flagged before, against an article older than the replayed range",
     "not_in_force": "without a verdict in the current store",
@@ -37,7 +37,7 @@ class VerdictChange(NamedTuple):
 
 
 class StoreComparison(NamedTuple):
-    """The number of versions of each kind, and examples of those that changed."""
+    """The number of versions of each kind, and examples of versions whose verdict changed."""
 
     counts: Counter[VerdictChangeKind]
     examples: list[VerdictChange]
@@ -51,15 +51,15 @@ def compare_stores(now: Store, before: Store, examples_max: int) -> StoreCompari
     """
     counts: Counter[VerdictChangeKind] = Counter()
     examples: list[VerdictChange] = []
-    for changed in _compared(now, before):
-        counts[changed.change] += 1
-        if changed.change not in {"same", "not_in_force"} and counts[changed.change] <= examples_max:
-            examples.append(changed)
+    for change in _changes(now, before):
+        counts[change.change] += 1
+        if change.change not in {"same", "not_in_force"} and counts[change.change] <= examples_max:
+            examples.append(change)
     order = list(CHANGES)
     return StoreComparison(counts, sorted(examples, key=lambda example: (order.index(example.change), example.now.id)))
 
 
-def _compared(now: Store, before: Store) -> Iterator[VerdictChange]:
+def _changes(now: Store, before: Store) -> Iterator[VerdictChange]:
     judged = (stored for stored in now.scan() if isinstance(stored, StoredVersion) and stored.verdict is not None)
     while batch := list(islice(judged, _BATCH)):
         verdicts = [decode_verdict(stored.verdict or b"") for stored in batch]

@@ -20,7 +20,7 @@ from storage.records import StoredVersion
 
 
 class ComparedArticle(NamedTuple):
-    """One of the two articles. ``body`` is None if the store keeps no text. An article from a file has no history."""
+    """One article of a pair. ``body`` is None if the store keeps no text. An article from a file has no history."""
 
     stored: StoredVersion
     body: str | None
@@ -69,7 +69,10 @@ def explained(
     lexicon: Lexicon,
     other_settings: Sequence[str] = (),
 ) -> Explanation:
-    """Compare two articles, their facts if they matter, and their texts if both are stored."""
+    """Return the explanation of a pair.
+
+    Facts and slots are included if a guard compares them. They and the difference need both texts.
+    """
     comparison = compare(a.stored, [b.stored], judged_by)[0]
     facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
     conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, judged_by, lexicon)
@@ -127,7 +130,7 @@ def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
 
 
 def _plain_facts(explanation: Explanation) -> dict[str, object]:
-    """Return the facts of both articles, or their slots with different values, as plain values."""
+    """Return the facts of both articles, or the slots in which their values differ, as plain values."""
     if explanation.comparison.slot_conflicts is not None:
         conflicts = explanation.slot_conflicts
         return {"conflicting_slots": None if conflicts is None else [each._asdict() for each in conflicts]}
@@ -145,11 +148,11 @@ def _slot_conflicts(
     """Return the slots with different values; None if a text is missing, since records hold only hashes."""
     if a.body is None or b.body is None:
         return None
-    reference = Fingerprinter(judged_by.scheme, lexicon)
-    values = values_by_slot(reference.slots(b.body))
+    fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+    values = values_by_slot(fingerprinter.slots(b.body))
     return [
         SlotConflict(slot, value, values[slot])
-        for slot, value in values_by_slot(reference.slots(a.body)).items()
+        for slot, value in values_by_slot(fingerprinter.slots(a.body)).items()
         if values.get(slot, value) != value
     ]
 
@@ -158,8 +161,8 @@ def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lex
     """Return the facts of both articles; None if a text is missing, since records hold only hashes of facts."""
     if a.body is None or b.body is None:
         return None
-    reference = Fingerprinter(judged_by.scheme, lexicon)
-    facts_a, facts_b = reference.facts(a.body), reference.facts(b.body)
+    fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+    facts_a, facts_b = fingerprinter.facts(a.body), fingerprinter.facts(b.body)
     return Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
 
 
@@ -171,7 +174,7 @@ class SharedPart(NamedTuple):
 
 
 def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> list[SharedPart]:
-    """Return the passages that a text shares with each of these articles. Raises the store's errors."""
+    """Return the passages that a text shares with the article of each part. Raises the store's errors."""
     if body is None:
         return [SharedPart(part, None) for part in parts]
     others = store.bodies([reference_in(part.id, part.version) for part in parts])

@@ -33,7 +33,10 @@ class DuplicateLink(NamedTuple):
 
 
 def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
-    """Follow ``duplicate_of`` from a version. Return the links up to the first version that names no other."""
+    """Follow ``duplicate_of`` from a version, and return at most ``links_max`` links.
+
+    The last link is the first version that names no other, or names one that is no longer stored.
+    """
     links: list[DuplicateLink] = []
     here: StoredVersion | None = start
     while here is not None and len(links) < links_max:
@@ -101,9 +104,9 @@ class VerificationReport:
 def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport]:
     """Check every version, batch by batch. Yield the findings so far after each batch.
 
-    A kept version must have all its postings. Two near versions may both be kept only if the source of one is never
-    flagged, a search was cut short, or one was released after the other had been judged. The chain of a duplicate must
-    end at a kept version. Pending versions are correct: their batch may be in progress, or their message was never
+    A kept version must have all its postings. Two near versions may both be kept only if one of them is never flagged,
+    a search was cut short, or one was released after the other had been judged. The chain of a duplicate must end at a
+    kept version. Pending versions are correct: their batch may be in progress, or their message was never
     delivered again.
     """
     findings = VerificationReport()
@@ -119,12 +122,12 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport
         findings.kept += len(kept)
         findings.duplicates += len(flags)
         for flag, last in zip(flags, last_links(store, flags), strict=True):
-            findings.wrong.extend(_broken_chain(store, flag, last))
-        findings.wrong.extend(_wrong_with_kept(store, kept, settings))
+            findings.wrong.extend(_chain_problems(store, flag, last))
+        findings.wrong.extend(_kept_problems(store, kept, settings))
         yield findings
 
 
-def _broken_chain(store: Store, start: StoredVersion, last: DuplicateLink) -> Iterator[str]:
+def _chain_problems(store: Store, start: StoredVersion, last: DuplicateLink) -> Iterator[str]:
     name = start.record.id
     if last.verdict is None:
         yield f"{name!r} is a duplicate of {last.stored.record.id!r}, which is pending"
@@ -134,7 +137,7 @@ def _broken_chain(store: Store, start: StoredVersion, last: DuplicateLink) -> It
             yield f"the chain of duplicates from {name!r} is a circle"
 
 
-def _wrong_with_kept(store: Store, kept: Sequence[StoredVersion], settings: JudgeSettings) -> Iterator[str]:
+def _kept_problems(store: Store, kept: Sequence[StoredVersion], settings: JudgeSettings) -> Iterator[str]:
     probes = [Probe(version.record, probe_keys(version.record, settings)) for version in kept]
     keys = sorted({key for probe in probes for key in [*probe.keys, *part_keys(probe.record)]})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
@@ -146,13 +149,13 @@ def _wrong_with_kept(store: Store, kept: Sequence[StoredVersion], settings: Judg
     candidates = find_candidates(probes, rows, settings)
     references = sorted({reference for of_version in candidates for reference in of_version.references})
     stored: Mapping[bytes, StoredVersion] = {
-        other.record.reference: other for other in store.read(references) if other is not None and _kept(other)
+        other.record.reference: other for other in store.read(references) if other is not None and _is_kept(other)
     }
     for version, of_version in zip(kept, candidates, strict=True):
         others = [stored[reference] for reference in of_version.references if reference in stored]
         for other, comparison in zip(others, compare(version, others, settings), strict=True):
             is_first = version.record.arrival < other.record.arrival
-            if comparison.near and is_first and not _exempt(version, other, settings):
+            if comparison.near and is_first and not _may_both_be_kept(version, other, settings):
                 yield f"{version.record.id!r} and {other.record.id!r} are near each other and both kept"
 
 
@@ -163,18 +166,18 @@ def _holds(row: PostingArray, posting: bytes) -> bool:
     return any(stored.tobytes() == posting for stored in same_version)
 
 
-def _kept(stored: StoredVersion) -> bool:
+def _is_kept(stored: StoredVersion) -> bool:
     return stored.verdict is not None and outcome_of(stored.verdict) == "unique"
 
 
-def _exempt(a: StoredVersion, b: StoredVersion, settings: JudgeSettings) -> bool:
+def _may_both_be_kept(a: StoredVersion, b: StoredVersion, settings: JudgeSettings) -> bool:
     """Return whether two near versions may both be kept."""
     if any(settings.never_flags(version.record) for version in (a, b)):
         return True
     verdicts = [decode_verdict(version.verdict) for version in (a, b) if version.verdict is not None]
     if any(verdict.truncated for verdict in verdicts):
         return True
-    # An article judged before a release may be kept; one judged later must be flagged.
+    # An article judged before the release of the other may be kept; an article judged later must be flagged.
     last_decided_at = max(verdict.decided_at for verdict in verdicts)
     return any(verdict.decided_at == last_decided_at and isinstance(verdict.released, Released) for verdict in verdicts)
 
@@ -256,7 +259,7 @@ def how_it_ended(version: StoredVersion, history: History) -> str | None:
 
 
 def moment(time_ms: int, sequence: int, other_ms: int) -> str:
-    """Return a time. If it equals the other one, as in a run over a file, add the record's position in the feed."""
+    """Return a time. If it equals ``other_ms``, as in a run over a file, add the record's position in the feed."""
     return f"{rfc3339(time_ms)}{f' (record {sequence} of the feed)' if time_ms == other_ms else ''}"
 
 

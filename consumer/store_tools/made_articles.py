@@ -14,7 +14,10 @@ _CHANGED: Final = 20
 
 
 class ArticleMaker:
-    """A generator of articles of about ``chars`` characters. A share of them are copies with some changed pieces."""
+    """A generator of articles of about ``chars`` characters.
+
+    ``copies`` is the share of articles that repeat the latest new one, with some changed pieces.
+    """
 
     def __init__(self, texts: Sequence[str], chars: int, copies: float, seed: int = 1) -> None:
         self._pieces = [pieces for text in texts if (pieces := _PIECES.findall(text))]
@@ -24,15 +27,15 @@ class ArticleMaker:
         self._latest: list[str] = []
 
     def bodies(self, count: int) -> Iterator[str]:
-        """Yield the next bodies."""
+        """Yield the next ``count`` bodies."""
         for _ in range(count):
             if self._latest and self._chance.random() < self._copies:
-                yield "".join(self._changed(self._latest))
+                yield "".join(self._changed_pieces(self._latest))
             else:
-                self._latest = list(self._new())
+                self._latest = list(self._new_pieces())
                 yield "".join(self._latest)
 
-    def _new(self) -> Iterator[str]:
+    def _new_pieces(self) -> Iterator[str]:
         some = self._chance.choices(self._pieces, k=_SOURCES)
         pieces = [piece for of_one in some for piece in of_one]
         mean = sum(map(len, pieces)) / len(pieces)
@@ -42,7 +45,7 @@ class ArticleMaker:
                 length += len(piece)
                 yield piece
 
-    def _changed(self, pieces: Sequence[str]) -> Iterator[str]:
+    def _changed_pieces(self, pieces: Sequence[str]) -> Iterator[str]:
         others = self._chance.choice(self._pieces)
         for piece in pieces:
             yield self._chance.choice(others) if self._chance.randrange(_CHANGED) == 0 else piece

@@ -27,7 +27,7 @@ _EARLIER_MS: Final = 600_000
 
 
 class ReturnObstacle(NamedTuple):
-    """Why an article cannot return to the clean feed, as a clause. ``is_passing``: it may be possible later."""
+    """Why an article cannot return to the clean feed, as a clause. ``is_passing``: whether it may be able to later."""
 
     why: str
     is_passing: bool = False
@@ -43,7 +43,10 @@ class RecordId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordOrigins:
-    """The positions of records that the flags of some versions name. ``is_complete``: there are no further flags."""
+    """The positions of records that the flags of some versions name, by the version's reference.
+
+    ``is_complete`` says that all flags were read, so there are no further positions.
+    """
 
     places: Mapping[bytes, Sequence[RecordId]]
     is_complete: bool
@@ -64,9 +67,10 @@ class RecordSearch:
     is_version: Callable[[RawRecord, StoredVersion], bool]
 
     def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins:
-        """Return the first position that the flags of each version name, reading the topic once for all versions.
+        """Return positions that the flags of each version name, reading the topic once for all versions.
 
-        Versions with an origin are left out. If one has no flag, the whole topic is read. Raises ``SourceError``.
+        Reading stops once each version has a position. Versions that are pending, have ended or have an origin are left
+        out. Raises ``SourceError``.
         """
         without_origin = [
             stored
@@ -94,7 +98,10 @@ class RecordSearch:
         return RecordOrigins(places, is_complete=True)
 
     def record_of(self, flagged: FlaggedVersion, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
-        """Return the record of this version, to be sent again. ``known`` are positions found before."""
+        """Return the record of this version, to be sent again, or why it cannot return to the clean feed.
+
+        ``known`` are positions found before.
+        """
         stored = flagged.stored
         if stored.ends_at is not None:
             return ReturnObstacle("a later version or a retraction has arrived since, and the topic keeps the last one")
@@ -113,7 +120,7 @@ class RecordSearch:
         return found or ReturnObstacle(f"no flag of it in {self.flags_topic} says where its record is")
 
     def _places(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordId]:
-        """Yield the positions that the flags of this version name, known ones first. Raises ``SourceError``."""
+        """Yield the positions that the flags of this version name, known positions first. Raises ``SourceError``."""
         stored = flagged.stored
         key, name = stored.record.id.encode(), _flag_name(stored)
         places = None if known is None else known.places.get(stored.record.reference)
@@ -130,7 +137,7 @@ class RecordSearch:
                 yield origin
 
     def _record(self, record_id: RecordId, stored: StoredVersion) -> RawRecord | ReturnObstacle:
-        """Return the record at this position, if it still exists and is this version."""
+        """Return the record at this position, or an obstacle if it no longer exists or is not this version."""
         where = f"{record_id.topic} [{record_id.partition}] offset {record_id.offset}"
         try:
             record = self.record_at(record_id)
@@ -149,7 +156,7 @@ def _flag_name(stored: StoredVersion) -> tuple[bytes | None, str]:
 
 
 def _name_of(flag: RawRecord) -> tuple[bytes | None, str]:
-    """Return the key and the version in a message of the topic; the version is "" if it is not a flag."""
+    """Return the key and the version in a message of the topic; the version is "" if the message is not a flag."""
     try:
         verdict = decode_verdict(flag.data)
     except UnreadableEvent:

@@ -1,8 +1,8 @@
 """Releases: a person decides that a flagged version does not repeat its original, and it is kept from then on.
 
 The version's postings are written before it becomes kept, so that later articles are flagged against it. A crash in
-between leaves postings of a duplicate, which no article matches. They are written again afterwards, because a judge
-that has just answered with the flag may have removed them in the meantime.
+between leaves postings of a duplicate, which no article matches. The postings are written again afterwards, because a
+judge that has just answered with the flag may have removed them in the meantime.
 """
 
 from collections.abc import Callable, Sequence
@@ -125,8 +125,8 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
     """Undo the flags of different versions. Return their new verdicts.
 
     For a version that is already released, return the stored event and write the postings again; so this may be called
-    again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors; some
-    versions may be released then. Stores that can write everything at once do so.
+    again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors. Some
+    versions may be released then, but none in a store that can write all changes at once.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
     planned_events = [preview_release(*reversal, clock) for reversal in reversals]
@@ -138,7 +138,7 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
         return written
 
     return [
-        # Another process may have been faster.
+        # Another process may have released the version first.
         event if stored == event.encoded else VerdictEvent.read(stored)
         for event, stored in zip(planned_events, store.together(write), strict=True)
     ]
@@ -153,7 +153,7 @@ def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
 def _write_releases(
     store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]
 ) -> list[bytes]:
-    """Write the releases of versions that are not released yet. Return the stored events of all."""
+    """Write the releases of versions that are not released yet. Return the stored events of all versions."""
     releases = {
         flagged.reference: Release(flagged.reference, event.encoded, events.original_of(flagged.verdict))
         for (flagged, _), event in zip(reversals, planned_events, strict=True)

@@ -1,7 +1,7 @@
-"""Settings that a user requests for a command on a store, which has its own.
+"""Settings that a user requests for a command on a store, which has its own settings.
 
-A store is bound to the settings that it was made with, and commands that inspect it use those. A setting is requested
-if it is in the configuration file, the environment or an option.
+A store is bound to the settings that it was made with, and commands that inspect it use the store's settings. A setting
+is requested if it is in the configuration file, the environment or an option.
 """
 
 from consumer.config.config import Config

@@ -22,7 +22,7 @@ COPIES: Final = 0.2
 PEAK: Final = 5.0
 """The busiest minute as a multiple of the average."""
 RESERVE: Final = 0.5
-"""The planned share of a measured throughput: bursts, outages and other machines take the rest."""
+"""The planned share of a measured throughput: the rest is for bursts, outages and slower machines."""
 BUSY_MAX: Final = 0.6
 """The planned share of the servers' processors at the peak."""
 DISK_MAX: Final = 0.7
@@ -51,9 +51,9 @@ POSTING_BYTES: Final = 55
 NEAR_POSTING_BYTES: Final = 29
 """Bytes of a posting in HBase: in general, and with long keys if postings with the same block value are adjacent."""
 _NEAR_ARTICLES: Final = 64 << 16
-"""The number of kept articles up to which they are adjacent: 64 then share a block value and a block of HBase."""
+"""The number of kept articles up to which such postings are adjacent: 64 a block value, which fit a block of HBase."""
 _LMDB_POSTING_BYTES: Final = ((0.05, 112.0), (4.0, 130.0), (math.inf, 110.0))
-"""The maximum number of postings in a row, and the bytes of a posting in LMDB. A second one keeps room for more."""
+"""Mean postings in a row, at most, with the bytes of a posting in LMDB: a second posting in a row reserves room."""
 _KEY_BYTES: Final = 2
 """MessagePack's header of a key in a record."""
 _LIST_KEYS: Final = (48, 40)
@@ -147,7 +147,7 @@ class Sizing:
 
     @property
     def postings_bytes(self) -> float:
-        """Bytes of its postings, which every look-up reads."""
+        """Bytes of the store's postings, which look-ups read."""
         return self.tables.postings if self.remote else self.kept * self.plan.postings * self._lmdb_posting_bytes
 
     @property

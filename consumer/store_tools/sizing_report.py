@@ -136,7 +136,7 @@ def _memory(found: Sizing) -> Iterator[SizingFigure]:
 def _disks(found: Sizing) -> Iterator[SizingFigure]:
     yield SizingFigure("store_bytes", found.store_bytes, "store", gigabytes(found.store_bytes), COMPUTED)
     postings = gigabytes(found.postings_bytes)
-    yield SizingFigure("postings_bytes", found.postings_bytes, "  of that postings", postings, COMPUTED)
+    yield SizingFigure("postings_bytes", found.postings_bytes, "  its postings", postings, COMPUTED)
     if found.remote:
         factor = f"{sizing.REPLICAS} replicas, {sizing.HEADROOM:g} for compactions"
         yield SizingFigure("regions", found.regions, "regions of each table", f"{found.regions}", COMPUTED)

@@ -17,7 +17,7 @@ from storage.records import CapacityPlan, StoredVersion
 
 ARTICLES_MAX: Final = 10**12
 _ROWS: Final = {16: 256}
-"""How many rows to read, by the bits of a key. Wide rows need only a few."""
+"""The number of rows to read, by the bits of a key. If rows are wide, few are enough."""
 _ROWS_OF_LONG_KEYS: Final = 2_048
 _POSTINGS_MIN: Final = 16
 """With fewer postings in the sample, only an upper bound is given."""
@@ -61,7 +61,7 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
     settings = LookUpSettings(judge.max_distance, bands, judge.one_bits_distance_max)
     choice = choose_plan(articles, scheme.bits, settings, remote=remote)
     if "plan" in judge.model_fields_set:
-        choice = _named(BlockPlan.named(judge.plan, scheme.bits), choice)
+        choice = _configured_choice(BlockPlan.named(judge.plan, scheme.bits), choice)
     plan = choice.plan
     return StorePlan(
         articles=articles,
@@ -76,7 +76,7 @@ def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -
     )
 
 
-def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
+def _configured_choice(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
     """Return the configured plan, and mention the plan that would be chosen without it."""
     if plan.name == choice.plan.name:
         return choice
@@ -86,7 +86,8 @@ def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
 class WindowSize(NamedTuple):
     """The number of kept articles in a window, and its relative error in both directions.
 
-    ``error`` is 0 if they were counted. It is None if so few postings were found that ``articles`` is an upper bound.
+    ``error`` is 0 if articles were counted. It is None if so few postings were found that ``articles`` is an upper
+    bound.
     ``at_least`` says that rows were wider than the store's cap, so there are more articles.
     """
 
@@ -103,8 +104,9 @@ class WindowSize(NamedTuple):
 def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int) -> WindowSize:
     """Estimate the number of kept articles in the window that ends at the newest posting of the sample.
 
-    Every kept article has one posting in each lane-0 key space, so the number of articles is the mean width of random
-    rows times the number of keys. Reading the whole store would take hours.
+    Every kept article has one posting for each block of the plan (and each part, if it has parts). So the number of
+    articles is the mean width of random rows times the number of values of a key. Reading the whole store would take
+    hours.
     """
     rows = store.look_up(_random_keys(plan, seed))
     times = [row.postings["time_ms"].astype(np.int64) for row in rows]
@@ -116,7 +118,8 @@ def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int)
 def counted_window(store: StoreUpkeep, window_ms: int, read_max: int) -> WindowSize | None:
     """Count the kept articles in force that arrived within the window before the newest version of the store.
 
-    Reads every version and retraction. Returns None if there are more than ``read_max``. Raises the store's errors.
+    Reads every version and retraction, and returns None if there are more than ``read_max`` of them. Raises the store's
+    errors.
     """
     newest_ms = 0
     kept_ms = array("q")
@@ -144,7 +147,7 @@ def described_size(size: WindowSize) -> str:
 def _estimate(widths: npt.NDArray[np.int64], plan: BlockPlan, *, at_least: bool) -> WindowSize:
     keys, found = 1 << plan.key_bits, int(widths.sum())
     if found < _POSTINGS_MIN:
-        # A likely upper bound of a number that varies by its square root.
+        # A likely upper bound of a count whose standard error is its square root.
         most = found + _TWO_ERRORS * (found + 1) ** 0.5 + 1
         return WindowSize(_rounded(most / len(widths) * keys), None, at_least)
     mean = float(widths.mean())
@@ -158,7 +161,7 @@ def _random_keys(plan: BlockPlan, seed: int) -> list[bytes]:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 1 << _WORDS, (rows // plan.probes(0), words), np.uint64, endpoint=False)
     keys = plan.keys(codes).reshape(-1, plan.key_bytes)
-    # Keys of a look-up must differ. Two of these are rarely equal.
+    # Keys of a look-up must differ. Two random keys are rarely equal.
     return list(dict.fromkeys(key.tobytes() for key in keys))
 
 

@@ -1,4 +1,4 @@
-"""Queries: what texts would repeat if they arrived now. Stores nothing."""
+"""Answers what texts would repeat if they arrived now. Stores nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -138,9 +138,9 @@ class SampledArticle(NamedTuple):
 def measured_sizes(articles: Iterable[SampledArticle], message_bytes: float) -> TextSizes:
     """Return the sizes of judged articles. ``message_bytes`` is the mean size of their records in the feed.
 
-    Raises ``ValueError`` if there are none.
+    Raises ``ValueError`` if there are no articles.
     """
-    sizes = [_measured(article, message_bytes) for article in articles]
+    sizes = [_sizes_of(article, message_bytes) for article in articles]
     if not sizes:
         raise ValueError("no article was judged")
     flags = [size.flag_bytes for size in sizes if size.flag_bytes]
@@ -168,7 +168,7 @@ def _shared_page_bytes(entry_bytes: float) -> float:
     return PAGE_BYTES * _BRANCHES / (fit * _FILLED)
 
 
-def _measured(article: SampledArticle, message_bytes: float) -> TextSizes:
+def _sizes_of(article: SampledArticle, message_bytes: float) -> TextSizes:
     record, packed = article.record, float(len(pack_body(article.body)))
     without_keys = encode_record(msgspec.structs.replace(record, keys=()))
     return TextSizes(

@@ -116,7 +116,7 @@ def test_other_thresholds_and_what_they_would_change(topics: Topics, tmp_path: P
     )  # fmt: skip
     assert table.code == 0, table.err
     lines = table.out.decode()
-    assert "not flagged now, but before" in lines
+    assert "flagged before, but not now" in lines
     assert "before  duplicate of" in lines
 
 

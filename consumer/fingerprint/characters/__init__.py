@@ -1,1 +1,1 @@
-"""Decides which characters count as the same: folding, look-alikes, Chinese scripts, decorations, letters, figures."""
+"""Decides which characters count as the same: equality, letters, look-alikes, Chinese scripts, decorations."""

@@ -26,7 +26,7 @@ LETTERS_LEFT_MIN: Final = 24
 """A text is compared whole if fewer letters than this would be left."""
 LETTERS_FREE: Final = 60
 SHARE_LEFT: Final = 4
-"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each of theirs."""
+"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each letter in them."""
 PLACES_FREE: Final = 4
 LETTERS_A_PLACE: Final = 100
 """If decorations are in more than ``PLACES_FREE`` places, this many letters must be left for each further place."""
@@ -95,12 +95,14 @@ class _Span(NamedTuple):
 
 def without_decorations(texts: Sequence[str], letters: LetterTables, lists: DecorationLists) -> list[str]:
     """Return normalised texts without decorations; texts with too many of them are returned whole."""
-    return [_without(text, letters, lists) if lists.beginnings.search(text) else text for text in texts]
+    return [
+        _text_without_decorations(text, letters, lists) if lists.beginnings.search(text) else text for text in texts
+    ]
 
 
-def _without(text: str, letters: LetterTables, lists: DecorationLists) -> str:
+def _text_without_decorations(text: str, letters: LetterTables, lists: DecorationLists) -> str:
     spans = list(_spans(text, letters, lists))
-    if not spans or _too_much(spans, letters.kinds[code_points(text)] != DROPPED):
+    if not spans or _are_too_many(spans, letters.kinds[code_points(text)] != DROPPED):
         return text
     parts, end = [], 0
     for span in spans:
@@ -109,7 +111,7 @@ def _without(text: str, letters: LetterTables, lists: DecorationLists) -> str:
     return " ".join((*parts, text[end:]))
 
 
-def _too_much(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
+def _are_too_many(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> bool:
     """Return whether decorations make up too much of a text, which is then compared whole."""
     counts = np.concatenate(([0], np.cumsum(is_letter))).tolist()
     linked = other = places = end = 0
@@ -147,7 +149,10 @@ def _spans(text: str, letters: LetterTables, lists: DecorationLists) -> Iterator
 
 
 def _name(text: str, place: int, least: int, letters: LetterTables, lists: DecorationLists) -> _Span | None:
-    """Return the place of the name after an @, or None. It includes introducing words from ``least`` on."""
+    """Return the place of the name after an @, or None.
+
+    It includes words that introduce the name, if they begin at ``least`` or later.
+    """
     stop = place + 1
     limit = min(len(text), stop + NAME_CHARS_MAX + 1)
     while stop < limit and (letters.kinds[ord(text[stop])] != DROPPED or text[stop] in "_-"):
@@ -183,7 +188,7 @@ def _boxed(text: str, place: int, letters: LetterTables, lists: DecorationLists)
 
 
 def _is_emoji(inside: str, letters: LetterTables) -> bool:
-    """Return whether these are a few letters or digits, but not only digits."""
+    """Return whether the text inside brackets is a few letters or digits, but not only digits."""
     return (
         0 < len(inside) <= EMOJI_CHARS_MAX
         and all(letters.kinds[ord(character)] != DROPPED for character in inside)

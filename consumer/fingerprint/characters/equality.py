@@ -1,4 +1,4 @@
-"""Computes the forms by which texts are equal: invisible characters and spacing do not count, everything else does."""
+"""Computes the forms by which texts are equal. ``EQUALITY_DESCRIBED`` says which differences do not count."""
 
 import re
 from collections.abc import Sequence
@@ -49,10 +49,10 @@ def equality_forms(
 ) -> EqualityForms:
     """Return the forms by which texts are equal, given the texts as written and normalised."""
     marked = [_with_raised_marked(text, form, letters) for text, form in zip(texts, normalised, strict=True)]
-    plain = _plain(marked, letters)
-    compact = _compact(plain, letters)
+    plain = _plain_texts(marked, letters)
+    compact = _compact_texts(plain, letters)
     read = chinese.fold(plain)
-    # Drop separators before folding, because a phrase is folded as one even if it contains separators.
+    # Drop separators before folding, so that a phrase is folded as a phrase even if the text has separators in it.
     changed = [place for place, form in enumerate(plain) if form != compact[place]]
     compared = list(read)
     for place, form in zip(changed, chinese.fold([compact[place] for place in changed]), strict=True):
@@ -61,10 +61,10 @@ def equality_forms(
 
 
 def _with_raised_marked(text: str, normalised: str, letters: LetterTables) -> str:
-    """Return the normalised text with ^ before a raised digit that follows a digit, to keep the numbers apart."""
+    """Return the normalised text with ^ between a digit and a raised character after it, to keep the numbers apart."""
     if text.isascii() or not letters.raised:
         return normalised
-    raised, digit_before_raised = _raised(letters)
+    raised, digit_before_raised = _raised_patterns(letters)
     if not raised.search(text):
         return normalised
     marked = digit_before_raised.sub(rf"\1{_RAISED_BY}", without_surrogates(text))
@@ -72,16 +72,16 @@ def _with_raised_marked(text: str, normalised: str, letters: LetterTables) -> st
 
 
 @cache
-def _raised(letters: LetterTables) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for a raised character, and for a digit before one, with ignored characters between them."""
+def _raised_patterns(letters: LetterTables) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return a pattern for a raised character, and one for a digit and ignored characters before a raised character."""
     return (
         re.compile(f"[{letters.raised}]"),
         re.compile(f"([{letters.digits}][{letters.points}{INVISIBLE}]*+)(?=[{letters.raised}])"),
     )
 
 
-def _plain(texts: Sequence[str], letters: LetterTables) -> list[str]:
-    """Return texts without points, overlays, stress, blanks, and the white space next to ideographs and kana."""
+def _plain_texts(texts: Sequence[str], letters: LetterTables) -> list[str]:
+    """Return texts without points, overlays, stress, blanks, and needless white space next to ideographs and kana."""
     joined = "".join(f"{text}{SEPARATOR}" for text in texts)
     if joined.isascii():
         return list(texts)
@@ -90,9 +90,9 @@ def _plain(texts: Sequence[str], letters: LetterTables) -> list[str]:
     roles = letters.roles[codes]
     stress = roles & STRESS != 0
     if stress.any():
-        codes = _select(codes, ~(stress & (roles[_last(~stress)] & VOWEL != 0)))
+        codes = _select(codes, ~(stress & (roles[_last_flagged(~stress)] & VOWEL != 0)))
     space = codes == _SPACE
-    # Dropped characters may leave several spaces in a row, of which the last one is kept.
+    # Dropped characters may leave several spaces in a row: keep the first one, and none at the ends of a text.
     codes = _select(codes, ~(space & _after(space | (codes == ord(SEPARATOR)), first=True)))
     codes = _select(codes, ~((codes == _SPACE) & _before(codes == ord(SEPARATOR))))
     roles = letters.roles[codes]
@@ -101,23 +101,23 @@ def _plain(texts: Sequence[str], letters: LetterTables) -> list[str]:
     return text_of(_select(codes, ~((codes == _SPACE) & needless))).split(SEPARATOR)[:-1]
 
 
-def _compact(texts: Sequence[str], letters: LetterTables) -> list[str]:
+def _compact_texts(texts: Sequence[str], letters: LetterTables) -> list[str]:
     """Return texts without white space, hyphens, dots and low lines between two letters."""
     codes = code_points("".join(f"{text}{SEPARATOR}" for text in texts))
     roles = letters.roles[codes]
     separating = roles & SEPARATING != 0
-    before = roles[_last(~separating)] & BEFORE_SEPARATOR != 0
-    after = roles[::-1][_last(~separating[::-1])][::-1] & AFTER_SEPARATOR != 0
+    before = roles[_last_flagged(~separating)] & BEFORE_SEPARATOR != 0
+    after = roles[::-1][_last_flagged(~separating[::-1])][::-1] & AFTER_SEPARATOR != 0
     return text_of(_select(codes, ~(separating & before & after))).split(SEPARATOR)[:-1]
 
 
-def _last(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _last_flagged(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the last flagged place up to each place, or 0 if there is none."""
     return np.maximum.accumulate(np.where(flags, np.arange(len(flags)), 0))
 
 
 def _after(flags: npt.NDArray[np.bool_], *, first: bool = False) -> npt.NDArray[np.bool_]:
-    """Return whether each place comes after a flagged one; ``first`` for the first place."""
+    """Return whether each place comes after a flagged one; ``first`` is the result for the first place."""
     return np.concatenate(([first], flags[:-1]))
 
 

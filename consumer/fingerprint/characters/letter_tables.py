@@ -1,4 +1,6 @@
-"""Tables of the treatment of each character in comparisons by letters; ``consumer.workers.word_files`` loads them.
+"""Tables that say how comparisons by letters and by equality treat each character.
+
+``consumer.workers.word_files`` loads them.
 
 Each line of the file has a name, then either ranges of code points, which form a set, or a character or word and its
 form.
@@ -23,11 +25,13 @@ CODE_POINTS: Final = 0x110000
 SEPARATOR: Final = "\n"
 """Ends each text of a batch. Normalised texts do not contain it."""
 
+# The values of ``LetterTables.kinds``.
 DROPPED: Final = 0
 BARE: Final = 1
 LETTER: Final = 2
 MARK: Final = 3
 
+# The bits of ``LetterTables.roles``.
 EAST: Final = 1
 JOINS_EAST: Final = 1 << 1
 SEPARATING: Final = 1 << 2
@@ -145,7 +149,7 @@ class LetterTables:
 
     @cached_property
     def same(self) -> frozenset[str]:
-        """The letters that look exactly like one of another script."""
+        """The letters that look exactly like a letter of another script."""
         return frozenset(map(chr, self._set("same")))
 
     @cached_property

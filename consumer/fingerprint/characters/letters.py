@@ -28,7 +28,7 @@ def letters_of(
 ) -> list[str]:
     """Return the letters and figures of each text, given the texts as written and normalised.
 
-    If ``decorations`` is None, those of links, names and other decorations count too.
+    If ``decorations`` is None, the letters of links, names and other decorations count too.
     """
     forms = in_one_script(texts, normalised, letters)
     if decorations is not None:
@@ -37,7 +37,7 @@ def letters_of(
 
 
 def _letters(texts: Sequence[str], letters: LetterTables) -> list[str]:
-    """Return the letters of each text, each in the form that counts."""
+    """Return the letters of each text, every letter in the form that counts."""
     codes = code_points("".join(f"{text}{SEPARATOR}" for text in texts))
     kinds = letters.kinds[codes]
     ends = codes == ord(SEPARATOR)

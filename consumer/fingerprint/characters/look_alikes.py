@@ -18,7 +18,7 @@ _WORD: Final = re.compile("[\1-\4]+")
 
 
 def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: LetterTables) -> list[str]:
-    """Return the normalised texts. Letters that look alike are replaced, so that they do not mix scripts in a word.
+    """Return the normalised texts, with look-alike letters replaced so that no word mixes scripts because of them.
 
     A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. It gets the script that has
     the most unmistakable letters in it: those without a look-alike in another script. So words in one script do not

@@ -40,7 +40,7 @@ class Step:
     def fold(self, text: str) -> str:
         """Return the text after this step."""
         codes = code_points(text)
-        folded = self._one_by_one(codes)
+        folded = self._fold_characters(codes)
         parts: list[str] = []
         end = 0
         for start in self._starts(codes):
@@ -55,13 +55,16 @@ class Step:
         return "".join((*parts, folded[end:]))
 
     def fold_all(self, texts: Sequence[str]) -> list[str]:
-        """Return texts after this step; every entry must have a character from U+2E80 on."""
+        """Return texts after this step, whose phrases and characters must all contain a character from U+2E80 on.
+
+        Texts without such a character are not searched.
+        """
         if "".join(texts).isascii():
             return list(texts)
         return [text if max(text, default="") < _EAST_ASIAN_FROM else self.fold(text) for text in texts]
 
-    def _one_by_one(self, codes: npt.NDArray[np.uint32]) -> str:
-        """Return the text with single characters replaced, except those that become several."""
+    def _fold_characters(self, codes: npt.NDArray[np.uint32]) -> str:
+        """Return the text with single characters replaced, except characters that become several."""
         known = codes < len(self._table)
         folded = np.where(known, self._table[np.where(known, codes, 0)], codes)
         return text_of(folded.astype(np.uint32))
@@ -101,7 +104,7 @@ class Step:
 
     @cached_property
     def _table(self) -> npt.NDArray[np.uint32]:
-        """The replacement of each code point, up to the last one that has one."""
+        """The replacement of each code point, up to the last one that is replaced."""
         table = np.arange(max(map(ord, self.characters), default=0) + 1, dtype=np.uint32)
         for character, form in self.characters.items():
             if len(form) == 1:
@@ -127,11 +130,11 @@ class ChineseTables:
         Texts without a traditional character are unchanged too.
         """
         return [
-            self._in_steps(text) if has and not is_japanese(text) else text
-            for text, has in zip(texts, self._has_traditional(texts), strict=True)
+            self._fold_text(text) if has_traditional and not is_japanese(text) else text
+            for text, has_traditional in zip(texts, self._has_traditional(texts), strict=True)
         ]
 
-    def _in_steps(self, text: str) -> str:
+    def _fold_text(self, text: str) -> str:
         for step in self.steps:
             text = step.fold(text)
         return text

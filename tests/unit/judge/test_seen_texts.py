@@ -179,7 +179,7 @@ def test_what_another_process_saw_meanwhile_is_kept() -> None:
 
 def test_a_compare_and_set_that_is_always_lost_fails_the_batch() -> None:
     """Instead of going on for ever, or in silence."""
-    with pytest.raises(StoreError, match="1 texts lost a compare-and-set 1000 times in a row"):
+    with pytest.raises(StoreError, match="1 text lost a compare-and-set 1000 times in a row"):
         detector(Racing(2_000)).judge([version("a", 1)])
 
 

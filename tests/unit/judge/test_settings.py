@@ -96,7 +96,7 @@ def test_a_store_from_before_there_were_revisions_has_the_first() -> None:
     assert JudgeSettings.decode(second.encode()) == second
     assert differences(first.encode(), second) == ["facts_revision is 1 in the store and 2 here"]
     assert differences(second.encode(), first) == ["facts_revision is 2 in the store and 1 here"]
-    with pytest.raises(ValueError, match="facts_revision is 3, but the fact guard has 1 to 2"):
+    with pytest.raises(ValueError, match="facts_revision is 3, but the fact guard has revisions 1 to 2"):
         JudgeSettings.decode(second.encode().replace(b'"facts_revision":2', b'"facts_revision":3'))
 
 
