@@ -40,7 +40,10 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(slots=True)
 class AdoptionCounts:
-    """Counts of adopted verdicts; ``flagged_now`` and ``kept_now`` count those that the new settings would change."""
+    """Counts of adopted verdicts.
+
+    The new settings would flag ``flagged_now`` of the kept versions, and keep ``kept_now`` of the duplicates.
+    """
 
     kept: int = 0
     duplicates: int = 0
@@ -102,7 +105,7 @@ class AdoptingJudge(Detector):
         return answer
 
     def _judged_in_force(self, versions: Sequence[Version]) -> "_InForceBatch":
-        """Return the counterparts of these versions in the store in force, and its memory of their texts."""
+        """Return the counterparts that the store in force has judged, and its entries of texts with changed digests."""
         if self.in_force is None or not versions:
             return _InForceBatch((), {})
         read = self.in_force.read([version.reference for version in versions])
@@ -124,7 +127,7 @@ class AdoptingJudge(Detector):
     def _stretches_in_force(
         self, versions: Sequence[Version], first_stretches: Mapping[bytes, StoredVersion]
     ) -> dict[bytes, StoredVersion | None]:
-        """Return the stretches in the store in force, by reference, for deliveries after their first stretch.
+        """Return, by reference, the stored stretches of deliveries that may belong to a later stretch than the first.
 
         A stretch is None if the delivery would begin it: then the store in force has not judged it.
         """
@@ -164,9 +167,9 @@ class _Counterpart(NamedTuple):
 
 
 class _InForceBatch(NamedTuple):
-    """The data of a batch in the store in force: the versions with a verdict, and the memory of texts.
+    """The data of a batch in the store in force: the versions with a verdict, and entries of seen texts.
 
-    ``seen`` has the entries of texts whose digest has changed, by their new digest.
+    ``seen`` has only the entries of texts whose digest has changed, by their new digest.
     """
 
     judged: Sequence[_Counterpart]
@@ -193,9 +196,9 @@ class _Adoption:
         return {pair.delivered.reference: events[pair.adopting.reference] for pair in judged}
 
     def _returning(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
-        """Return the deliveries that begin a stretch here, although they were replays for the store in force.
+        """Return the deliveries that begin a stretch in the new store, but were replays for the store in force.
 
-        The settings of that store may have had no stretches.
+        The settings of the store in force may have no stretches.
         """
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:
@@ -232,7 +235,7 @@ class _Adoption:
         seen_texts = self.attempt.seen_texts
         merge_seen(self.attempt.store, [*seen.items()])
         seen_texts.note(seen_texts.recall([version.record for version in stored]))
-        # Look-ups do not count versions that have just lost their keys. Each repeats texts that were kept.
+        # ``_count`` finds no matches of versions that have just lost their keys, but each repeats kept texts.
         had_keys = {version.reference for version in adopting if version.record.keys}
         self.adopted.flagged_now += sum(not record.keys and record.reference in had_keys for record in pending)
         return events
@@ -264,7 +267,7 @@ class _Adoption:
             record.reference for record in records if record.reference not in kept and not repeats[record.reference]
         ]
         originals = [original_of(events[reference].verdict) for reference in without_match]
-        # An original from before the fill cannot be found with any settings.
+        # An original older than the filled messages cannot be found with any settings.
         stored = self.attempt.cells.read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in stored for reference in originals)
 
@@ -278,7 +281,7 @@ def _with_arrival_of(record: Record, stored: Record) -> Record:
 
 
 def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
-    """Return whether a version was kept, while texts that are equal to it now may have been kept too.
+    """Return whether a version was kept, and texts that are equal to it now may have been kept too.
 
     Either it has no keys, so nothing was compared with it. Or its few words were compared in another form, in which
     texts that are equal now were different.
@@ -305,7 +308,7 @@ class Takeover:
     judge: AdoptingJudge
 
     def adopt(self, records: Sequence[RawRecord]) -> int:
-        """Adopt the verdicts of these records, and return how many were adopted. Bad records are skipped."""
+        """Adopt the verdicts of these records; return their number. Bad records and retractions are skipped."""
         articles = list(self._articles_with_body(records))
         if not articles:
             return 0

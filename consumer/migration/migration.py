@@ -1,6 +1,6 @@
 """A migration, which fills a new store while the old one is in force. The new store takes over where the old one stops.
 
-    texts     copy the old store's memory of texts beyond the window, if any
+    texts     copy the old store's entries of seen texts, if the new store keeps such entries
     begin     find where each partition's window begins, and whether the topic still has it
     rounds    fill up to the offsets that the old group has committed, never beyond; repeat until the group is empty
     switch    adopt verdicts that old consumers have settled but not committed; then set the new group's offsets to
@@ -32,7 +32,7 @@ from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
 
 AHEAD_OFFSETS: Final = 200
-"""The number of offsets of each partition in one search for settled, uncommitted messages of old consumers."""
+"""The number of offsets per partition that one search reads for messages that are settled but not committed."""
 CAUGHT_UP_S: Final = 5.0
 """A round that takes no longer than this has caught up: the switch will be as fast, so old consumers may be stopped."""
 _GAP_OFFSETS: Final = 200
@@ -53,7 +53,7 @@ class FillCaughtUp(NamedTuple):
 
 
 class TextsCopied(NamedTuple):
-    """The old store's memory of texts beyond the window was copied to the new one: ``texts`` entries."""
+    """The old store's entries of seen texts were copied to the new store: ``texts`` entries."""
 
     texts: int
 
@@ -68,9 +68,9 @@ class WindowGap(NamedTuple):
 class Migration:
     """A migration that is ready to start. It may be stopped and run again, even in another process.
 
-    ``into`` names the new store, and ``has_articles`` tells whether it has any.
+    ``into`` names the new store, and ``has_articles`` tells whether that store has articles.
     Partitions are filled with messages since ``begin_ms``; missing messages since ``needed_ms`` are a gap.
-    ``copy_texts`` copies the old store's memory of texts beyond the window, and returns the number of texts.
+    ``copy_texts`` copies the old store's entries of seen texts, and returns their number.
     ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset up to
     which each partition is filled. ``_done`` is the number of offsets filled so far, ``_target`` the number to fill.
     """
@@ -113,7 +113,7 @@ class Migration:
         return self._done + under_way, self._target
 
     def run(self) -> bool:
-        """Fill until the old group is empty, then switch. Return False if it was stopped before the switch.
+        """Fill until the old group is empty, then switch. Return False if the migration was stopped before the switch.
 
         Raises ``SourceError``, ``ConfigError``, ``StoreError``.
         """
@@ -227,7 +227,7 @@ class Migration:
         self._save()
 
     def _switch(self, offsets: Mapping[Partition, int]) -> bool:
-        """Switch, unless the old group has moved since; then another round is needed."""
+        """Switch, and return whether that succeeded. If the old group has moved since, another round is needed."""
         self._adopt_ahead(offsets)
         if self.stopping.requested() or not self.topics.empty(self.plan.from_group):
             return False
@@ -236,7 +236,7 @@ class Migration:
         if group_offsets(old, watermarks, self.topic_names, self.plan.from_group) != offsets:
             return False
         # Commit the old group's notes too, so that held partitions remain held and the highest arrivals do not change.
-        self.new.commit({key: CommittedOffset(offset, _switched(old.get(key))) for key, offset in offsets.items()})
+        self.new.commit({key: CommittedOffset(offset, _switched_note(old.get(key))) for key, offset in offsets.items()})
         return True
 
     def _adopt_ahead(self, offsets: Mapping[Partition, int]) -> None:
@@ -271,6 +271,6 @@ class Migration:
             time.sleep(0.1)
 
 
-def _switched(old: CommittedOffset | None) -> Note:
+def _switched_note(old: CommittedOffset | None) -> Note:
     """Return the note of a partition after the switch: the old group's note, marked as switched."""
     return SWITCHED if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED.migrate)

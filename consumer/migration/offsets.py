@@ -34,7 +34,7 @@ def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | 
         return None
     missing_s = (first_ms - needed_ms) // MS_PER_S
     return (
-        f"{where} has messages since {shown_time(first_ms)} only: of the window, {missing_s:,} s are missing, unless"
+        f"{where} has messages only since {shown_time(first_ms)}: {missing_s:,} s of the window are missing, unless"
         " nothing was sent then"
     )
 
@@ -51,7 +51,7 @@ def group_offsets(
     """
     if not old:
         raise ConfigError(
-            f"the group {group} has committed nothing of {', '.join(topics)}: name the group of the consumers in"
+            f"the group {group} has committed no offsets of {', '.join(topics)}: name the group of the consumers in"
             " force with --from-group"
         )
     return {partition: old[partition].offset if partition in old else low for partition, (low, _) in watermarks.items()}

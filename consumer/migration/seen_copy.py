@@ -1,10 +1,10 @@
-"""Copies an old store's memory of texts into a new one, before the window is filled.
+"""Copies an old store's entries of seen texts into a new store, before the window is filled.
 
-So the fill adds to the copied entries. After a stop at any moment, repeating gives the same result, since the entries
-of both stores are merged, never added up.
+So the fill adds to the copied entries. After a stop at any moment, the copy can be repeated with the same result, since
+the entries of both stores are merged, never added up.
 
-A scheme that compares texts in another form gives most texts another digest. Their entries are copied with their
-versions, which have both digests, while the window is filled: docs/decisions/0053.
+A scheme that compares texts in another form gives most texts another digest. Entries of such texts are copied while the
+window is filled, because both digests of a text are known from its versions: docs/decisions/0053.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ _PAGE: Final = 1_024
 
 
 def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
-    """Copy all entries, or fewer if it is stopped; return how many. Raises the stores' errors."""
+    """Copy entries until all are copied or ``stopped`` returns True; return how many. Raises the stores' errors."""
     entries, copied = old.scan_seen(), 0
     while not stopped() and (page := list(islice(entries, _PAGE))):
         merge_seen(new, page)
@@ -27,9 +27,10 @@ def copy_seen(old: Store, new: Store, stopped: Callable[[], bool]) -> int:
 
 
 def seen_by_new_digest(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> dict[bytes, SeenTimes]:
-    """Return an old store's entries of texts by their new digests; ``digests`` has pairs of old and new ones.
+    """Return an old store's entries of texts whose digest has changed, by new digest.
 
-    Texts that had different digests may be one text now. Raises the store's errors.
+    ``digests`` has pairs of old and new digests. Texts with different old digests may share a new one. Raises the
+    store's errors.
     """
     changed = sorted({(before, after) for before, after in digests if before != after})
     old_digests = sorted({before for before, _ in changed})
@@ -43,7 +44,7 @@ def seen_by_new_digest(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> di
 
 
 def merge_seen(new: Store, entries: Sequence[tuple[bytes, SeenTimes]]) -> None:
-    """Merge these entries, which have different digests, into those of a store. Raises the store's errors."""
+    """Merge entries with distinct digests into the entries of a store. Raises the store's errors."""
     pending = dict(entries)
     while pending:
         stored = dict(zip(pending, new.seen(list(pending)), strict=True))

@@ -20,11 +20,14 @@ from storage.records import Record, StoredVersion, Version
 STAND_INS_MIN: Final = 2
 """How many others must stand in for a version: one of them may be replaced or retracted later."""
 WINDOW_PARTS: Final = 32
-"""A stand-in arrived within 1/32 of the window of its version, so it leaves the window at most that much earlier."""
+"""A stand-in must arrive within 1/32 of the window before or after the version that it stands in for.
+
+So it leaves the window at most that much earlier.
+"""
 
 
 def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
-    """Return these versions, which have different ids; those that others stand in for lose their keys.
+    """Return these versions, without the keys of those that enough others stand in for. Their ids must differ.
 
     Only versions whose references are in ``uncompared`` may lose their keys: the store in force could not compare them
     with all texts that are equal now. Raises the store's errors.
@@ -41,7 +44,9 @@ def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], 
     spare: set[bytes] = set()
     for first, group in zip(firsts, groups, strict=True):
         neighbours = [near.stored[neighbour.record.reference] for neighbour in near.neighbours[first.reference]]
-        spare |= _with_stand_ins(group, [other for other in neighbours if _is_equal(other, first)], search.settings)
+        spare |= _with_stand_ins(
+            group, [other for other in neighbours if _is_kept_equal(other, first)], search.settings
+        )
     return [_without_keys(version) if version.reference in spare else version for version in versions]
 
 
@@ -63,7 +68,7 @@ def _with_stand_ins(group: Sequence[Record], stored: Sequence[StoredVersion], se
     return spare
 
 
-def _is_equal(other: StoredVersion, record: Record) -> bool:
+def _is_kept_equal(other: StoredVersion, record: Record) -> bool:
     """Return whether a stored version is kept, still in force, and matched by the same texts as the record."""
     return (
         _match_key(other.record) == _match_key(record)
@@ -78,7 +83,7 @@ def _match_key(record: Record) -> tuple[object, ...]:
 
 
 def _stands_in(other: Record, record: Record, settings: JudgeSettings) -> bool:
-    """Return whether any article that would repeat ``record`` would also repeat ``other``, which has the same text."""
+    """Return whether every article that would repeat ``record`` would also repeat ``other``, whose text is equal."""
     rule = settings.rule(record.source)
     return (
         other.id_hash != record.id_hash

@@ -38,10 +38,10 @@ class PendingAttempt(NamedTuple):
 
 
 def begin(connection: Connection, limits: Sequence[AttemptLimit], now_ms: int) -> tuple[list[PendingAttempt], int]:
-    """Count and return an attempt for each subject; if one has to wait, count none and return the wait in ms.
+    """Count an attempt for each subject. Return the attempts, and 0.
 
-    The first wait follows ``failures_max`` failures and lasts a second. It doubles each time, up to
-    ``LONGEST_WAIT_MS``.
+    If a subject has to wait, count nothing, and return no attempts and the wait in ms. The first wait follows
+    ``failures_max`` failures and lasts a second. Each further failure doubles it, up to ``LONGEST_WAIT_MS``.
     """
     acquire_lock(connection, Lock.ATTEMPTS)
     connection.execute(delete(SIGN_IN_FAILURES).where(SIGN_IN_FAILURES.c.last_ms <= now_ms - FORGOTTEN_MS))

@@ -37,10 +37,10 @@ class AuditFilters:
 
     person: str | None = None
     action: str | None = None
-    # Part of the subject or of the reason, in upper or lower case.
+    # Part of the subject or of the reason, ignoring case.
     text: str | None = None
     from_ms: int | None = None
-    # Exclusive.
+    # The end is not included.
     to_ms: int | None = None
 
 
@@ -94,7 +94,7 @@ def add_entries(connection: Connection, entries: Sequence[NewAuditEntry]) -> Non
 
 def has_entry(connection: Connection, action: str, person: str, address: str, since_ms: int) -> bool:
     """Return whether the log has this action by this person from this address since ``since_ms``."""
-    # Searched by action: a person has many entries, but few of one action.
+    # ``concat`` makes the database use the index of actions: a person has many entries, but few of one action.
     by_action = (
         AUDIT.c.action == _stored_text("action", action),
         AUDIT.c.person.concat("") == _stored_text("person", person),

@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 ATTEMPTS_MAX: Final = 6
-"""How often a transaction is tried if it conflicts with others."""
+"""The maximum number of attempts at a transaction that conflicts with others."""
 WAIT_MS: Final = 5_000
 """How long a statement waits for locks of other transactions."""
 STATEMENT_MS: Final = 30_000
 """How long a statement may take on PostgreSQL."""
 CONNECTIONS_MAX: Final = 80
-"""Open connections per process; more than the threads that may use one."""
+"""The maximum number of open connections per process. It must exceed the number of threads that may need one."""
 _CONNECT_S: Final = 5
 _POOL_S: Final = 10.0
 _PAUSES: Final = Backoff(0.06, 1.0, jitter=2 / 3)
@@ -73,8 +73,8 @@ class Database:
     def write_transaction(self) -> Iterator[Connection]:
         """Enter a transaction that writes. It is committed unless the block raises.
 
-        Raises ``DatabaseUnavailable``, including when another transaction holds a lock for too long; ``write``
-        retries that.
+        Raises ``DatabaseUnavailable``, or its subclass ``Conflict`` if another transaction holds a lock for too long.
+        ``write`` retries after a ``Conflict``.
         """
         with (
             translated(),
@@ -121,8 +121,9 @@ class Database:
 def opened_database(url: str, password: str | None = None) -> Database:
     """Open a database, ``sqlite:///PATH`` or ``postgresql://USER@HOST:PORT/NAME``, and bring its tables up to date.
 
-    Only its owner can read a new SQLite file. Raises ``ConfigError`` for any other URL, for tables of a newer version,
-    and if the user may not change the tables. Raises ``DatabaseUnavailable`` if the database does not answer.
+    A new SQLite file is readable only by its owner. Raises ``ConfigError`` if the URL or the database cannot be used,
+    for example because the tables are of a newer version, or the user may not change them. Raises
+    ``DatabaseUnavailable`` if the database does not answer.
     """
     parsed = parsed_url(url, password)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
@@ -144,7 +145,7 @@ class TableVersions(NamedTuple):
 
 
 def table_versions(url: str, password: str | None = None) -> TableVersions:
-    """Return the versions of a database's tables. Changes nothing; a SQLite file must exist.
+    """Return the versions of the tables in a database and in this program. Changes nothing; a SQLite file must exist.
 
     Raises the same errors as ``opened_database``.
     """
@@ -237,7 +238,7 @@ def _sqlite(url: URL) -> Engine:
             "synchronous = FULL",
             "foreign_keys = ON",
             f"cache_size = -{_CACHE_KIB}",
-            # Frequently read pages come from the page cache, without a copy and a system call for each.
+            # Frequently read pages come from the system's page cache, without a copy and a system call for each.
             f"mmap_size = {_MAPPED_BYTES}",
             # Intake changes pages all over the indexes: larger checkpoints need fewer writes.
             f"wal_autocheckpoint = {_WAL_PAGES}",
@@ -296,7 +297,7 @@ def _connection_settings() -> set[str]:
 
 
 def _connect_args(url: URL) -> dict[str, Any]:
-    """Return the settings of a connection. Those in the URL take precedence."""
+    """Return the settings of a connection. Settings in the URL take precedence, except over the encoding."""
     url_options = url.query.get("options", ())
     limits = f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}"
     # Regardless of the server's default: a transaction that waited for a lock must see the changes made under it.
@@ -311,7 +312,7 @@ def _connect_args(url: URL) -> dict[str, Any]:
 
 
 def migrate(connection: Connection, name: str) -> None:
-    """Apply all missing migrations in the transaction of this connection. ``name`` is for errors.
+    """Apply all missing migrations in the transaction of this connection. ``name`` names the database in errors.
 
     Raises ``ConfigError`` for the tables of a newer version.
     """
@@ -330,7 +331,7 @@ def _alembic() -> Config:
 
 
 def _versions(connection: Connection, name: str, scripts: ScriptDirectory) -> TableVersions:
-    # There may be several if another program has tables in the same database.
+    # There may be several versions if another program has tables in the same database.
     current = MigrationContext.configure(connection).get_current_heads()
     used = scripts.get_current_head()
     if used is None or not _is_known(scripts, current):
@@ -342,7 +343,7 @@ def _versions(connection: Connection, name: str, scripts: ScriptDirectory) -> Ta
 
 
 def _is_known(scripts: ScriptDirectory, current: tuple[str, ...]) -> bool:
-    """Return whether a database has no tables yet, or those of this version or an earlier one."""
+    """Return whether a database has no tables yet, or tables of this version or an earlier one."""
     try:
         return not current or (len(current) == 1 and scripts.get_revision(current[0]) is not None)
     except CommandError:

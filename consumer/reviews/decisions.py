@@ -24,14 +24,14 @@ Decision = Literal["right", "wrong", "skip"]
 DecisionRefusal = Literal["gone", "decided", "final", "released"]
 """The reason why a flag was not decided.
 
-``gone``: there is no such flag. ``decided``: somebody else has decided. ``final``: one's own decision is final.
+``gone``: there is no such flag. ``decided``: somebody else has decided. ``final``: the person's own decision is final.
 ``released``: the flag was released elsewhere.
 """
 NOTE_CHARS_MAX: Final = REASON_CHARS_MAX
 """A note is sent with a release, as its reason."""
 _STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
 AT_ONCE_MAX: Final = 10_000
-"""The most reviews that one decision can make."""
+"""The maximum number of reviews that one decision can make."""
 
 
 class DecisionResult(NamedTuple):
@@ -81,10 +81,10 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
     reason_id: int | None = None,
     standing_id: int | None = None,
 ) -> DecisionResult:
-    """Decide flags that nobody has decided yet, and change one's own decisions that are not final.
+    """Decide flags that nobody has decided yet, and change decisions of the same person that are not final.
 
-    If two people decide a flag at the same time, the second one is refused. ``standing_id`` is the standing decision
-    that decides for the person. In that case no event says that a story is fully decided.
+    If two people decide a flag at the same time, the second one is refused. If a standing decision decides for the
+    person, ``standing_id`` is its id, and no event says that a story is fully decided.
     """
     acquire_lock(connection, Lock.FLAGS)
     requested = list(dict.fromkeys(flag_ids))
@@ -126,7 +126,7 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
-    """Undo these decisions, except final ones and those of other people. Return the numbers of the undone ones.
+    """Undo these decisions, except final ones and those of other people. Return the ids of the undone ones.
 
     Their flags are open again, unless they were released elsewhere in the meantime.
     """
@@ -213,7 +213,7 @@ def _refusal(flag: _Flag | None, review: _Review | None, person_id: int, now_ms:
 
 
 def _is_final(review: _Review, person_id: int, now_ms: int) -> bool:
-    # A sender whose clock is ahead of ours may already have claimed it.
+    # A sender whose clock is ahead of ours may already have claimed the review.
     return review.person_id != person_id or review.is_claimed or now_ms >= review.final_ms
 
 
@@ -269,7 +269,7 @@ def _change_states(connection: Connection, changes: Sequence[tuple[_Flag, State]
 
 
 def _write_copy_events(connection: Connection, changes: _StateChanges, now_ms: int) -> None:
-    """Write events of stories that have begun or grown because flags are copies again, and of preferred members."""
+    """Write events of stories that begin or grow because flags are copies again, and of new preferred members."""
     write_growth_events(connection, changes.growing, now_ms)
     refresh_preferred(connection, changes.members, now_ms)
 
@@ -282,7 +282,7 @@ def _difference(before: State, after: State) -> CountChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnReview:
-    """A decision of one's own. ``is_sent``: its release is claimed, sent or refused.
+    """A decision, as shown to the person who made it. ``is_sent``: its release is claimed, sent or refused.
 
     ``is_superseded``: a later decision about the flag is in force.
     """
@@ -300,15 +300,15 @@ class OwnReview:
 
 
 def own_review(connection: Connection, person_id: int, review_id: int) -> OwnReview | None:
-    """Return one's own review with this number, or None."""
+    """Return a review of this person by id, or None."""
     row = connection.execute(_own_review_query(), {"review": review_id, "person": person_id}).first()
     return None if row is None else OwnReview(*row)
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
-    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story, or about any (None).
+    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story or (None) about any.
 
-    Those made by the person's standing decisions are left out.
+    Decisions that the person's standing decisions made are left out.
     """
     conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:

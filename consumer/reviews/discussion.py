@@ -44,7 +44,7 @@ class Decider(NamedTuple):
 
 
 def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
-    """Return the decisions and notes of a flag in order, including undone decisions."""
+    """Return the decisions and notes of a flag in order of time, including undone decisions."""
     of_flag = {"of_flag": flag_id}
     reviews, notes = connection.execute(_reviews(), of_flag), connection.execute(_notes(), of_flag)
     entries = [
@@ -77,7 +77,7 @@ def history(connection: Connection, flag_id: int) -> list[DiscussionEntry]:
 
 @cache
 def _reviews() -> Select[*tuple[Any, ...]]:
-    """Return the query for the decisions about a flag. Cached, like the next one, since pages of flags run both."""
+    """Return the query for the decisions about a flag. Cached, like ``_notes``, since pages of flags run both."""
     return (
         select(REVIEWS, PEOPLE.c.name, REASONS.c.name.label("reason"))
         .join_from(REVIEWS, PEOPLE, PEOPLE.c.person_id == REVIEWS.c.person_id)
@@ -94,7 +94,7 @@ def _notes() -> Select[*tuple[Any, ...]]:
 
 
 def add_note(connection: Connection, flag_id: int, person_id: int, text: str, now_ms: int) -> int:
-    """Store a note, and return its number. Long notes are cut, although pages refuse them earlier."""
+    """Store a note, and return its id. A note that is too long is cut, but pages already refuse it."""
     values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable(text, NOTE_CHARS_MAX)}
     return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
 

@@ -48,7 +48,7 @@ class Conflict(DatabaseUnavailable):
 
 
 class Refusal(DatabaseUnavailable):
-    """The database answers but cannot be used until somebody changes its rights, tables or address."""
+    """The database cannot be used until somebody changes its rights, its tables or its address."""
 
 
 @contextmanager

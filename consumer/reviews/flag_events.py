@@ -33,10 +33,10 @@ _Member = TypeVar("_Member")
 class IntakeCounts(NamedTuple):
     """Counts of stored events: new flags, new releases, events known before, and others.
 
-    ``stories`` are the stories with new flags. ``grown`` are the stories that may have more copies than before,
-    including those that copies of other stories moved into. ``new`` are the new flags, each with its story, and
-    ``flag_ids`` their numbers, including flags that came together with their release. ``members`` has the changes to
-    the copies in force.
+    ``stories`` are the stories with new flags, or with releases of flags that were not stored. ``grown`` are the
+    stories that may have more copies than before, including those that copies of other stories moved into. ``new`` are
+    the new flags, each with its story, and ``flag_ids`` their ids, including flags that came together with their
+    release. ``members`` has the changes to the copies in force.
     """
 
     flags: int
@@ -130,7 +130,7 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
     known = {FLAGS.c.source_id: [(row.flag_id, row.source) for row in rows]}
     known[FLAGS.c.original_source_id] = [(row.flag_id, row.original_source) for row in rows]
     for column, names in known.items():
-        # Known sources do not change: the article may have left the store since.
+        # Keep a source that is known: the article may have left the store in the meantime.
         statement = update(FLAGS).where(FLAGS.c.flag_id == bindparam("this"), column.is_(None))
         values = [{"this": flag_id, "number": numbers[name]} for flag_id, name in names]
         connection.execute(statement.values({column: bindparam("number")}), values)
@@ -207,7 +207,7 @@ def _release(
 ) -> tuple[dict[ArticleVersion, int], set[int]]:
     """Mark flags as released.
 
-    Return the newly released ones, and the stories that their copies joined or left.
+    Return the ids of the newly released flags by version, and the stories that their copies joined or left.
     """
     known = known_flags(connection, list(release_times), "flag")
     new = {copy: flag for copy, flag in known.items() if flag.released_ms is None}

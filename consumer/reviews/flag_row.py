@@ -96,7 +96,7 @@ def flag_row(row: Row[Any]) -> FlagRow:
 
 
 def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], int]) -> None:
-    """Add to the number of flags of each kind and state.
+    """Add to the number of entries of each kind and state.
 
     The caller must hold ``Lock.FLAGS``, so nobody else changes the same rows.
     """
@@ -106,6 +106,6 @@ def add_to_tally(connection: Connection, changes: Mapping[tuple[Kind, State], in
 
 
 def tally(connection: Connection) -> dict[tuple[Kind, State], int]:
-    """Return the number of flags of each kind and state."""
+    """Return the number of entries of each kind and state."""
     found = {(row.kind, row.state): row.flags for row in connection.execute(select(TALLY))}
     return {(kind, state): found.get((kind, state), 0) for kind in KINDS for state in STATES}

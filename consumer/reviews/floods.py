@@ -59,13 +59,13 @@ def floods(connection: Connection, limit: int) -> list[Flood]:
 
 
 def unannounced_floods(connection: Connection, limit: int) -> list[Flood]:
-    """Return floods whose event was not written yet, the oldest first."""
+    """Return up to ``limit`` floods whose event has not been written yet, oldest first."""
     query = _columns().where(FLOODS.c.sent_ms.is_(None)).order_by(FLOODS.c.flood_id).limit(limit)
     return [Flood(**row._asdict()) for row in connection.execute(query)]
 
 
 def mark_announced(connection: Connection, flood_id: int, now_ms: int) -> None:
-    """Record that the event of a flood was written, or came too late."""
+    """Record that the event of a flood was written, or that the flood is too old for one."""
     connection.execute(update(FLOODS).where(FLOODS.c.flood_id == flood_id).values(sent_ms=now_ms))
 
 
@@ -95,7 +95,7 @@ def _large_stories(connection: Connection, story_ids: Sequence[int], flood_copie
 
 
 def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies: int) -> list[_Burst]:
-    """Return the spans of time in which at least ``flood_copies`` of the latest copies came within a window."""
+    """Return the spans of time in which at least ``flood_copies`` of the latest copies arrived within a window."""
     latest = (
         select(FLAGS.c.arrived_ms)
         .where(FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
@@ -115,7 +115,7 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
 
 
 def _store_burst(connection: Connection, story_id: int, burst: _Burst, now_ms: int, window_ms: int) -> int | None:
-    """Store a burst as part of a known flood or as a new flood; return the number of a new flood."""
+    """Store a burst as part of a known flood or as a new flood; return the id of a new flood."""
     touches = (FLOODS.c.last_ms >= burst.began_ms - window_ms, FLOODS.c.began_ms <= burst.last_ms + window_ms)
     # Stories merged into this one keep their floods, which may continue here.
     shown = [story_id, *merged_stories(connection, story_id)]

@@ -28,7 +28,7 @@ _COPIES = FLAGS.alias("copies")
 
 
 class Descent(NamedTuple):
-    """A version to assign to a story, and its original. ``cluster`` is the root that the judge knew."""
+    """A version to assign to a story, and its original. ``cluster`` is the root, as far as the judge knew."""
 
     kind: Kind
     copy: ArticleVersion
@@ -88,7 +88,7 @@ def _home_or_root(
     same_batch: Mapping[ArticleVersion, Descent],
     splits: Collection[ArticleVersion],
 ) -> int | str:
-    """Return the number of a row's story, or its root if that determines the story."""
+    """Return a row's story: its id if the original has a flag that belongs to it, otherwise the root of the story."""
     if row.copy in splits and RULES[row.kind].is_copy:
         return row.copy[0]
     visited = {row.copy}
@@ -154,14 +154,14 @@ def detach_copies_of_released(connection: Connection, released: Sequence[tuple[A
 
 
 def move_with_copies(connection: Connection, flag_id: int, home_id: int) -> None:
-    """Move a flag into a story by lineage, with the copies of its version unless the flag was released."""
+    """Move a flag and its descendants (``with_copies``) into a story, which becomes their story by lineage."""
     _move(connection, with_copies(flag_id), home_id)
 
 
 def with_copies(flag_id: int) -> CTE:
     """Return a query for a flag and its descendants: the copies of its version, their copies, and so on.
 
-    A release or a split detaches the copies of its version.
+    The copies of released versions, and versions that are split off, are left out with their descendants.
     """
     return _with_descendants(_columns().where(FLAGS.c.flag_id == flag_id))
 

@@ -1,4 +1,4 @@
-"""Page cursors: the key of the row before a page, encoded for links."""
+"""Page cursors: the key of the row before or after a page, encoded for links."""
 
 import base64
 import binascii

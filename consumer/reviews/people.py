@@ -29,7 +29,7 @@ class Person:
     # "en" or "zh"; None if the person has not chosen one.
     language: str | None
     disabled: bool
-    # Without one, a person can only sign in through a proxy.
+    # Without a password, a person can only sign in through a proxy.
     has_password: bool = False
 
 
@@ -108,7 +108,7 @@ def person_with_password(connection: Connection, name: str, password: str) -> Pe
 
 
 def set_password(connection: Connection, person_id: int, password: str) -> None:
-    """Set a person's password, and end their sessions."""
+    """Set a person's password, and end their sessions. Raises ``UnknownPerson``."""
     _change(connection, person_id, password_hash=passwords.hashed(password))
     connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
 
@@ -121,19 +121,22 @@ def renew_hash(connection: Connection, person_id: int, password: str) -> None:
 
 
 def set_language(connection: Connection, person_id: int, language: str | None) -> None:
-    """Set a person's language."""
+    """Set a person's language. Raises ``UnknownPerson``."""
     _change(connection, person_id, language=language)
 
 
 def set_role(connection: Connection, person_id: int, role: Role) -> None:
-    """Set a person's role. Raises ``LastAdmin``."""
+    """Set a person's role. Raises ``LastAdmin`` and ``UnknownPerson``."""
     if role != "admin":
         _check_other_admins(connection, person_id)
     _change(connection, person_id, role=role)
 
 
 def disable(connection: Connection, person_id: int, now_ms: int) -> None:
-    """Disable an account, and end the person's sessions and standing decisions. Raises ``LastAdmin``."""
+    """Disable an account, and end the person's sessions and standing decisions.
+
+    Raises ``LastAdmin`` and ``UnknownPerson``.
+    """
     _check_other_admins(connection, person_id)
     _change(connection, person_id, disabled_ms=now_ms)
     end_all_of(connection, person_id, now_ms)
@@ -141,7 +144,7 @@ def disable(connection: Connection, person_id: int, now_ms: int) -> None:
 
 
 def enable(connection: Connection, person_id: int) -> None:
-    """Enable an account again."""
+    """Enable an account again. Raises ``UnknownPerson``."""
     _change(connection, person_id, disabled_ms=None)
 
 

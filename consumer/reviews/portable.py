@@ -18,7 +18,7 @@ _Item = TypeVar("_Item")
 _LOCK_SPACE: Final = 0x64757077
 """The first key of our advisory locks, "dupw" in ASCII. It keeps them apart from those of other programs."""
 ID_BYTES_MAX: Final = 512
-"""The maximum length of an article's id in UTF-8, which is also that of stores."""
+"""The maximum length of an article's id in UTF-8. Stores have the same limit."""
 # PostgreSQL stores no NUL, and neither database stores lone surrogates.
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
@@ -36,7 +36,7 @@ def insert_or(connection: Connection, table: Table) -> postgresql.Insert | sqlit
 
 
 class Lock(IntEnum):
-    """Work that only one transaction does at a time. The numbers are the same in all versions."""
+    """Work that only one transaction does at a time. The numbers must never change."""
 
     TABLES = 0
     FLAGS = 1

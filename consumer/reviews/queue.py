@@ -2,7 +2,7 @@
 
 A page is found by the key of the row before it, in an index that begins with the columns filtered by equality. So the
 last page takes no longer than the first. Filters that no index covers are checked row by row, for a limited number of
-rows per page. Such a page may have fewer rows than requested although others follow.
+rows per page. Such a page may have fewer rows than requested even though more follow.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,8 @@ ORDERS: Final[dict[Order, RowOrder]] = {
     "similarity": RowOrder("certainty", is_descending=True),
 }
 SOURCES_EXAMINED_MAX: Final = 20_000
-"""The number of source names searched for a partially typed name."""
-_PAGES_WITHOUT_ROWS_MAX: Final = 5
+"""The maximum number of source names searched for a partially typed name."""
+_READS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def open_after(
     rows_max: int,
     seeker: Seeker | None = None,
 ) -> list[int]:
-    """Return open flags: first those after a flag, then those from the beginning.
+    """Return up to ``rows_max`` open entries: first those after a flag, then those from the beginning.
 
     The flag itself is left out, and so are the flags that others than the ``seeker`` have open.
     """
@@ -145,7 +145,7 @@ def open_after(
     others: dict[int, None] = {}
     for start in (Cursor("after", *row_order.key(flag)), None):
         cursor: Cursor | None = start
-        for _ in range(_PAGES_WITHOUT_ROWS_MAX):
+        for _ in range(_READS_MAX):
             rows, more, _ = _read_batch(connection, scope, row_order, rows_max, cursor)
             others |= {row.flag_id: None for row in rows}
             if len(others) >= rows_max:
@@ -166,7 +166,7 @@ def open_before(connection: Connection, filters: Filters, order: Order, flag: Fl
 
 
 def counts(connection: Connection) -> QueueCounts:
-    """Return the number of flags in each state."""
+    """Return the number of flags in each state, and of open entries of the other kinds."""
     tallies = tally(connection)
     oldest_ms = connection.execute(
         select(func.min(FLAGS.c.arrived_ms)).where(FLAGS.c.state == "open", FLAGS.c.kind == "flag")
@@ -202,7 +202,7 @@ def is_counted_whole(filters: Filters) -> bool:
 
 
 def latest_flag_id(connection: Connection) -> int:
-    """Return the number of the latest entry, 0 if there is none."""
+    """Return the id of the latest entry, 0 if there is none."""
     return connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
 
 
@@ -214,7 +214,7 @@ def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
 
 
 def flag(connection: Connection, flag_id: int) -> FlagRow | None:
-    """Return the entry with a number, of any kind, or None."""
+    """Return the entry with an id, of any kind, or None."""
     row = connection.execute(_flag_query(), {"flag_id": flag_id}).one_or_none()
     return None if row is None else flag_row(row)
 
@@ -225,13 +225,13 @@ def _flag_query() -> Select[*tuple[Any, ...]]:
 
 
 def flag_of_version(connection: Connection, article_id: str, version: str) -> int | None:
-    """Return the number of a version's flag, or None if it was not flagged."""
+    """Return the id of a version's flag, or None if it was not flagged."""
     where = (FLAGS.c.article_id == article_id, FLAGS.c.version == version, FLAGS.c.kind == "flag")
     return connection.execute(select(FLAGS.c.flag_id).where(*where)).scalar()
 
 
 def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
-    """Return the entries with these numbers, in ascending order. Unknown numbers are left out."""
+    """Return the entries with these ids, in ascending order. Unknown ids are left out."""
     rows: list[FlagRow] = []
     for portion in portions(sorted(set(flag_ids))):
         rows += map(flag_row, connection.execute(flag_rows().where(FLAGS.c.flag_id.in_(portion))))
@@ -239,13 +239,13 @@ def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
 
 
 def source_names(connection: Connection, limit: int) -> list[str]:
-    """Return up to ``limit`` names of sources that flags have, in order."""
+    """Return up to ``limit`` names of known sources, in order."""
     query = select(SOURCES.c.name).where(SOURCES.c.name != "").order_by(SOURCES.c.name).limit(limit)
     return list(connection.execute(query).scalars())
 
 
 def similar_sources(connection: Connection, part: str, limit: int) -> list[str]:
-    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if it is a name itself."""
+    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if it is itself a name."""
     if not part or source_id(connection, part) is not None:
         return []
     folded = part.casefold()
@@ -263,7 +263,7 @@ def _read_batch(
 
 
 def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -> Scope | None:
-    """Return the scope of filters, or None if they name a source that no flag has."""
+    """Return the scope of filters, or None if they name an unknown source."""
     numbers: list[int | None] = []
     for name in (filters.source, filters.original_source):
         number = None if name is None else source_id(connection, name)

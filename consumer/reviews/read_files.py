@@ -1,4 +1,4 @@
-"""Marks that say how far event files were read. They are stored in the transaction of the events."""
+"""Marks that say how far event files have been read. They are stored in the transaction of the events."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -39,7 +39,7 @@ COUNTED_MAX: Final = 10_000
 COUNT_EXAMINED_MAX: Final = 20_000
 """Index entries examined to count one kind and state, if the index does not cover a filter."""
 NEW_EXAMINED_MAX: Final = 1_000
-"""Rows after an entry that are examined to count those in a scope."""
+"""Rows examined to count the rows of a scope after an entry."""
 
 STATEMENTS_MAX: Final = 200
 """Cached statements of each kind, one per combination of orders, states and filters."""
@@ -93,7 +93,7 @@ def read_rows(
     ends = [(row[0], row[1]) for row in connection.execute(_ends_query(form, row_order, each_max, has_cursor), values)]
     if not ends:
         return cut(rows, rows_max, row_order)
-    # The first place at which a branch reached its limit: later rows may be incomplete.
+    # The first place at which a branch reached its limit: rows after it may be missing.
     end = max(ends) if row_order.is_descending else min(ends)
     rows = [row for row in rows if not row_order.is_after(row_order.key(row), end)]
     if len(rows) > rows_max:
@@ -170,7 +170,7 @@ Branch = Select[*tuple[Any, ...]]
 
 
 def branches(scope: Scope, row_order: RowOrder, conditions: Sequence[ColumnElement[bool]], limit: int) -> list[Branch]:
-    """Return a query for the first rows of each kind and state, which uses an index only."""
+    """Return queries for the first rows of each kind and state. Each query uses an index only."""
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
         columns += [FLAGS.c[name] for name in SOURCE_NUMBERS if getattr(scope, name) is not None]
@@ -184,7 +184,7 @@ def branches(scope: Scope, row_order: RowOrder, conditions: Sequence[ColumnEleme
 
 
 def united(parts: Sequence[Branch]) -> Subquery:
-    """Return the rows of several queries as one."""
+    """Return one query for the rows of several queries."""
     if len(parts) == 1:
         return parts[0].subquery("candidates")
     # SQLite accepts ORDER BY in a subquery, but not directly in a union.
@@ -229,7 +229,7 @@ def _few_count_query(scope: Scope, key: Key, few_max: int) -> Branch:
 
 @lru_cache(STATEMENTS_MAX)
 def _few_rows_query(scope: Scope, row_order: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query for the rows of a scope among those few, which are fetched and sorted."""
+    """Return the query that selects the rows of a scope among the rows of ``_few``, and sorts them."""
     few = _few(scope, row_order.by, few_max)
     conditions = [
         *scope.within(row_order.by, few),

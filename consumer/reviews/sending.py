@@ -65,7 +65,7 @@ def mark_refused(connection: Connection, review_id: int, why: str, now_ms: int) 
 
 
 def backlog(connection: Connection, now_ms: int) -> ReleaseBacklog:
-    """Return how many releases are due, including claimed ones."""
+    """Return how many releases are due, and since when. Claimed releases count too."""
     query = (
         select(REVIEWS.c.final_ms)
         .join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)

@@ -38,9 +38,9 @@ def begin_session(connection: Connection, person_id: int, now_ms: int, session_m
 
 
 def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_use: bool = True) -> Person | None:
-    """Return the person of a session and record its use; None if it has ended or never existed.
+    """Return the person of a session, and record its use. Return None if ``session_of`` finds no valid session.
 
-    Unless ``is_use``, nothing is recorded: a page that refreshes itself does not keep a session alive.
+    Unless ``is_use``, nothing is recorded, so that a page that refreshes itself does not keep a session alive.
     """
     with database.read_connection() as connection:
         session = session_of(connection, secret, now_ms, idle_ms)
@@ -69,7 +69,7 @@ def _session_query() -> Select[*tuple[Any, ...]]:
 
 
 def mark_session_used(connection: Connection, secret: str, now_ms: int) -> None:
-    """Record that a session is used."""
+    """Record that a session was used."""
     unused_since = (SESSIONS.c.token_hash == _hash(secret), SESSIONS.c.seen_ms < now_ms)
     connection.execute(update(SESSIONS).where(*unused_since).values(seen_ms=now_ms))
 

@@ -9,7 +9,7 @@ from consumer.reviews.tables import SOURCES
 
 
 def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """Return the number of each name. New names get one."""
+    """Return the number of each name. New names are stored and numbered."""
     stored_names = {name: storable(name) for name in names}
     found = _known_ids(connection, set(stored_names.values()))
     new = sorted(set(stored_names.values()) - found.keys())
@@ -21,7 +21,7 @@ def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
 
 
 def source_id(connection: Connection, name: str) -> int | None:
-    """Return the number of a name, or None if no flag has it."""
+    """Return the number of a name, or None if it is unknown."""
     return connection.execute(select(SOURCES.c.source_id).where(SOURCES.c.name == storable(name))).scalar()
 
 

@@ -31,7 +31,7 @@ class Story:
 
     story_id: int
     root_id: str
-    # None until it was read from the store.
+    # None until read from the store.
     root_source: str | None
     copies: int
     open_copies: int
@@ -66,7 +66,7 @@ class Bucket:
 
 
 def story(connection: Connection, story_id: int) -> Story | None:
-    """Return a story, or the one that shows its flags if it was merged or taken over; None if there is none."""
+    """Return a story, or the one that shows its flags if it was merged or taken over; None for an unknown id."""
     found = story_by_id(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
@@ -80,7 +80,7 @@ def story(connection: Connection, story_id: int) -> Story | None:
 
 
 def story_by_id(connection: Connection, story_id: int) -> Story | None:
-    """Return the story with a number, even if it shows no flags, or None."""
+    """Return the story with an id, even if it shows no flags, or None."""
     row = connection.execute(_story_query(), {"this": story_id}).one_or_none()
     return None if row is None else Story(**row._asdict())
 
@@ -113,9 +113,9 @@ def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow
 
 
 def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucket]:
-    """Return the number of copies in force per span of ``length_ms``, from the first copy to the last.
+    """Return the number of copies in force per span of ``length_ms``, from ``first_ms`` to ``last_ms`` of the story.
 
-    Spans begin at multiples of their length. Empty ones are included. Without a copy in force, the list is empty.
+    Spans begin at multiples of their length. Empty spans are included. Without a copy in force, the list is empty.
     """
     if not story.copies:
         return []
@@ -133,7 +133,7 @@ def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucke
 
 
 def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
-    """Return the stories with the most copies among those that got a copy since ``since_ms``."""
+    """Return the stories with the most copies, among stories that got an entry since ``since_ms``."""
     query = _stories().where(STORIES.c.copies > 0, STORIES.c.last_ms >= since_ms)
     return [
         Story(**row._asdict())
@@ -255,7 +255,7 @@ def _recent(since_ms: int) -> Subquery:
     """Return the query for the latest copies since ``since_ms``."""
     columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
     latest = FLAGS.c.arrived_ms.desc()
-    # An index orders the rows of each state, but not of several together.
+    # An index orders the rows of one state, but not of several states together.
     of_states = [
         columns.where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
         .order_by(latest)
@@ -286,7 +286,7 @@ def _has_flags(connection: Connection, story_id: int) -> bool:
 
 @cache
 def _story_query() -> Select[*tuple[Any, ...]]:
-    """Return the query for a story. Cached, like the next one, since pages of flags run them."""
+    """Return the query for a story. Cached, like ``_any_flag_query``, since pages of flags run both."""
     return _stories().where(STORIES.c.story_id == bindparam("this"))
 
 

@@ -40,7 +40,7 @@ class CountChange(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The growth of a story: the number of new copies, all undecided, and the times of the first and last article."""
+    """The growth of a story: the number of new copies, all undecided, and when its first and last new articles came."""
 
     copies: int
     first_ms: int
@@ -53,7 +53,7 @@ def home(flags: FromClause = FLAGS) -> ColumnElement[int]:
 
 
 def stories_by_root(connection: Connection, roots: Collection[str]) -> dict[str, int]:
-    """Return the number of each root's story. Missing stories are created, without flags."""
+    """Return the id of each root's story. Missing stories are created, without flags."""
     found: dict[str, int] = {}
     for portion in portions(roots):
         rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(STORIES.c.root_id.in_(portion)))
@@ -70,7 +70,7 @@ def stories_by_root(connection: Connection, roots: Collection[str]) -> dict[str,
 
 
 def store_root_sources(connection: Connection, sources: Mapping[str, int]) -> None:
-    """Store the sources of those articles that are roots."""
+    """Store the sources of roots whose sources are unknown. Articles that are not roots are ignored."""
     if sources:
         of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
         connection.execute(
@@ -89,9 +89,9 @@ class MovedFlags(NamedTuple):
 def move_flags(
     connection: Connection, flags: ColumnElement[bool], story_id: int, home_id: int | None = None
 ) -> MovedFlags:
-    """Show and count flags in another story.
+    """Make another story show and count the flags that meet a condition.
 
-    With ``home_id``, that becomes their story by lineage. The caller must hold ``Lock.FLAGS``.
+    With ``home_id``, that story becomes their story by lineage. The caller must hold ``Lock.FLAGS``.
     """
     columns = (home(), FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state)
     flag_ids: list[int] = []
@@ -152,7 +152,7 @@ def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:
 
 
 def update_story_times(connection: Connection, story_ids: Collection[int]) -> None:
-    """Recompute when the first and last flags of these stories arrived."""
+    """Recompute when the first and last articles of these stories' entries arrived."""
     of_story = FLAGS.c.story_id == STORIES.c.story_id
     first = select(func.min(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()
     last = select(func.max(FLAGS.c.arrived_ms)).where(of_story).scalar_subquery()

@@ -1,7 +1,7 @@
 """The differences between two texts, in bounded time and memory.
 
-The result always covers both texts from end to end. Equal text at both ends costs almost nothing. The rest is aligned
-by the first of these that applies:
+The result always covers both texts from end to end. Equal text at both ends costs almost nothing. A short rest is
+aligned by the third of these methods alone. A longer rest is aligned by the first or, if that fails, by the others:
 
 1. *few edits*: the greedy algorithm of Myers (1986), if the texts are at most ``EDITS_MAX`` tokens apart;
 2. *anchors*: matching runs of tokens that occur once in each text, as in a patience diff;
@@ -90,7 +90,7 @@ class TextPair(NamedTuple):
 
 
 def _run_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
-    """Return the length of the equal run, up to ``limit``: double the step until one differs, then bisect."""
+    """Return the length of the equal run, up to ``limit``: double the step until the texts differ, then bisect."""
     done, step = 0, _RUN_STEP
     while done < limit:
         size = min(step, limit - done)

@@ -38,7 +38,7 @@ def install_command(extra: Extra) -> str:
     It is the pip of the running Python, because the shell may use another environment.
     """
     if _is_in_checkout():
-        # Compares with ".", not its absolute path, because the working directory may have been removed.
+        # Compare with ".", not with its absolute path, because the working directory may have been removed.
         return "make extras" if _ROOT.samefile(".") else shlex.join(["make", "-C", str(_ROOT), "extras"])
     pip = [sys.executable, "-m", "pip", "install", "--no-index", "--find-links", "dist", f"dupwatch[{extra}]"]
     return f"{shlex.join(pip)}   # dist is what make dist DEPS=1 has made"

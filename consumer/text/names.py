@@ -1,4 +1,4 @@
-"""Checks and compares names that people give to accounts and reasons."""
+"""Checks and compares names that people give to accounts, reasons and webhooks."""
 
 from typing import Final
 

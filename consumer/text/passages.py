@@ -1,7 +1,8 @@
 """Finds the passages of a text that occur word for word anywhere in another.
 
-Runs of ``RUN_CHARS`` characters are looked up by hash, and common runs are joined. Time and memory grow only with
-the length of the texts. ``diff`` aligns two texts from end to end instead.
+Runs of ``RUN_CHARS`` characters are looked up by hash, and adjacent common runs are joined, even if they are apart in
+the other text. Time and memory grow linearly with the length of the texts. ``diff`` aligns two texts from end to end
+instead.
 """
 
 from typing import Final, NamedTuple
@@ -34,7 +35,7 @@ def passages(text: str, other: str) -> list[Passage]:
     starts = np.flatnonzero(np.isin(ours, theirs))
     if not len(starts):
         return []
-    # A passage ends where the next common run begins after it.
+    # A passage ends if the next common run begins after the passage's end.
     breaks = np.flatnonzero(np.diff(starts) > RUN_CHARS)
     begins, ends = starts[np.append(0, breaks + 1)], starts[np.append(breaks, len(starts) - 1)] + RUN_CHARS
     spans = zip(begins.tolist(), ends.tolist(), strict=True)

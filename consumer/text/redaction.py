@@ -55,7 +55,7 @@ class _SecretSet:
         with self._lock:
             if not values <= self._values:
                 self._values |= values
-                # The longest first, because one may be part of another.
+                # The longest first, because one secret may be part of another.
                 ordered = sorted(self._values, key=len, reverse=True)
                 self._pattern = re.compile("|".join(map(re.escape, ordered)))
 
@@ -114,7 +114,7 @@ def without_arguments(text: str, arguments: Sequence[str]) -> str:
             if value and is_secret(name):
                 replacements[assignment] = f"{name}{separator}{HIDDEN}"
             previous = "" if separator else assignment
-    # The longest first, because one may be part of another.
+    # The longest first, because one secret may be part of another.
     for secret in sorted(replacements, key=len, reverse=True):
         text = text.replace(secret, replacements[secret])
     return redacted(text)
@@ -162,7 +162,7 @@ def forget_all() -> None:
 
 
 def _split_assignment(argument: str) -> tuple[str, str, str]:
-    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``. Without a separator all is the name."""
+    """Return name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``; without a separator, name only."""
     match = _SEPARATOR.search(argument)
     return (argument, "", "") if match is None else (argument[: match.start()], match[0], argument[match.end() :])
 

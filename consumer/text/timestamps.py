@@ -69,7 +69,7 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def localised(naive: datetime, zone: tzinfo) -> datetime | None:
-    """Return a local time in its zone, None in an hour that clocks skip or repeat, because it is ambiguous."""
+    """Return a local time in its zone, or None if clocks skip or repeat it, so that it names no single moment."""
     moment = naive.replace(tzinfo=zone)
     return moment if moment.utcoffset() == moment.replace(fold=1).utcoffset() else None
 
@@ -101,7 +101,10 @@ def since_1970_ms(moment: datetime) -> int:
 
 
 def rfc3339(time_ms: int) -> str:
-    """Return a time as RFC 3339, in UTC with milliseconds. Raises an error for times outside the calendar."""
+    """Return a time as RFC 3339, in UTC with milliseconds.
+
+    Raises ``ValueError``, ``OverflowError`` or ``OSError`` for times outside the calendar.
+    """
     moment = datetime.fromtimestamp(time_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

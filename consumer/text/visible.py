@@ -8,7 +8,7 @@ MARK: Final = "\ufffd"
 """Replaces a character that is not shown."""
 URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
-# Emoji, Indic scripts and Persian need them.
+# Emoji, Indic scripts and Persian need joiners.
 _JOINERS: Final = frozenset("\u200c\u200d")
 # Soft hyphens break lines, and marks set a direction. In one-line output they could reorder text on a terminal.
 _NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
@@ -48,7 +48,10 @@ def cut(text: str, chars_max: int) -> str:
 
 
 def safe_url(url: str) -> str | None:
-    """Return the URL if it is safe to link to: http or https, with a host, and without invisible characters."""
+    """Return the URL, or None if it is not safe to link to.
+
+    A safe URL is http or https, has a host, is not too long, and has no spaces or invisible characters.
+    """
     try:
         parts = urlsplit(url)
         is_web_url = parts.scheme in {"http", "https"} and bool(parts.hostname)

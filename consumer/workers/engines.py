@@ -1,4 +1,4 @@
-"""Chooses the engine for fingerprints: the compiled one if it is installed and fits, else the one in Python."""
+"""Chooses the engine for fingerprints: by default the compiled one if it can be used, otherwise the one in Python."""
 
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -90,7 +90,7 @@ class SerializedEngine(Engine):
 
 
 class BankAwareEngine(Engine):
-    """An engine that also reports the shingles of known texts, which ``known`` returns."""
+    """An engine that also reports which shingles of a text are known. ``known`` returns the current known shingles."""
 
     def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:
         self._engine = engine

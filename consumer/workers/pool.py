@@ -47,8 +47,8 @@ class Fingerprinting(Protocol):
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
         """Start computing a batch, with the declared languages of its texts; return the future result.
 
-        Called for each batch in order. Results do not depend on the process or the batch. Raises ``Fatal``, directly or
-        from the future, if the computation cannot be completed.
+        Called for each batch in order. Results must not depend on the process or the batch. Raises ``Fatal``, directly
+        or from the future, if the computation cannot be completed.
         """
         ...
 
@@ -116,8 +116,8 @@ class ThreadedFingerprinting(Fingerprinting):
 class ProcessFingerprinting(Fingerprinting):
     """Fingerprinting in spawned processes, each with its own dictionary (about 150 MB).
 
-    They are not forked, because a fork would inherit the store's locks and the threads of client libraries. A thread of
-    the pool reports ``WorkerProgressed`` for each finished piece.
+    They are not forked, because a fork would inherit locks of the store and of client libraries, but not the threads
+    that hold them. A thread of the pool reports ``WorkerProgressed`` for each finished piece.
     """
 
     def __init__(  # noqa: PLR0913  # its workers need all of these
@@ -166,7 +166,7 @@ class ProcessFingerprinting(Fingerprinting):
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals while the first task starts the workers, until these have installed their handlers."""
+    """Block signals while tasks are submitted. Workers inherit this, until they have installed their handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield

@@ -15,8 +15,8 @@ _BYTES_MAX: Final = 1_024
 def read_secret(path: Path) -> Secret:
     """Return the secret in a file, and redact it in all messages from now on.
 
-    Raises ``OSError`` if the file cannot be read, and ``ValueError``, with the path but not the content, if it is not a
-    secret.
+    Raises ``OSError`` if the file cannot be read, and ``ValueError``, with the path but not the content, if the
+    content is not a secret.
     """
     with path.open("rb") as file:
         content = file.read(_BYTES_MAX)

@@ -564,7 +564,7 @@ def test_what_the_topic_has_no_more_is_said(topics: Topics, judged: str, tmp_pat
 def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path) -> None:
     """An unknown group, one that is in use, an empty store, and a store with other settings."""
     new = f"lmdb:{tmp_path / 'new'}"
-    with pytest.raises(ConfigError, match="has committed nothing"):
+    with pytest.raises(ConfigError, match="has committed no offsets"):
         begin(topics, judged, new, from_group="nobody")
     with pytest.raises(StoreRefused, match="empty"):
         begin(topics, f"lmdb:{tmp_path / 'empty'}", new)

@@ -10,7 +10,7 @@ from consumer.reviews.portable import insert_or, is_storable, portions
 from consumer.reviews.tables import BANK_MENTIONS, FLAGS
 
 NAME_CHARS_MAX: Final = 64
-"""The longest possible name of a bank or an item."""
+"""The maximum length of the name of a bank or an item."""
 
 
 class Mention(NamedTuple):
@@ -40,7 +40,7 @@ def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Menti
     """Store the items that each flag names, and return the new ones as (flag id, bank, item)."""
     key = (BANK_MENTIONS.c.flag_id, BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
     statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
-    rows = [{"flag_id": flag_id, **mention._asdict()} for flag_id, of_flag in mentions.items() for mention in of_flag]
+    rows = [{"flag_id": flag_id, **mention._asdict()} for flag_id, named in mentions.items() for mention in named]
     new: set[tuple[int, str, str]] = set()
     for portion in portions(rows):
         new.update((flag_id, bank, item) for flag_id, bank, item in connection.execute(statement, portion))

@@ -80,7 +80,7 @@ def store_bank_matches(connection: Connection, events: Sequence[BankMatchEvent])
 def _new_matches(
     events: Sequence[BankMatchEvent], known: Mapping[ArticleVersion, StoredFlag], new: set[tuple[int, str, str]]
 ) -> list[NewMatch]:
-    """Return the events with new mentions; if several name the same one, the first of them."""
+    """Return the events with new mentions. A mention in several events counts only for the first."""
     unclaimed, found = set(new), []
     for event in events:
         entry = known.get((event.id, event.version))
@@ -150,9 +150,9 @@ def _near_miss(pair: NearMiss) -> NewFlag:
 
 
 def _ended_before(verdict: Verdict) -> NewFlag | None:
-    """Return the repeat of an ended article that a verdict reports.
+    """Return the entry for the ended article that a verdict repeats.
 
-    None if it reports none, or names an id that cannot be stored.
+    Return None if there is none, if it is the version itself, or if an id cannot be stored.
     """
     ended = verdict.ended_before
     if not isinstance(ended, EndedBefore) or verdict.version is None:
@@ -185,7 +185,7 @@ def _entry(
     *,
     truncated: bool,
 ) -> NewFlag:
-    """Return an entry without sources and distance. ``times`` are those of arrival and of the verdict."""
+    """Return an entry without sources and distance. ``times`` are the times of arrival and of the verdict."""
     return NewFlag(
         kind=kind,
         copy=copy,

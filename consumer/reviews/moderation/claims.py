@@ -17,9 +17,9 @@ from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 OPEN_MS: Final = 300_000
 """How long a flag counts as open unless the person leaves it: long enough to read two long articles."""
 CANDIDATES_MAX: Final = 10
-"""The number of candidates for the next flag. So up to this many people can ask at the same moment."""
+"""The number of candidates for the next flag. So up to this many people can ask for one at the same moment."""
 ATTEMPTS_MAX: Final = 5
-"""After losing this many claims to others, a person gets a flag that somebody else also has open."""
+"""After losing this many claims to others, a person gets a flag that somebody else may also have open."""
 _SEEN_AGAIN_MS: Final = 2_000
 """A repeated opening is stored only if the last one is at least this old, so the page after a claim writes nothing.
 
@@ -32,9 +32,9 @@ _FREE: Final = select(FLAGS.c.flag_id).where(
     FLAGS.c.state == "open",
     ~exists().where(LOOKING.c.flag_id == FLAGS.c.flag_id, *BY_OTHERS),
 )
-_OF_PERSON: Final = delete(LOOKING).where(LOOKING.c.person_id == bindparam("person"))
-_EXPIRED: Final = delete(LOOKING).where(LOOKING.c.at_ms <= bindparam("until_ms"))
-_OF_PERSON_OR_EXPIRED: Final = delete(LOOKING).where(
+_DELETE_OF_PERSON: Final = delete(LOOKING).where(LOOKING.c.person_id == bindparam("person"))
+_DELETE_EXPIRED: Final = delete(LOOKING).where(LOOKING.c.at_ms <= bindparam("until_ms"))
+_DELETE_OF_PERSON_OR_EXPIRED: Final = delete(LOOKING).where(
     or_(LOOKING.c.person_id == bindparam("person"), LOOKING.c.at_ms <= bindparam("until_ms"))
 )
 _OF_FLAG: Final = (
@@ -46,7 +46,7 @@ _OF_FLAG: Final = (
 
 
 class NextFlag(NamedTuple):
-    """A person's next flag. ``is_free`` says that nobody else has it open or gets it as their next flag."""
+    """A person's next flag. If ``is_free``, nobody else has it open or gets it as their next flag."""
 
     flag_id: int
     is_free: bool
@@ -55,10 +55,10 @@ class NextFlag(NamedTuple):
 def next_flag(
     database: Database, filters: Filters, order: Order, current: FlagRow, person_id: int, now_ms: int
 ) -> NextFlag | None:
-    """Claim and return the open flag that follows ``current``, or the first one; None if no flag is open.
+    """Claim and return the next flag in the state *open*, after ``current`` or else from the beginning.
 
-    The person's other open flags are closed. Flags that others have open are skipped. If others have all flags open,
-    return the first flag that follows.
+    Return None if there is none. Other flags that the person has open are closed. Flags that others have open are
+    skipped. If others have all such flags open, return the first one without a claim.
     """
     seeker = Seeker(person_id, now_ms - OPEN_MS)
     for _ in range(ATTEMPTS_MAX):
@@ -93,7 +93,7 @@ def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> N
 
 def _leave_all(connection: Connection, person_id: int) -> None:
     """Record that a person has no flag open. Pages may have been closed without a request that says so."""
-    connection.execute(_OF_PERSON, {"person": person_id})
+    connection.execute(_DELETE_OF_PERSON, {"person": person_id})
 
 
 class FlagViewer(NamedTuple):
@@ -123,7 +123,7 @@ def record_opening(
 
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     """Record that a person has opened a flag."""
-    connection.execute(_EXPIRED, {"until_ms": now_ms - OPEN_MS})
+    connection.execute(_DELETE_EXPIRED, {"until_ms": now_ms - OPEN_MS})
     _record(connection, flag_id, person_id, now_ms)
 
 
@@ -158,6 +158,6 @@ def _claim(connection: Connection, candidates: Sequence[int], person_id: int, no
     free: Collection[int] = set(connection.execute(_FREE, values).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)
     if claimed is not None:
-        connection.execute(_OF_PERSON_OR_EXPIRED, {"person": person_id, "until_ms": now_ms - OPEN_MS})
+        connection.execute(_DELETE_OF_PERSON_OR_EXPIRED, {"person": person_id, "until_ms": now_ms - OPEN_MS})
         _record(connection, claimed, person_id, now_ms)
     return claimed

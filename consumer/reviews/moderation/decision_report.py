@@ -25,7 +25,7 @@ DecisionOutcome = Literal["undone", "sent", "elsewhere", "refused", "waiting"]
 """The outcome of a decision: it was undone, or the release after *wrong* was sent, came from elsewhere, was refused, or
 is waiting."""
 RefusalCause = Literal["left_store", "no_flag", "other"]
-"""The reason for refusing a release: the store no longer has the version, the version is not a flag, or another."""
+"""Why a release was refused: the store no longer has the version, the version is not a flag, or another reason."""
 
 
 class DaySpan(NamedTuple):
@@ -37,9 +37,9 @@ class DaySpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """The number of flags of a source with the same event on one day. ``source`` is None until it is known.
+    """The number of flags of a source, or of decisions about them, with the same event on one day.
 
-    Fields that do not apply to ``event`` are None.
+    ``source`` is None until it is known. Other fields that do not apply to ``event`` are None.
     """
 
     event: CountedEvent
@@ -55,8 +55,8 @@ class ReportLine:
 class DecisionTally:
     """The number of flags in a group, and of decisions about them.
 
-    ``undone`` counts the undone decisions, which no other field counts. ``by_standing`` counts those made by standing
-    decisions. The last four are the outcomes of ``wrong``.
+    ``undone`` counts the undone decisions, which no other field counts. ``by_standing`` counts decisions in
+    force that standing decisions made. The last four fields are the outcomes of ``wrong``.
     """
 
     flagged: int = 0
@@ -142,7 +142,7 @@ def _order(line: ReportLine) -> tuple[Any, ...]:
 
 
 def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
-    """Return the number of flags in each group. Flags have no reason, so that grouping yields none.
+    """Return the number of flags in each group. Flags have no reason, so grouping by reason yields none.
 
     Index entries are counted per day or source, which is many times faster than grouping a million flags.
     """

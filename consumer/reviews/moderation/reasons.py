@@ -15,9 +15,9 @@ from consumer.reviews.tables import REASONS
 from consumer.text.names import name_key
 
 REASONS_MAX: Final = 20
-"""The most reasons to choose from. Reading a longer list takes longer than writing a note."""
+"""The maximum number of reasons to choose from. Reading a longer list takes longer than writing a note."""
 RETIRED_MAX: Final = 200
-"""The most retired reasons, which are kept because decisions name them."""
+"""The maximum number of retired reasons, which are kept because decisions name them."""
 REASON_CHARS_MAX: Final = 80
 # Built once: pages of flags execute it.
 _IN_ORDER: Final = select(REASONS.c.reason_id, REASONS.c.name, REASONS.c.retired_ms.is_not(None)).order_by(
@@ -122,7 +122,7 @@ def restore_reason(connection: Connection, reason_id: int) -> None:
 
 
 def move_reason(connection: Connection, reason_id: int, step: int) -> None:
-    """Move a reason up (-1) or down (1) by one place, unless it is first or last. Raises ``ReasonMissing``."""
+    """Move a reason up (-1) or down (1) by one place, unless it is at that end or retired. Raises ``ReasonMissing``."""
     acquire_lock(connection, Lock.REASONS)
     reason_numbered(connection, reason_id)
     order = [reason.reason_id for reason in choices(connection)]

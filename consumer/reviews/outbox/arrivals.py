@@ -36,5 +36,5 @@ def _flag(verdict: Verdict, story_id: int) -> NewEvent:
 
 
 def _bank_match(match: NewMatch) -> NewEvent:
-    # It names no source.
+    # A bank match names no source.
     return NewEvent("bank_match", match.story_id, frozenset(), lambda _: msgspec.json.encode(match.event))

@@ -48,7 +48,7 @@ def write_decision_events(connection: Connection, review_ids: Sequence[int], now
 
 
 def write_decided_events(connection: Connection, story_ids: Collection[int], person_id: int, now_ms: int) -> None:
-    """Write an event for each of these stories, which are now fully decided. ``person_id`` made the last decision.
+    """Write an event for each of these stories, which must be fully decided now. ``person_id`` made the last decision.
 
     The caller must hold ``Lock.FLAGS``.
     """

@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
 
 class LastAttempt(NamedTuple):
-    """The last attempt of a webhook. If it failed, nothing is sent until ``paused_until_ms``."""
+    """The last attempt to send to a webhook. If it failed, nothing is sent until ``paused_until_ms``."""
 
     at_ms: int
     status: int | None
@@ -50,7 +50,7 @@ class LastAttempt(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """The URL of a webhook, and the secrets that sign its messages: the current one, and the former while in use."""
+    """The URL of a webhook, and the secrets that sign its messages: the current and, while valid, the former one."""
 
     webhook_id: int
     name: str
@@ -59,10 +59,9 @@ class Destination(NamedTuple):
 
 
 class DeliveryBacklog(NamedTuple):
-    """The deliveries that are waiting, and the webhooks that the console has turned off.
+    """The oldest waiting delivery, and the number of webhooks that the console has turned off (``given_up``).
 
-    ``oldest_ms`` is when the oldest event that waits for an enabled webhook was written. ``given_up`` counts the
-    webhooks that are off.
+    ``oldest_ms`` is when the oldest event that waits for an enabled webhook was written, or None without one.
     """
 
     oldest_ms: int | None
@@ -89,7 +88,10 @@ def is_any_due(connection: Connection, webhook_id: int, now_ms: int) -> bool:
 def claim_due_deliveries(
     connection: Connection, webhook_id: int, now_ms: int, lease_ms: int, limit: int
 ) -> list[DeliveryClaim]:
-    """Claim due deliveries, the longest due first. After ``lease_ms``, other processes may claim them."""
+    """Claim up to ``limit`` due deliveries, longest due first, and return them in the order of their events.
+
+    After ``lease_ms``, other processes may claim them.
+    """
     # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
     chosen = _due(webhook_id, now_ms, limit).with_for_update(of=DELIVERIES, skip_locked=True)
     delivery_ids = connection.execute(chosen).scalars().all()
@@ -141,7 +143,7 @@ def note_failed(connection: Connection, failure: Failure, now_ms: int) -> None:
 
 
 def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> None:
-    """Record the last attempt of a webhook, and until when it is paused."""
+    """Record the last attempt to send to a webhook, and until when the webhook is paused."""
     values = {
         "last_ms": last.at_ms,
         "last_status": last.status,

@@ -26,7 +26,7 @@ class NewEvent(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """A webhook, and the kinds and sources of its events. No ``sources`` means all."""
+    """A webhook, and the kinds and sources of its events. Empty ``sources`` stand for all sources."""
 
     webhook_id: int
     kinds: frozenset[EventKind]
@@ -83,7 +83,7 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
     _insert(connection, OUTBOX, rows)
     _insert(connection, DELIVERIES, deliveries)
     _hold_back(connection, latest)
-    # If it was already sent, it was kept only for its number.
+    # If the former latest event was already sent, it was kept only for its number.
     forget(connection, [latest])
 
 

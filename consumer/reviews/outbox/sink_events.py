@@ -1,4 +1,4 @@
-"""The events for the sink: which come next, which console sends them, and which were sent."""
+"""The events for the sink: which come next, which console sends them, and which have been sent."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple

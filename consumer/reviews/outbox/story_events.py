@@ -46,7 +46,7 @@ class _Story(NamedTuple):
 def write_story_events(connection: Connection, changes: Sequence[StoryChange], now_ms: int) -> None:
     """Write an event for each change, with the story's current state. The caller must hold ``Lock.FLAGS``."""
     if changes:
-        _tell(connection, changes, _stories(connection, {change.story_id for change in changes}), now_ms)
+        _append_events(connection, changes, _stories(connection, {change.story_id for change in changes}), now_ms)
 
 
 def write_growth_events(connection: Connection, story_ids: Collection[int], now_ms: int) -> None:
@@ -70,10 +70,12 @@ def write_growth_events(connection: Connection, story_ids: Collection[int], now_
         for portion in portions(of_power):
             connection.execute(update(STORIES).where(STORIES.c.story_id.in_(portion)).values(told_copies=power))
     if changes:
-        _tell(connection, changes, grown, now_ms)
+        _append_events(connection, changes, grown, now_ms)
 
 
-def _tell(connection: Connection, changes: Sequence[StoryChange], stories: Mapping[int, _Story], now_ms: int) -> None:
+def _append_events(
+    connection: Connection, changes: Sequence[StoryChange], stories: Mapping[int, _Story], now_ms: int
+) -> None:
     sources = source_names(connection, stories)
     members = _members(connection, {change.member for change in changes if change.member is not None})
     at = rfc3339(now_ms)
@@ -114,7 +116,7 @@ def _event(
 
 
 def _stories(connection: Connection, story_ids: Iterable[int], *conditions: ColumnElement[bool]) -> dict[int, _Story]:
-    """Return the stories among these that meet the conditions, ordered by number."""
+    """Return the stories among these that meet the conditions, ordered by id."""
     found: dict[int, _Story] = {}
     for portion in portions(sorted(story_ids)):
         rows = connection.execute(_story_rows().where(STORIES.c.story_id.in_(portion), *conditions))

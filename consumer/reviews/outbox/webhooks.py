@@ -25,7 +25,7 @@ OffReason = Literal["day", "gone", "person"]
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """The part of a webhook that admins edit. No ``sources`` means all."""
+    """The part of a webhook that admins edit. Empty ``sources`` stand for all sources."""
 
     name: str
     url: str
@@ -70,7 +70,7 @@ class WebhookTaken(WebhookError):  # noqa: N818  # named for the webhook
 
 
 class WebhooksFull(WebhookError):  # noqa: N818  # named for the list
-    """The maximum number of webhooks is reached."""
+    """The maximum number of webhooks has been reached."""
 
 
 class WebhookMissing(WebhookError):  # noqa: N818  # named for the webhook
@@ -79,18 +79,18 @@ class WebhookMissing(WebhookError):  # noqa: N818  # named for the webhook
 
 def webhooks(connection: Connection) -> list[Webhook]:
     """Return all webhooks, ordered by name."""
-    return _found(connection)
+    return _select_webhooks(connection)
 
 
 def webhook_numbered(connection: Connection, webhook_id: int) -> Webhook:
     """Return a webhook. Raises ``WebhookMissing``."""
-    for webhook in _found(connection, WEBHOOKS.c.webhook_id == webhook_id):
+    for webhook in _select_webhooks(connection, WEBHOOKS.c.webhook_id == webhook_id):
         return webhook
     raise WebhookMissing(f"there is no webhook with the number {webhook_id}")
 
 
 def create(connection: Connection, settings: WebhookSettings, secret: str, person_id: int, now_ms: int) -> int:
-    """Add a webhook, which gets all events from now on, and return its number.
+    """Add a webhook, which gets new events according to its settings, and return its number.
 
     Raises ``WebhookTaken`` and ``WebhooksFull``.
     """
@@ -111,7 +111,10 @@ def change(connection: Connection, webhook_id: int, settings: WebhookSettings) -
 
 
 def rotate(connection: Connection, webhook_id: int, secret: str, now_ms: int) -> None:
-    """Replace the secret of a webhook. The former one also signs for ``FORMER_MS``. Raises ``WebhookMissing``."""
+    """Replace the secret of a webhook. Messages are also signed with the former one for ``FORMER_MS``.
+
+    Raises ``WebhookMissing``.
+    """
     acquire_lock(connection, Lock.FLAGS)
     former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_MS}
     _update(connection, webhook_id, **former, secret=secret)
@@ -168,7 +171,7 @@ def secrets_of(connection: Connection, webhook_id: int, now_ms: int) -> tuple[st
     return (row.secret, row.former_secret) if has_former else (row.secret,)
 
 
-def _found(connection: Connection, *conditions: ColumnElement[bool]) -> list[Webhook]:
+def _select_webhooks(connection: Connection, *conditions: ColumnElement[bool]) -> list[Webhook]:
     rows = connection.execute(
         select(WEBHOOKS, PEOPLE.c.name.label("person"))
         .join_from(WEBHOOKS, PEOPLE, PEOPLE.c.person_id == WEBHOOKS.c.person_id)

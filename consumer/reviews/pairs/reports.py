@@ -56,7 +56,7 @@ class MissedPairReport(MissedPair):
 
 
 def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now_ms: int, undo_ms: int) -> int | None:
-    """Store a report and return its number, or None if the pair is already reported."""
+    """Store a report and return its id, or None if the pair is already reported."""
     sources = source_ids(connection, {pair.source, pair.original_source})
     values = {
         "article_id": pair.article_id,
@@ -88,7 +88,7 @@ def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) ->
 
 
 def report(connection: Connection, report_id: int) -> MissedPairReport | None:
-    """Return the report with a number, or None."""
+    """Return the report with an id, or None."""
     row = connection.execute(_reports().where(REPORTS.c.report_id == report_id)).one_or_none()
     return None if row is None else _report(row)
 
@@ -106,13 +106,13 @@ def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | No
 
 
 def latest(connection: Connection, limit: int) -> list[MissedPairReport]:
-    """Return the latest reports in force, the latest first."""
+    """Return up to ``limit`` reports in force, latest first."""
     query = _reports().where(REPORTS.c.undone_ms.is_(None)).order_by(REPORTS.c.report_id.desc()).limit(limit)
     return [_report(row) for row in connection.execute(query)]
 
 
 def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
-    """Yield all reports in force, in order."""
+    """Yield all reports in force, oldest first."""
     after = 0
     while True:
         some = _reports().where(REPORTS.c.report_id > after, REPORTS.c.undone_ms.is_(None))
@@ -135,7 +135,7 @@ def flags_of_article(connection: Connection, article_id: str, limit: int) -> lis
 
 
 def flag_of_pair(connection: Connection, pair: MissedPair) -> FlagRow | None:
-    """Return the existing entry about these two versions, or None."""
+    """Return the existing entry about these two versions, in either order, or None."""
     a, b = (pair.article_id, pair.version), (pair.original_id, pair.original_version)
     same = or_(
         *(

@@ -22,7 +22,7 @@ PairDecision = Literal["right", "wrong"]
 DECIDED: Final[dict[str, PairDecision]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
 """The decision behind each state of a pair. Pairs in other states are undecided."""
 ROWS_MAX: Final = 200_000
-"""The most combinations counted. Similarities have four digits, so there are usually far fewer."""
+"""The maximum number of ``PairCount`` values. Similarities have four digits, so there are usually far fewer."""
 # The certainty is the similarity, or below 0 without one. Unlike the similarity, it is indexed.
 _VERIFIED: Final = FLAGS.c.certainty >= 0
 
@@ -41,8 +41,8 @@ class PairReview:
     """A flag, near miss, report or repair, and whether its two articles are copies of each other.
 
     ``decision`` is ``right`` for copies, and None if undecided. A flag released elsewhere is wrong, and names nobody. A
-    report is always right, and is not a sample. A repair says whether the two are one story: a merge is right, a split
-    is wrong.
+    report is always right, and is not a sample. A repair says whether the articles are one story: a merge is right, a
+    split is wrong.
     """
 
     kind: MeasuredKind | Literal["report", "split", "merge"]
@@ -176,7 +176,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
 
 
 class TooManyCombinations(Exception):  # noqa: N818  # named for the pairs; it is not a failure
-    """There are more than ``ROWS_MAX`` combinations."""
+    """There are more than ``ROWS_MAX`` combinations of kind, similarity, sampling and decision."""
 
     def __init__(self) -> None:
         super().__init__(f"pairs have more than {ROWS_MAX} different combinations")
@@ -219,7 +219,7 @@ def without_similarity(connection: Connection) -> int:
 
 
 def reviews_by_source(connection: Connection) -> list[SourceReviews]:
-    """Return the sources with reviews, those with the most first; "" stands for no source or an unknown one."""
+    """Return the sources with reviews, most reviews first; "" stands for no source or an unknown one."""
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
@@ -251,13 +251,13 @@ def _counts_of_kind(
     for state in STATES:
         of_state, decision = grouped.where(FLAGS.c.state == state), DECIDED.get(state)
         if splits_standing and decision is not None:
-            counts += _counted(connection, kind, of_state.where(is_standing()), None)
+            counts += _read_counts(connection, kind, of_state.where(is_standing()), None)
             of_state = of_state.where(~is_standing())
-        counts += _counted(connection, kind, of_state, decision)
+        counts += _read_counts(connection, kind, of_state, decision)
     return counts
 
 
-def _counted(
+def _read_counts(
     connection: Connection, kind: MeasuredKind, query: Select[*tuple[Any, ...]], decision: PairDecision | None
 ) -> list[PairCount]:
     return [

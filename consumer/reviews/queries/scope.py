@@ -55,7 +55,7 @@ ANY: Final = Range(None, None)
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """An order of rows: by a key, and by number among equal keys."""
+    """An order of rows: by a key, and by id among equal keys."""
 
     by: Key
     is_descending: bool
@@ -95,7 +95,7 @@ class Hits:
     """The flags that a search finds, in any state: by text, by id, and by source.
 
     Only the texts of undecided flags are searched. ``by_characters``: no text has all words, so the hits are texts with
-    all their characters. ``words_cut`` and ``ids_cut``: the search had too many words, or too many matching ids.
+    all characters of the words. ``words_cut`` and ``ids_cut``: the search had too many words, or too many matching ids.
     """
 
     by_text: npt.NDArray[np.int64]

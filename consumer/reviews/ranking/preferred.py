@@ -52,7 +52,7 @@ class RankedMember:
 class _Candidate(NamedTuple):
     """A copy in force. The smallest candidate is preferred."""
 
-    falling_rank: int
+    negated_rank: int
     arrived_ms: int
     article_id: str
     version: str
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 
 
 class _StoryPreference(NamedTuple):
-    """A story and its preferred member, None for the original. ``is_valid`` says that this one is still a member."""
+    """A story and its preferred member, None for the original. ``is_valid`` says whether it is still a member."""
 
     preferred_id: int | None
     copies: int
@@ -70,7 +70,7 @@ class _StoryPreference(NamedTuple):
 
 
 def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]:
-    """Update the preferred members of stories after changes, and return the stories whose preferred member is new.
+    """Update the preferred members of stories after changes, and return the stories whose preferred member has changed.
 
     Without ranks, this does nothing. The caller must hold ``Lock.FLAGS``.
     """
@@ -88,7 +88,7 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
             examined_in_full.add(story_id)
             continue
         leading = min(new if story.current is None else [story.current, *new], default=None)
-        leads = leading is not None and -leading.falling_rank > story.root_rank
+        leads = leading is not None and -leading.negated_rank > story.root_rank
         preferred_id = leading.flag_id if leading is not None and leads else None
         if preferred_id != story.preferred_id:
             chosen[story_id] = preferred_id
@@ -96,7 +96,7 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
 
 
 def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
-    """Choose the preferred members of stories among all members, and return the stories whose preferred member is new.
+    """Choose preferred members among all members of stories; return the stories whose preferred member has changed.
 
     The caller must hold ``Lock.FLAGS``.
     """
@@ -209,8 +209,8 @@ def _save_preferred(connection: Connection, chosen: Mapping[int, int | None]) ->
 def _leading_query() -> Select[*tuple[Any, ...]]:
     """Return the query for stories with one number for the rank and arrival of their leading copy.
 
-    A higher rank gives a higher number and, for equal ranks, an earlier arrival does. So one pass over index entries
-    finds the maximum.
+    Higher ranks give higher numbers, and so do earlier arrivals if ranks are equal. So one pass over index entries
+    finds the leading copy.
     """
     in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
     number = _RANK * literal(_TIME_SPAN, BigInteger) - (FLAGS.c.arrived_ms + literal(_TIME_SHIFT, BigInteger))

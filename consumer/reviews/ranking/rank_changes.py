@@ -17,10 +17,10 @@ from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
 
 FLAGS_AT_ONCE_MAX: Final = 500
-"""The most flags of a source, and the most copies of its articles, for which stories are updated immediately."""
+"""If a source has more flags than this, or its articles more copies, stories are not updated immediately."""
 STORIES_AT_ONCE: Final = 500
 """Stories updated in one transaction after a rank has changed."""
-_NONE: Final = 0
+_BEFORE_FIRST_STORY: Final = 0
 """A number below every story's id: the rank has not been applied to any story."""
 
 
@@ -53,12 +53,12 @@ def configure_ranks(connection: Connection, configured: Mapping[str, int], now_m
     }
     numbers = source_ids(connection, changed)
     for name, rank in changed.items():
-        _upsert_rank(connection, numbers[name], rank, None, now_ms, _NONE)
+        _upsert_rank(connection, numbers[name], rank, None, now_ms, _BEFORE_FIRST_STORY)
     return len(changed)
 
 
 def apply_ranks(connection: Connection, now_ms: int) -> bool:
-    """Update the next stories after ranks have changed, and return whether there may be more."""
+    """Update the next stories after ranks have changed, and return whether more stories may follow."""
     acquire_lock(connection, Lock.FLAGS)
     after_id = least_applied(connection)
     if after_id is None:
@@ -77,14 +77,14 @@ def apply_ranks(connection: Connection, now_ms: int) -> bool:
 
 
 def _change(connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int) -> None:
-    """Store a rank, and update the stories of its source. If there are many, leave that to ``apply_ranks``."""
+    """Store a rank, and update the stories of its source. If they are too many, ``apply_ranks`` updates them later."""
     known = rank_of(connection, source_id)
     is_same = rank == (0 if known is None else known.rank)
     # An earlier change may not have been applied to all stories yet.
     applied_to = None if known is None else known.applied_to
     story_ids = set() if is_same else _stories_of(connection, source_id)
     if story_ids is None:
-        applied_to = _NONE
+        applied_to = _BEFORE_FIRST_STORY
     if rank == 0 and person_id is None and applied_to is None:
         connection.execute(delete(SOURCE_RANKS).where(SOURCE_RANKS.c.source_id == source_id))
     else:
@@ -102,7 +102,7 @@ def _upsert_rank(
 
 
 def _stories_of(connection: Connection, source_id: int) -> set[int] | None:
-    """Return the stories with articles of a source, or None if it has too many flags.
+    """Return the stories with articles of a source, or None if it has too many flags or copies.
 
     The source of an original is known from its own flag or from a copy's.
     """

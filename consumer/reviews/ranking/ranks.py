@@ -13,9 +13,9 @@ RANK_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SourceRank:
-    """The rank of a source. ``person`` is who set it at ``at_ms``; None for a configured rank.
+    """The rank of a source, set at ``at_ms`` by ``person``, or None for a configured rank.
 
-    ``applied_to`` is the number of the last story to which it was applied, None once it was applied to all.
+    ``applied_to`` is the number of the last story to which it has been applied, None once it has been applied to all.
     """
 
     source_id: int
@@ -27,7 +27,7 @@ class SourceRank:
 
     @property
     def is_removed(self) -> bool:
-        """Whether the rank was removed. The row stays until the removal was applied to all stories."""
+        """Whether the rank was removed. The row remains until the removal has been applied to all stories."""
         return self.rank == 0 and self.person is None
 
 
@@ -38,7 +38,7 @@ def ranks_in_effect(connection: Connection) -> dict[int, int]:
 
 
 def listed_ranks(connection: Connection, limit: int | None = None) -> list[SourceRank]:
-    """Return the ranks, the highest first, up to ``limit``."""
+    """Return up to ``limit`` ranks, highest first, including removed ones (``is_removed``)."""
     query = _rows().order_by(SOURCE_RANKS.c.rank.desc(), SOURCES.c.name).limit(limit)
     return [_rank(row) for row in connection.execute(query)]
 
@@ -50,7 +50,7 @@ def rank_of(connection: Connection, source_id: int) -> SourceRank | None:
 
 
 def least_applied(connection: Connection) -> int | None:
-    """Return the number of the last story to which all ranks were applied; None once all stories are done."""
+    """Return the number of the last story to which all ranks have been applied; None once all stories are done."""
     return connection.execute(select(func.min(SOURCE_RANKS.c.applied_to))).scalar()
 
 

@@ -1,1 +1,1 @@
-"""Repairs of stories: a version that is split off, a story that is merged into another one, and their undoing."""
+"""Repairs of stories: splitting a version off, merging a story into another one, and undoing either."""

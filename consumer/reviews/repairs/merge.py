@@ -1,6 +1,6 @@
 """Merges stories, and undoes merges.
 
-The flags of a merged story keep it as their story by lineage, so that an undo restores exactly these.
+The flags of a merged story keep it as their story by lineage, so that an undo moves exactly these flags back.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from consumer.reviews.tables import FLAGS, STORY_MERGES
 
 
 class MergedStories(NamedTuple):
-    """Two merged stories as they were before. The first one is now part of the second."""
+    """Two stories as they were before a merge or its undo. While merged, ``into`` shows the flags of ``story``."""
 
     story: Story
     into: Story
@@ -27,8 +27,8 @@ class MergedStories(NamedTuple):
 def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> MergedStories:
     """Merge a story into another one. Raises ``RepairRefused``.
 
-    The number of a merged story stands for the story that shows its flags, so merges cannot form a cycle. The time
-    grows with the number of flags in the first story.
+    The number of a merged story stands for the story that shows its flags, so merges cannot form a cycle. A
+    merge takes time in proportion to the number of flags in the first story.
     """
     acquire_lock(connection, Lock.FLAGS)
     merged, into = story(connection, story_id), story(connection, into_id)
@@ -44,7 +44,10 @@ def merge(connection: Connection, story_id: int, into_id: int, person: Person, n
 
 
 def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
-    """Undo a merge: the story shows its flags and those of stories merged into it again. Raises ``RepairRefused``."""
+    """Undo a merge, so that the story again shows its flags, and those of stories merged into it.
+
+    Raises ``RepairRefused``.
+    """
     acquire_lock(connection, Lock.FLAGS)
     merged, head = story_by_id(connection, story_id), story_by_id(connection, shown_in(connection, story_id))
     if merged is None or head is None or merged.story_id == head.story_id:

@@ -13,7 +13,7 @@ RepairRefusal = Literal["gone", "kind", "released", "root", "split", "merged"]
 
 ``gone``: there is no such flag or story, or nothing to undo. ``kind``: the entry is not a copy. ``released``: the flag
 was released, so its version is kept. ``root``: the version belongs to the original of its story. ``split``: the version
-is already split off. ``merged``: the two are already one story.
+is already split off. ``merged``: the stories are already one.
 """
 
 

@@ -33,7 +33,7 @@ class VersionSplit:
     distance: int | None
     arrived_ms: int
     from_root_id: str
-    # The number of that story.
+    # The id of the story with that root.
     from_id: int | None
     person: str
     at_ms: int
@@ -53,13 +53,13 @@ class StoryMerge:
 
 
 def splits(connection: Connection) -> Iterator[VersionSplit]:
-    """Yield all split versions, ordered by article and version."""
+    """Yield all split versions that have a flag, ordered by article and version."""
     query = _splits().order_by(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
     return (VersionSplit(**row._asdict()) for row in connection.execute(query))
 
 
 def splits_of(connection: Connection, article_id: str) -> list[VersionSplit]:
-    """Return the split versions of an article."""
+    """Return the split versions of an article that have a flag."""
     return [VersionSplit(**row._asdict()) for row in connection.execute(_splits_of(), {"article": article_id})]
 
 

@@ -85,7 +85,7 @@ def _refusal(connection: Connection, flag: Row[Any] | None) -> RepairRefusal | N
     if flag.article_id == flag.root_id:
         return "root"
     own_story_id = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == flag.article_id)).scalar()
-    # Its own story is merged into the one that shows it, so a split would change nothing.
+    # The article's own story is merged into the story that shows the flag, so a split would change nothing.
     return "merged" if own_story_id is not None and shown_in(connection, own_story_id) == flag.story_id else None
 
 

@@ -34,8 +34,8 @@ def apply(
     """Decide the flags that match standing decisions; return the number of flags by decision.
 
     The flags are new, unless ``are_stored`` says that they came earlier and that their sources have just become known.
-    Only decisions about pairs of sources apply to stored flags, and only if the decision was in force when the flag was
-    judged. Stored flags that somebody has already reviewed are left alone.
+    Only decisions about pairs of sources apply to stored flags, and only if the flag was judged after the decision was
+    made. Stored flags that somebody has already reviewed are left alone.
     """
     if not flag_ids:
         return {}
@@ -47,7 +47,7 @@ def apply(
         return {}
     by_story = {each.story_id: each for each in standing if each.story_id is not None}
     by_sources = {(each.source_id, each.original_source_id): each for each in standing if each.story_id is None}
-    fitting: dict[int, list[_Flag]] = defaultdict(list)
+    matching: dict[int, list[_Flag]] = defaultdict(list)
     flags = _open_flags(connection, flag_ids)
     reviewed = _reviewed_ids(connection, flags) if are_stored else set()
     above = stories_above(connection, {flag.home_id for flag in flags if flag.home_id is not None})
@@ -55,11 +55,11 @@ def apply(
         chosen = _story_decision(flag, by_story, above) or by_sources.get((flag.source_id, flag.original_source_id))
         if chosen is None or (are_stored and (flag.flag_id in reviewed or flag.decided_ms < chosen.at_ms)):
             continue
-        fitting[chosen.standing_id].append(flag)
+        matching[chosen.standing_id].append(flag)
     decided: Counter[StandingOutcome] = Counter()
     for each in standing:
-        if each.standing_id in fitting:
-            decided[each.decision] += _decide(connection, each, fitting[each.standing_id], now_ms, undo_ms)
+        if each.standing_id in matching:
+            decided[each.decision] += _decide(connection, each, matching[each.standing_id], now_ms, undo_ms)
     return decided
 
 

@@ -26,7 +26,7 @@ LASTS_MS_MAX: Final[Mapping[StandingOutcome, int]] = MappingProxyType(
 )
 """The longest time a standing decision may last: shorter for *wrong*, which releases articles that nobody has read."""
 IN_FORCE_MAX: Final = 500
-"""The most standing decisions in force at a time, since each batch of new flags is compared with all of them."""
+"""The maximum number of standing decisions in force, since each batch of new flags is compared with all of them."""
 LISTED_MAX: Final = 1_000
 
 _SOURCE: Final = SOURCES.alias("source_of_copy")
@@ -73,7 +73,7 @@ class NewStanding(NamedTuple):
 class StandingDecision:
     """A standing decision, about a story or a pair of sources. The fields of the other kind of subject are None.
 
-    If another story has taken over all flags, ``story_id`` is that story. ``flags`` counts the decided flags.
+    ``in_force`` replaces ``story_id`` if another story has taken over all flags. ``flags`` counts the decided flags.
     """
 
     standing_id: int
@@ -135,7 +135,8 @@ class PairHistory(NamedTuple):
 def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDecision:
     """Make a standing decision.
 
-    Raises ``DuplicateStandingDecision``, ``TooManyStandingDecisions`` and ``OwnerDisabled``.
+    Raises ``DuplicateStandingDecision``, ``TooManyStandingDecisions`` and ``OwnerDisabled``, and ``ValueError`` for an
+    end in the past or beyond ``LASTS_MS_MAX``.
     """
     if not 0 < new.ends_ms - now_ms <= LASTS_MS_MAX[new.decision]:
         raise ValueError("the end of a standing decision must be within the limit for its kind")
@@ -148,7 +149,9 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
     of_sources = new.sources or (None, None)
     about = (new.story_id, *of_sources)
     if any((each.story_id, each.source_id, each.original_source_id) == about for each in known):
-        raise DuplicateStandingDecision("a standing decision about this is already in force; end it first")
+        raise DuplicateStandingDecision(
+            "a standing decision about the same story or sources is already in force; end it first"
+        )
     if len(known) >= IN_FORCE_MAX:
         raise TooManyStandingDecisions(f"{IN_FORCE_MAX} standing decisions are in force; end one first")
     values = {
@@ -191,7 +194,7 @@ def end(connection: Connection, standing_id: int, now_ms: int) -> StandingRevoca
 
 
 def end_all_of(connection: Connection, person_id: int, now_ms: int) -> None:
-    """End all standing decisions of a person. Flags decided by them stay decided."""
+    """End all standing decisions of a person. Flags that these have decided remain decided."""
     acquire_lock(connection, Lock.FLAGS)
     own = update(STANDING_DECISIONS).where(STANDING_DECISIONS.c.person_id == person_id, *_is_in_force(now_ms))
     connection.execute(own.values(undone_ms=now_ms))

@@ -67,18 +67,19 @@ STORIES: Final = Table(
     Column("root_source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("copies", Integer, nullable=False),
     Column("open_copies", Integer, nullable=False),
-    # When the first and last article of its entries arrived, of any kind, including released ones; 0 without entries.
+    # When the first and the last article of its entries arrived; 0 without entries. Entries of every kind count,
+    # including released ones.
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
-    # The flag that represents the story; null if that is the root.
+    # The flag whose article represents the story; null if the root does.
     Column("preferred_id", ROW_ID),
     # The largest number of copies that an event has announced: 1, 10, 100 and so on; 0 before the first event.
     Column("told_copies", Integer, nullable=False, server_default="0"),
     Index(None, "copies", "story_id"),
 )
-"""One row for each original that has or had copies.
+"""One row for each article that is or was the root of queue entries.
 
-``copies`` counts its flags in force. ``open_copies`` counts those among them that nobody has confirmed yet.
+``copies`` counts the flags in force. ``open_copies`` counts those of them that nobody has confirmed yet.
 """
 
 QUEUE_INDEXES: Final = (
@@ -88,7 +89,7 @@ QUEUE_INDEXES: Final = (
     ("sources", ("source_id", "original_source_id"), ()),
     ("story", ("story_id",), ("source_id", "original_source_id")),
 )
-"""Filters that may match many rows, and further columns to filter by. Each has one index per order.
+"""Filters that may match many rows, and further columns to filter by. Each filter has one index per order.
 
 An index begins with the columns that must be equal. The state, the kind and the sort key follow, and then the further
 columns, so that only the rows of a page itself are read.
@@ -106,16 +107,16 @@ FLAGS: Final = Table(
     Column("original_id", ID, nullable=False),
     Column("original_version", ID, nullable=False),
     Column("story_id", ROW_ID, ForeignKey("stories.story_id"), nullable=False),
-    # Its story by lineage if that is merged into another one; otherwise null.
+    # The flag's story by lineage if that story is merged into another one; otherwise null.
     Column("home_id", ROW_ID, ForeignKey("stories.story_id")),
     # Null until read from the store.
     Column("source_id", ROW_ID, ForeignKey("sources.source_id")),
     Column("original_source_id", ROW_ID, ForeignKey("sources.source_id")),
-    # Null where nothing was verified.
+    # Null if the pair was not verified.
     Column("similarity", Double),
     # Null if only the release of the flag was received, and for kinds whose events have no distance.
     Column("distance", Integer),
-    # The sort key of the queue: the similarity or, for unverified entries, a number below 0 that falls with distance.
+    # A sort key of the queue: the similarity or, for unverified entries, a number below 0 that falls with distance.
     Column("certainty", Double, nullable=False),
     # One in this many pairs of the kind was sent; 1 for flags.
     Column("sampled_in", Double, nullable=False, server_default="1"),
@@ -128,7 +129,7 @@ FLAGS: Final = Table(
     UniqueConstraint("article_id", "version", "kind"),
     CheckConstraint("kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')", name="kind"),
     CheckConstraint("state IN ('open', 'skipped', 'right', 'wrong', 'released')", name="state"),
-    # The copies of a version.
+    # For finding the copies of a version.
     Index(None, "original_id", "original_version"),
     *(
         Index(f"ix_flags_{name}_{key}", *equal, "state", "kind", key, "flag_id", other, *more)
@@ -138,8 +139,8 @@ FLAGS: Final = Table(
 )
 """Queue entries: flags and other kinds.
 
-A flag is ``wrong`` if a person decided so in the console; its release is then due or sent. It is ``released`` if it was
-released elsewhere. In every other state, it is in force and a copy of its story.
+A flag is ``wrong`` if a person decided so in the console; its release is then pending, sent or refused. It is
+``released`` if it was released elsewhere. In every other state, it is in force and a copy of its story.
 """
 
 TALLY: Final = Table(
@@ -149,7 +150,7 @@ TALLY: Final = Table(
     Column("state", String(8), primary_key=True),
     Column("flags", BigInteger, nullable=False),
 )
-"""The number of flags in each state, updated with each change: counting a million takes too long for a page."""
+"""The number of entries of each kind and state, updated with each change: counting a million takes too long."""
 
 BANK_MENTIONS: Final = Table(
     "bank_mentions",
@@ -160,7 +161,7 @@ BANK_MENTIONS: Final = Table(
     Column("form", String(7), nullable=False),
     Column("similarity", Double, nullable=False),
 )
-"""The items that a bank match names. Rows are only added: an item may be added after the article came."""
+"""The items that a bank match names. Rows are only added: an item may join its bank after the article arrived."""
 
 PEOPLE: Final = Table(
     "people",
@@ -198,7 +199,7 @@ SIGN_IN_FAILURES: Final = Table(
 )
 
 UNSENT: Final = text("decision = 'wrong' AND undone_ms IS NULL AND sent_ms IS NULL AND refused IS NULL")
-"""Reviews whose release is due now, or will be when they are final."""
+"""Reviews in force with *wrong* that are neither sent nor refused. Only some kinds of entries have releases to send."""
 
 REASONS: Final = Table(
     "reasons",
@@ -229,10 +230,10 @@ REVIEWS: Final = Table(
     Column("sent_ms", BigInteger),
     # Why the release can never be sent: the window has ended, or the version is not a flag.
     Column("refused", String(500)),
-    # The process that sends the release, and until when it may.
+    # The process that has claimed the release, and when its claim ends.
     Column("claimed_by", String(64)),
     Column("claimed_ms", BigInteger),
-    # The standing decision that made it.
+    # The standing decision that made this review.
     Column("standing_id", ROW_ID, ForeignKey("standing_decisions.standing_id")),
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
     Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
@@ -263,7 +264,7 @@ AUDIT: Final = Table(
     METADATA,
     Column("entry_id", ROW_ID, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
-    # The name at that time; empty before somebody has signed in.
+    # The person's name at that time; empty if nobody was signed in.
     Column("person", NAME, nullable=False),
     Column("address", String(64), nullable=False),
     Column("action", String(32), nullable=False),
@@ -286,10 +287,10 @@ FLOODS: Final = Table(
     # When the console noticed it.
     Column("noted_ms", BigInteger, nullable=False),
     Column("copies", Integer, nullable=False),
-    # When its event was put into the outbox or was found to be too old; null until then.
+    # When its event was put into the outbox, or the flood was found too old for an event; null until then.
     Column("sent_ms", BigInteger, index=True),
 )
-"""Stories that got many copies within a short time, from all consumers."""
+"""Stories that got many copies within a short time, counted over all consumers."""
 
 REPORT_IN_FORCE: Final = text("undone_ms IS NULL")
 
@@ -304,7 +305,7 @@ REPORTS: Final = Table(
     Column("original_version", ID, nullable=False),
     Column("source_id", ROW_ID, ForeignKey("sources.source_id"), nullable=False),
     Column("original_source_id", ROW_ID, ForeignKey("sources.source_id"), nullable=False),
-    # Null where nothing was verified.
+    # Null if the pair was not verified.
     Column("similarity", Double),
     Column("distance", Integer, nullable=False),
     Column("arrived_ms", BigInteger, nullable=False),
@@ -330,4 +331,4 @@ READ_FILES: Final = Table(
     Column("path_sha256", String(64), primary_key=True),
     Column("marks", Text, nullable=False),
 )
-"""How far event files were read, as JSON of ``read_files.FileMarks``. Kafka keeps the positions in topics."""
+"""How far event files have been read, as JSON of ``read_files.FileMarks``. Kafka keeps the positions in topics."""

@@ -47,7 +47,7 @@ WEBHOOKS: Final = Table(
     # Kinds of events and names of sources, as JSON lists. An empty list of sources means all.
     Column("kinds", Text, nullable=False),
     Column("sources", Text, nullable=False),
-    # In plain text, since they sign messages. There are two while receivers change to a new one.
+    # Secrets are in plain text, since they sign messages. There are two while receivers change to a new one.
     Column("secret", String(200), nullable=False),
     Column("former_secret", String(200)),
     # When the former secret stops signing messages.
@@ -105,4 +105,4 @@ LEASES: Final = Table(
     Column("holder", String(64), nullable=False),
     Column("until_ms", BigInteger, nullable=False),
 )
-"""Leases for work that only one of several consoles does: the console, and when its lease ends unless renewed."""
+"""Leases for work that only one of several consoles does: who holds each lease, and when it ends unless renewed."""

@@ -26,9 +26,9 @@ SEARCH_PARTS: Final = Table(
     # The number of flags that it finds, and the number it was built from.
     Column("flags", Integer, nullable=False),
     Column("places", Integer, nullable=False),
-    # Their numbers, packed; 0 for a removed flag.
+    # The ids of its flags, packed; 0 for a removed flag.
     Column("flag_ids", LargeBinary, nullable=False),
-    # Until when a console works on it; 0 for none.
+    # When the claim of a console ends; 0 if none has claimed it.
     Column("claimed_ms", BigInteger, nullable=False),
     # When it was last compared with the flags and the store.
     Column("checked_ms", BigInteger, nullable=False),

@@ -56,7 +56,7 @@ def merge_entries(parts: Sequence[Entries]) -> Entries:
 
 
 def renumber(entries: Entries, numbers: Numbers) -> Entries:
-    """Return the entries with new flag numbers. Entries with a number below 0 are left out."""
+    """Return the entries with new flag numbers. Entries whose new number is below 0 are left out."""
     flags = numbers[entries.flags]
     remains = flags >= 0
     return Entries(entries.words[remains], flags[remains])

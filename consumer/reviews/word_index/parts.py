@@ -30,7 +30,7 @@ from consumer.reviews.word_index.pages import (
 )
 
 MERGED_MIN: Final = 8
-"""The number of parts of similar size that are merged into one."""
+"""The minimum number of parts of similar size to merge into one."""
 GONE_SHARE_MAX: Final = 1 / 8
 """The share of a part's flags that may be removed before it is rewritten."""
 LEASE_MS: Final = 600_000
@@ -45,7 +45,7 @@ _PAGES_INSERTED: Final = 100
 
 
 class IndexPart(NamedTuple):
-    """A part. ``flags`` of its ``places`` still hold a flag. A console may have claimed it, until ``claimed_ms``."""
+    """A part: ``flags`` of its ``places`` still hold a flag. A console may have claimed it until ``claimed_ms``."""
 
     part_id: int
     flags: int
@@ -70,7 +70,7 @@ def parts(connection: Connection) -> list[IndexPart]:
 def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_ms: int) -> int:
     """Add a part with the words of those flags that are still undecided; return their number."""
     flag_ids = np.array(sorted(texts), np.int64)
-    flag_ids = flag_ids[_undecided(connection, flag_ids)]
+    flag_ids = flag_ids[_are_undecided(connection, flag_ids)]
     if len(flag_ids):
         _insert(connection, flag_ids, pack_entries(entries_of([texts[number] for number in flag_ids.tolist()])), now_ms)
     return len(flag_ids)
@@ -95,7 +95,7 @@ def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
 
 
 def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) -> int | None:
-    """Claim parts for this console. Return when the claim ends, or None if another console works on any of them."""
+    """Claim parts for this console. Return when the claim ends, or None if another console has claimed any of them."""
     free = (SEARCH_PARTS.c.part_id.in_(part_ids), SEARCH_PARTS.c.claimed_ms <= now_ms)
     query = select(SEARCH_PARTS.c.part_id).where(*free, SEARCH_PARTS.c.replaced_ms.is_(None))
     found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -123,7 +123,7 @@ def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
     ids_by_part = [ids_of(connection, part_id) for part_id in part_ids]
     all_ids = np.unique(np.concatenate(ids_by_part))
     all_ids = all_ids[all_ids > 0]
-    flag_ids = all_ids[_undecided(connection, all_ids)]
+    flag_ids = all_ids[_are_undecided(connection, all_ids)]
     numbers = []
     for ids in ids_by_part:
         places = np.searchsorted(flag_ids, ids)
@@ -181,7 +181,7 @@ def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, no
     """Remove ``gone`` and decided flags from a part, and record that it was checked, unless the claim was lost."""
     ids = ids_of(connection, part_id)
     ids[np.isin(ids, gone)] = 0
-    ids[ids > 0] *= _undecided(connection, ids[ids > 0])
+    ids[ids > 0] *= _are_undecided(connection, ids[ids > 0])
     values = {
         "flag_ids": pack_ids(ids),
         "flags": int(np.count_nonzero(ids)),
@@ -230,7 +230,7 @@ def _insert(
         connection.execute(insert(SEARCH_PAGES), rows)
 
 
-def _undecided(connection: Connection, flag_ids: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _are_undecided(connection: Connection, flag_ids: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return whether each of these flags is undecided, in order."""
     found: set[int] = set()
     for portion in portions(flag_ids.tolist()):

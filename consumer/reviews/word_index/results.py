@@ -21,7 +21,7 @@ from consumer.reviews.word_index.text_hits import text_hits
 from consumer.reviews.word_index.words import Terms
 
 IDS_MAX: Final = 1_000
-"""Flags found by an id or its beginning. If more flags match, only those with the whole id are found."""
+"""Flags found by an article's id, and by an original's. If more ids begin with a text, only equal ids are found."""
 BEGINNING_MIN: Final = 3
 """Minimum length of a search text that may also match the beginning of an id."""
 _WALKED_FIRST: Final = 500
@@ -122,7 +122,7 @@ def _places(
 ) -> tuple[list[_Place], Cursor | None]:
     """Return the places of those flags that are in a scope, and where the scan stopped, if it did.
 
-    More than ``rows_max`` places mean that others follow.
+    If there are more than ``rows_max`` places, even more may follow.
     """
     if len(flag_ids) > search.SORTED_MAX:
         return _walk(connection, scope, row_order, rows_max, cursor, flag_ids)
@@ -134,7 +134,7 @@ def _places(
 def _places_in_scope(
     connection: Connection, scope: Scope, row_order: RowOrder, cursor: Cursor | None, flag_ids: Numbers
 ) -> Iterator[_Place]:
-    """Yield the places of those of a few flags that are in a scope and after a cursor."""
+    """Yield the places of the given flags that are in a scope and after a cursor."""
     start = None if cursor is None else (cursor.key, cursor.row_id)
     columns = ("flag_id", "kind", "state", *NUMBERS, *KEYS)
     for portion in portions(flag_ids.tolist()):
@@ -164,7 +164,7 @@ def _walk(
     cursor: Cursor | None,
     flag_ids: Numbers | None,
 ) -> tuple[list[_Place], Cursor | None]:
-    """Scan a scope for many flags, or for all; return their first places, and where the scan stopped, if it did."""
+    """Scan a scope for many flags, or (None) for all. Return their first places, and where the scan stopped, if so."""
     places: list[_Place] = []
     walked, size = 0, _WALKED_FIRST
     while len(places) <= rows_max and walked < search.EXAMINED_MAX:
@@ -199,7 +199,10 @@ def _rows(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
 
 
 def _flags_by_id(connection: Connection, text: str) -> tuple[Numbers, bool]:
-    """Return flags whose article or original has an id that begins with a text, and whether some are left out."""
+    """Return flags whose article or original has an id that begins with a text, and whether some are left out.
+
+    A text of fewer than ``BEGINNING_MIN`` characters must be the whole id.
+    """
     if len(text.encode()) > ID_BYTES_MAX:
         return NO_NUMBERS, False
     flag_ids: set[int] = set()

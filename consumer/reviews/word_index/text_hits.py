@@ -12,9 +12,9 @@ from consumer.reviews.word_index.words import Terms
 
 
 class TextHits(NamedTuple):
-    """The numbers of flags, in order, including some that were recently decided.
+    """The ids of flags, in order, including some that were recently decided.
 
-    ``by_characters``: no text has the words, and these have all of their characters.
+    ``by_characters``: no text has all words, and the texts of these flags have all characters of the words.
     """
 
     flag_ids: Numbers
@@ -22,7 +22,7 @@ class TextHits(NamedTuple):
 
 
 def text_hits(connection: Connection, terms: Terms) -> TextHits:
-    """Return the flags whose texts have all words of a search or, if there are none, all its characters."""
+    """Return the flags whose texts have all words of a search or, if no text does, all its characters."""
     in_use = select(SEARCH_PARTS.c.part_id, SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.replaced_ms.is_(None))
     ids = {part_id: unpack_ids(content) for part_id, content in connection.execute(in_use)}
     found = _flags_with_all(connection, ids, terms.words)

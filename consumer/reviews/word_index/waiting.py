@@ -34,7 +34,7 @@ class WaitingFlag(NamedTuple):
 class IndexClaim(NamedTuple):
     """Flags claimed by this console. ``flag_ids`` also includes decided ones, which leave the queue.
 
-    ``until_ms`` marks their rows. A row with another value was queued again.
+    ``until_ms`` marks their rows. A row with another value was queued or claimed again.
     """
 
     flags: Sequence[WaitingFlag]
@@ -75,13 +75,13 @@ def claim(connection: Connection, now_ms: int) -> IndexClaim:
 
 
 def give_back(connection: Connection, claimed: IndexClaim) -> None:
-    """Return claimed flags that could not be indexed to the queue."""
+    """Put claimed flags that could not be indexed back into the queue."""
     for portion in portions(claimed.flag_ids):
         connection.execute(update(SEARCH_WAITING).where(*_still_claimed(claimed, portion)).values(due_ms=0))
 
 
 def end(connection: Connection, claimed: IndexClaim, missing: Collection[int], now_ms: int) -> int:
-    """Remove claimed flags that are indexed or decided from the queue; return how many are given up.
+    """Remove from the queue the claimed flags that are indexed or decided; return how many are given up.
 
     The ``missing`` flags, whose texts the store does not have, are tried again, up to ``TRIES_MAX`` times in all.
     """
@@ -105,9 +105,9 @@ def indexed_ids(connection: Connection) -> Numbers:
 
 
 def wait_where_missing(connection: Connection, after_id: int, known: Numbers) -> int | None:
-    """Queue undecided flags that are not ``known``; return the number to continue from, None at the end.
+    """Queue undecided flags that are not ``known``; return the id to continue from, None at the end.
 
-    Examines ``LOOKED_AT_MAX`` numbers after ``after_id``.
+    Examines ``LOOKED_AT_MAX`` ids after ``after_id``.
     """
     last_id = connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
     if after_id >= last_id:

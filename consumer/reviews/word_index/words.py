@@ -36,7 +36,8 @@ _SPACED: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 class Terms(NamedTuple):
     """The numbers that a search looks up.
 
-    ``characters`` are looked up if no text has all ``words``. ``is_cut``: the search has more than ``TERMS_MAX``.
+    ``characters`` are looked up if no text has all ``words``. ``is_cut``: the search has more than ``TERMS_MAX`` of
+    either.
     """
 
     words: tuple[int, ...]
@@ -45,9 +46,10 @@ class Terms(NamedTuple):
 
 
 class WordCutter:
-    """A cutter of texts and searches into words. ``cut`` is the engine's; ``simplified`` maps traditional characters.
+    """A cutter of texts and searches into words, with the engine's function ``cut``.
 
-    ``simplified`` replaces single characters regardless of context, so that searches and texts are folded alike.
+    ``simplified`` maps traditional to simplified characters. It replaces single characters regardless of context, so
+    that searches and texts are folded alike.
     """
 
     def __init__(self, cut: Callable[[str], list[str]], simplified: Mapping[int, str]) -> None:
@@ -59,9 +61,9 @@ class WordCutter:
         found: set[int] = set()
         for part, chars_max in ((title, TITLE_CHARS_MAX), (text, TEXT_CHARS_MAX)):
             for spaced, words in self._stretches(normalise(part[:chars_max])[:chars_max]):
-                found.update(map(_hashed, spaced))
+                found.update(map(_word_number, spaced))
                 found.update(map(ord, "".join(words)))
-                found.update(map(_pair, _joined(words)))
+                found.update(map(_pair_number, _searchable_pairs(words)))
         return found
 
     def terms_of(self, search: str) -> Terms:
@@ -69,11 +71,11 @@ class WordCutter:
         words: dict[int, None] = {}
         characters: dict[int, None] = {}
         for spaced, cut in self._stretches(normalise(search)):
-            hashed = dict.fromkeys(map(_hashed, spaced))
+            hashed = dict.fromkeys(map(_word_number, spaced))
             words |= hashed
             characters |= hashed | dict.fromkeys(map(ord, "".join(cut)))
             for word in cut:
-                words |= dict.fromkeys(map(_pair, _pairs(word)) if len(word) > 1 else map(ord, word))
+                words |= dict.fromkeys(map(_pair_number, _pairs(word)) if len(word) > 1 else map(ord, word))
         is_cut = max(len(words), len(characters)) > TERMS_MAX
         return Terms(tuple(words)[:TERMS_MAX], tuple(characters)[:TERMS_MAX], is_cut)
 
@@ -84,7 +86,7 @@ class WordCutter:
             yield _SPACED.findall(spaced), self._cut(unspaced) if unspaced else []
 
 
-def _joined(words: Sequence[str]) -> Iterator[str]:
+def _searchable_pairs(words: Sequence[str]) -> Iterator[str]:
     """Yield the pairs of characters within words, and the pairs of single-character words with their neighbours."""
     for word in words:
         yield from _pairs(word)
@@ -97,10 +99,10 @@ def _pairs(word: str) -> Iterable[str]:
     return map("".join, pairwise(word))
 
 
-def _pair(pair: str) -> int:
+def _pair_number(pair: str) -> int:
     return ord(pair[0]) << _CODE_POINT_BITS | ord(pair[1])
 
 
-def _hashed(word: str) -> int:
+def _word_number(word: str) -> int:
     # With a million indexed words, one in a million other words collides with one of them.
     return _HASHED_FROM | int.from_bytes(blake2b(word.encode(), digest_size=_HASH_BYTES).digest())

@@ -420,7 +420,7 @@ def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
     """The beginning of the window was deleted in one partition."""
     cluster.log.low[B] = 30
     cluster.log.first_ms = NOW_MS - WINDOW_MS // 2
-    with pytest.raises(SourceError, match=r"articles \[1\] .* 1,800 s are missing.*--allow-gap"):
+    with pytest.raises(SourceError, match=r"articles \[1\] .* 1,800 s of the window are missing.*--allow-gap"):
         Moving(cluster).migration.run()
     assert cluster.new.saved == []
     allowed = Moving(cluster, allow_gap=True)
@@ -439,7 +439,7 @@ def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
     assert (B, 29) not in cluster.filled
     cluster.new.offsets = {A: CommittedOffset(40, FILLING), B: CommittedOffset(25, FILLING)}
     cluster.log.first_ms = NOW_MS
-    with pytest.raises(SourceError, match="3,600 s are missing"):
+    with pytest.raises(SourceError, match="3,600 s of the window are missing"):
         Moving(cluster).migration.run()
 
 

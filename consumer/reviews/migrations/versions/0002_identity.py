@@ -1,4 +1,4 @@
-"""A random name that tells this database from others."""
+"""A random name that distinguishes this database from others."""
 
 import secrets
 
@@ -12,7 +12,7 @@ _BYTES = 8
 
 
 def upgrade() -> None:
-    """Create a random name, which stays with the data when they are moved."""
+    """Create a random name, which remains the same when the database is moved."""
     table = op.create_table(
         "identity",
         sa.Column("name", sa.String(length=16), nullable=False),

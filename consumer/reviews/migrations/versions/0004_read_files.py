@@ -1,4 +1,4 @@
-"""How far event files were read."""
+"""How far event files have been read."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -10,7 +10,7 @@ _ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Create the tables. No flags are read, so the number of flags does not matter."""
+    """Create the tables. No flags are read, so this takes no longer with many flags."""
     op.create_table(
         "search_waiting",
         sa.Column("flag_id", _ROW_ID, nullable=False),

@@ -13,7 +13,7 @@ _CHECK = "kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')"
 
 
 def upgrade() -> None:
-    """Allow the new kinds. SQLite reads no flags, and PostgreSQL only checks them."""
+    """Allow the new kinds, and create a table for the items. SQLite reads no flags, and PostgreSQL only checks them."""
     if op.get_bind().dialect.name == "sqlite":
         _allow_on_sqlite()
     else:
