@@ -103,7 +103,8 @@ class Attempt:
 
     def query(self, versions: Sequence[Version]) -> list[QueryResult]:
         """Return the matches of each of these versions as if it arrived alone. Writes nothing."""
-        records = [version.record for version in self.with_bank_matches(versions)]
+        versions = self.part_search.without_common_anchors(self.with_bank_matches(versions), are_posted=False)
+        records = [version.record for version in versions]
         with self.tally.looking_up():
             near = self.search.look_up_unstored(records)
         sightings = self.seen_texts.sightings_of_unstored(records)

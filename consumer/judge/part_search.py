@@ -61,8 +61,11 @@ class PartSearch:
     common: CommonHashes | None
     tally: Tally
 
-    def without_common_anchors(self, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions without their common anchors, which get no postings."""
+    def without_common_anchors(self, versions: Sequence[Version], *, are_posted: bool = True) -> list[Version]:
+        """Return the versions without their common anchors, which get no postings and are not looked up.
+
+        If the others ``are_posted``, count the common ones.
+        """
         if self.common is None or not versions:
             return list(versions)
         records = [version.record for version in versions]
@@ -71,7 +74,8 @@ class PartSearch:
             return list(versions)
         counts = [len(record.anchors or b"") // ANCHOR_BYTES for record in records]
         ends = np.cumsum(counts)
-        self.tally.common_anchors += int(np.count_nonzero(is_common))
+        if are_posted:
+            self.tally.common_anchors += int(np.count_nonzero(is_common))
         return [
             version._replace(record=_without_anchors(version.record, is_common[end - count : end]))
             for version, count, end in zip(versions, counts, ends, strict=True)

@@ -379,6 +379,20 @@ def test_a_query_names_parts_and_stores_nothing() -> None:
     assert parts.store.stats() == before
 
 
+def test_a_query_names_what_the_verdict_names_beside_a_common_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The anchors of the notice are not among the few that are looked up."""
+    monkeypatch.setattr(part_search, "ANCHORS_LOOKED_UP", 1)
+    parts = Parts()
+    story, notice = text(1), text(99, 200)
+    for number in range(COMMON_FROM + 3):
+        parts.verdict(f"with notice {number}", f"{text(200 + number, 60)} {notice}")
+    parts.verdict("story", story)
+    counted = parts.detector.tally.common_anchors
+    (result,) = parts.detector.query([parts.version("half", f"{story} {notice}")])
+    assert parts.detector.tally.common_anchors == counted > 0
+    assert [part.id for part in result.parts] == named(parts.verdict("half", f"{story} {notice}")) == ["story"]
+
+
 def test_the_rows_of_a_batch_are_read_in_pieces() -> None:
     """A store may return fewer than were asked for, where they are big."""
     asked: list[int] = []
