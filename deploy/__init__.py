@@ -1,1 +1,1 @@
-"""What runs dupwatch and the servers it needs."""
+"""Runs dupwatch and the servers that it needs."""

@@ -1,4 +1,4 @@
-"""Texts as stores on disk keep them: UTF-8, compressed in Snappy's block format."""
+"""Texts as LMDB and HBase stores keep them: UTF-8, compressed in Snappy's block format."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ class StoreUnavailable(StoreError):  # noqa: N818  # as above
 
 
 class StartAgain(BaseException):
-    """Ends an attempt of ``Store.together``, which then makes another one. Code that runs within must not catch it."""
+    """Ends an attempt of ``Store.together``, which then makes another one. The work of an attempt must not catch it."""
 
 
 def read_only(store: object) -> StoreRefused:

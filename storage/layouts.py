@@ -18,5 +18,5 @@ def layout_needed(*, parts: bool, banks: bool) -> bytes:
 
 
 def raised(layout: bytes, needed: bytes) -> bytes:
-    """Return the greater of a store's layout, which is known, and the one that it needs."""
+    """Return the later of a store's layout and the one that it needs. Both must be in ``LAYOUTS``."""
     return max(layout, needed, key=LAYOUTS.index)

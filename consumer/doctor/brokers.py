@@ -22,7 +22,7 @@ from storage.clock import MS_PER_S
 
 REQUEST_TIMEOUT_S: Final = 5.0
 """Time limit of one request."""
-_SLICE_S: Final = 1.0
+_ATTEMPT_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # missing from the stubs
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
@@ -85,7 +85,10 @@ class NewestMessage(NamedTuple):
 
 
 class Brokers:
-    """Read-only requests to one cluster. They raise ``KafkaException`` if the cluster refuses to answer."""
+    """Read-only requests to one cluster. They raise ``KafkaException`` if a request fails.
+
+    ``cluster`` must be called first: it reads the metadata that the other methods use.
+    """
 
     def __init__(self, address: str, settings: Mapping[str, Any]) -> None:
         self._address = address
@@ -109,11 +112,11 @@ class Brokers:
         return Cluster(self._metadata.cluster_id or "", len(self._metadata.brokers), settings)
 
     def _read_metadata(self) -> Any:  # noqa: ANN401  # the client has no public type for it
-        """Return the metadata. Give up before the deadline if the client reports that all brokers are down."""
+        """Return the metadata. Give up before the time limit if the client reports that all brokers are down."""
         until_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
-                return self._admin.list_topics(timeout=_SLICE_S)
+                return self._admin.list_topics(timeout=_ATTEMPT_S)
             except KafkaException as error:
                 self._admin.poll(0)
                 all_down = any(reported.code() in _UNSPECIFIC for reported in self._errors)
@@ -186,7 +189,7 @@ class Brokers:
         ]
 
     def newest(self, topics: Sequence[str]) -> list[NewestMessage]:
-        """Return the newest message of each of these topics and of the topic of offsets, if it has any."""
+        """Return the newest message of each of these topics and of the topic of offsets. Skip missing or empty ones."""
         messages = []
         for topic in filter(self._has, (*topics, OFFSETS)):
             places = [TopicPartition(topic, partition) for partition in self._metadata.topics[topic].partitions]
@@ -210,7 +213,7 @@ class Brokers:
         return retry_during_election(ask, REQUEST_TIMEOUT_S)
 
     def _reason(self, error: KafkaError) -> str:
-        """Return the most specific error, since the call itself raises only a time-out."""
+        """Return the text of the most specific error, since the call itself raises only a time-out."""
         specific = [reported for reported in self._errors if reported.code() in _SPECIFIC]
         other = [reported for reported in self._errors if reported.code() not in _UNSPECIFIC]
         text = (specific or other or [error])[0].str()

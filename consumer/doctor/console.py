@@ -34,7 +34,7 @@ def configures_only_console(config: Config) -> bool:
 
 
 def console_checks(config: Config) -> Iterator[DoctorCheck]:
-    """Yield the checks of the console, if the configuration changes any of its settings."""
+    """Yield the checks of the console, if any console setting differs from its default."""
     if configures_console(config):
         yield DoctorCheck(_DATABASE, lambda: check_tables(config.console))
         yield DoctorCheck("flags of the console", lambda: check_flags(config))
@@ -89,7 +89,7 @@ def check_flags(config: Config) -> Iterator[Finding]:
         )
 
 
-def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # of an extra
+def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # its type needs the extra
     if fault is None:
         return ok(f"The console reads flags from {path}.")
     if fault.kind == "missing":
@@ -103,7 +103,7 @@ def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # of an e
 
 
 def check_rights(config: Config) -> Iterator[Finding]:
-    """Check that the console can read articles from the store, and release them."""
+    """Check that the store outlives a run, and that this user may write it to release articles."""
     store = _imported("consumer.wiring.console_store")
     store.check_store(config)
     own = None
@@ -119,5 +119,5 @@ def check_rights(config: Config) -> Iterator[Finding]:
         )
 
 
-def _imported(module: str) -> Any:  # noqa: ANN401  # of an extra
+def _imported(module: str) -> Any:  # noqa: ANN401  # its type needs the extra
     return imported(module, CONSOLE_PACKAGES, "console", _COMMAND)

@@ -1,4 +1,4 @@
-"""The checks that a configuration needs, in the order in which a run would start its parts.
+"""Lists the checks that a configuration needs: of the settings and this machine, of the servers, and of the store.
 
 The first check finds settings that are valid one by one, but contradict each other or do not suit this machine.
 """
@@ -53,7 +53,7 @@ _ANY_SCHEMA: Final = 1
 
 
 def checks_of(config: Config) -> list[DoctorCheck]:
-    """Return all checks, the cheapest first."""
+    """Return all checks, in the order in which they are to be made."""
     # The check of the store reports its faults.
     with suppress(StoreError, ConfigError):
         config = stores.completed_config(config, answer_s=DEADLINE_S)
@@ -86,7 +86,8 @@ def _check_banks(config: Config) -> Iterator[Finding]:
     try:
         banks = read_banks(config)
     except BankError as error:
-        yield wrong(ConfigError, f"The banks cannot be used: {error}.", "Correct banks.url, or what it names.")
+        remedy = "Correct banks.url, or the banks that it names."
+        yield wrong(ConfigError, f"The banks cannot be used: {error}.", remedy)
     else:
         yield ok(f"{counted(len(banks.banks), 'bank')}, {counted(len(banks.items), 'item')}.")
     if config.banks.cache is not None:
@@ -95,7 +96,7 @@ def _check_banks(config: Config) -> Iterator[Finding]:
 
 def _cache_finding(folder: Path) -> Finding:
     """Return a finding on whether the cache can be written; without it a run works, but starts slowly."""
-    slow = "each start computes all items"
+    slow = "each start fingerprints all items"
     if folder.exists() and not folder.is_dir():
         return warning(
             f"The cache of banks {folder} is not a directory, so {slow}.", "Name a directory in banks.cache."
@@ -212,7 +213,7 @@ def own_addresses() -> set[str]:
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
+    """Check that a run could be built from this configuration; ``settings`` may raise ``ConfigError``."""
     judged_by = settings()
     scheme, plan, digest = judged_by.scheme.name, judged_by.plan.name, judged_by.short_digest()
     yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")

@@ -121,9 +121,11 @@ def _as_planned(topic: PlannedTopic, found: ExistingTopic, means: type[Fatal]) -
 
 
 def _replica_findings(name: str, found: ExistingTopic, means: type[Fatal]) -> Iterator[Finding]:
-    """Yield a finding if replicas are not in sync: all still works, writes fail, or both reads and writes fail."""
+    """Yield a finding if a partition has no leader, too few replicas in sync for writes, or any replica not in sync."""
     brokers = ", ".join(map(str, found.missing))
-    remedy = f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start their brokers."
+    remedy = (
+        f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start the brokers of its replicas."
+    )
     needed = int(found.settings.get("min.insync.replicas", "1"))
     if found.leaderless:
         numbers = ", ".join(map(str, found.leaderless))
@@ -160,7 +162,7 @@ def group_findings(
     yield ok(f"The group {section.group} is {group.state} and has {counted(len(group.members), 'member')}.")
     if len(group.members) > partitions:
         yield warning(
-            f"There are {len(group.members)} members for {counted(partitions, 'partition')}: the others are idle.",
+            f"There are {len(group.members)} members for {counted(partitions, 'partition')}, so some are idle.",
             "Stop some, or add partitions to the topics.",
         )
     elsewhere = [member for member in group.members if member.instance_id is not None and member.host not in own_hosts]
@@ -175,7 +177,10 @@ def group_findings(
 
 
 def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) -> Iterator[Finding]:
-    """Yield findings on the lag of the group, and on unread messages that were deleted or soon will be."""
+    """Yield findings on the lag of the group, and on held partitions.
+
+    Also yield findings on unread messages that were deleted or soon will be.
+    """
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
     uncommitted = [place for place in progress if place.committed is None]
     waiting = sum(place.end - place.first for place in uncommitted)

@@ -69,7 +69,10 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
 
 
 def check_output_file(path: Path, description: str, setting: str) -> Iterator[Finding]:
-    """Yield a finding if a run could not write the file that ``setting`` configures. ``description`` names it."""
+    """Yield a finding if a run could not write the file of this ``setting``.
+
+    ``description`` is what messages call it.
+    """
     folder = path.parent
     if not folder.is_dir():
         yield wrong(
@@ -94,7 +97,7 @@ def check_output_file(path: Path, description: str, setting: str) -> Iterator[Fi
 
 
 def check_address(config: Config) -> Iterator[Finding]:
-    """Check that the address of the pages is free, or that a consumer is using it."""
+    """Check that the address of the pages is free or used by a consumer, and that no password is sent in the clear."""
     if not config.http.listen:
         yield ok("http.listen is empty: no pages are served.")
         return
@@ -196,7 +199,7 @@ def current_time() -> datetime:
 
 
 def check_tls(config: Config) -> Iterator[Finding]:
-    """Check that TLS files can be read, are valid today, and match."""
+    """Check that TLS files can be read, that certificates are valid today, and that they match their keys."""
     groups = tls_files(config)
     if not groups:
         yield ok("No TLS files are configured.")
@@ -213,7 +216,7 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
         found = validities(path.read_bytes())
     except OSError as error:
         yield wrong(
-            ConfigError, f"{section}: {path} cannot be read: {error.strerror}.", "Make it readable for this user."
+            ConfigError, f"{section}: {path} cannot be read: {error.strerror}.", "Make the file readable for this user."
         )
         return
     except ValueError as error:

@@ -130,10 +130,10 @@ class OutgrownPlan(NamedTuple):
 
 
 def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
-    """Yield those plans of these consumers that their windows have outgrown.
+    """Yield the plans that the windows of these consumers have outgrown.
 
-    Consumers with the same plan share a window. Their store counts as remote if any of them has opened connections to
-    one. A plan is not outgrown unless a larger one finds the same pairs.
+    Consumers with the same plan are assumed to share a window. Their store counts as remote if any of them has opened
+    connections to one. A plan is not outgrown unless a larger one finds the same pairs.
     """
     by_plan: dict[tuple[str, str], list[Interval]] = {}
     for interval in intervals:
@@ -141,14 +141,14 @@ def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
         for plan, larger in product(build.values_of(_BUILD, "plan"), build.values_of(_BUILD, "larger_plan")):
             by_plan.setdefault((plan, larger), []).append(interval)
     for (plan, larger), consumers in by_plan.items():
-        read = _postings_an_article(consumers)
+        read = _postings_per_article(consumers)
         remote = any(consumer.after.total(_CONNECTIONS) for consumer in consumers)
         postings_max = outgrown_postings(remote=remote)
         if larger and read > postings_max:
             yield OutgrownPlan(plan, read, postings_max, larger)
 
 
-def _postings_an_article(intervals: Sequence[Interval]) -> float:
+def _postings_per_article(intervals: Sequence[Interval]) -> float:
     if _increase(intervals, _ARTICLES) < _ARTICLES_MIN:
         intervals = [Interval(None, interval.after) for interval in intervals]
     articles = _increase(intervals, _ARTICLES)

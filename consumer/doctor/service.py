@@ -1,4 +1,4 @@
-"""Findings on the HTTP service: its address, names, tokens, audit log, and sink."""
+"""Findings on the HTTP service: its open files, address, names, tokens, audit log, and sink."""
 
 import errno
 import resource
@@ -74,7 +74,7 @@ def service_checks(config: Config) -> Iterator[DoctorCheck]:
 
 
 def check_service_descriptors(config: Config) -> Iterator[Finding]:
-    """Check that the service may open as many connections as it accepts."""
+    """Check that the service may open its files and as many connections as it accepts."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     needed = descriptors_needed(config) + config.service.connections_max
     if limit == resource.RLIM_INFINITY or limit >= needed:
@@ -176,7 +176,7 @@ def _covers(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
 
 
 def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
-    """Return a finding on what uses the address: a service, with its state, or another process."""
+    """Return the finding on an address in use: by a service, with its state, or by another process."""
     place, answer = f"{address.host}:{address.port}", readiness_at(address, certificate)
     try:
         readiness = None if answer is None or answer.is_dupwatch else msgspec.json.decode(answer.body, type=_Readiness)
@@ -195,7 +195,7 @@ def _used_address(address: ListenAddress, certificate: str | None) -> Finding:
 
 
 def check_tokens(section: ServiceSection) -> Iterator[Finding]:
-    """Check that the token file can be used, and that its tokens are valid for a while."""
+    """Check that the token file can be used, and that its tokens do not expire soon."""
     if section.tokens is None:
         yield ok("service.tokens is not set: every program on this machine may check, store, retract and release.")
         return
@@ -212,11 +212,11 @@ def check_tokens(section: ServiceSection) -> Iterator[Finding]:
 
 
 def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterator[Finding]:
-    """Yield findings on valid tokens, expired ones, and those that expire soon."""
+    """Yield findings on valid tokens, expired tokens, and tokens that expire soon."""
     valid = sorted((token for token in tokens if token.state(now) == "valid"), key=lambda token: token.expires_at)
     if not valid:
-        none = "has no token" if not tokens else "has no valid token"
-        yield warning(f"{path} {none}: the service lets nobody in.", f"Add one: {_ADD_COMMAND.format(path=path)}")
+        fault = "has no token" if not tokens else "has no valid token"
+        yield warning(f"{path} {fault}: the service lets nobody in.", f"Add one: {_ADD_COMMAND.format(path=path)}")
     expired = [token.name for token in tokens if token.state(now) == "expired"]
     if expired:
         yield warning(
@@ -242,7 +242,7 @@ def check_audit(path: Path) -> Iterator[Finding]:
 
 
 def _check_sink(config: Config) -> Iterator[Finding]:
-    """Check the topics for verdicts on requests."""
+    """Check the delivery and the topics of verdicts on requests."""
     if config.kafka.delivery == "exactly-once":
         yield wrong(
             ConfigError,
@@ -253,8 +253,8 @@ def _check_sink(config: Config) -> Iterator[Finding]:
     brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
     plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written]
-    remedy = f"dupwatch topics init --sink {config.sink.url}"
-    yield from topic_findings(plans, brokers.topics(sink_topics.written), remedy)
+    init = f"dupwatch topics init --sink {config.sink.url}"
+    yield from topic_findings(plans, brokers.topics(sink_topics.written), init)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -56,7 +56,7 @@ def _findings_of(check: StoreCheck) -> Iterator[Finding]:
 
 
 def finding_of(found: StoreFinding) -> Finding:
-    """Return a kind's finding as one of the doctor's."""
+    """Translate a finding of a kind of store into a finding of the doctor."""
     if found.status == "ok":
         return ok(found.found)
     if found.status == "warning":
@@ -65,7 +65,7 @@ def finding_of(found: StoreFinding) -> Finding:
 
 
 def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check that the store is bound to the configured settings."""
+    """Check that the store is bound to the configured settings, and that these are not outdated."""
     ours = settings()
     try:
         with stores.opened_store(config, readonly=True) as store:
@@ -95,7 +95,7 @@ def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
         yield warning(
             "The fact guard (facts_shared_min) has revision 1: an article with hardly any facts of its own makes "
             "others in the same words its duplicates.",
-            f"Fill a new store by revision {FACTS_REVISION} with dupwatch migrate (docs/operate/migration.md).",
+            f"Fill a new store with revision {FACTS_REVISION}: use dupwatch migrate (docs/operate/migration.md).",
         )
 
 
@@ -104,9 +104,9 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
     if section.body_format != "text" and section.reader_revision < READER_REVISION:
         read = "Pages are" if section.body_format == "article" else "HTML is"
         yield warning(
-            f"{read} read by revision {section.reader_revision}, for which the store was made: readings above words "
+            f"{read} read by revision {section.reader_revision}, for which the store was made: ruby annotations "
             "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
-            f"Fill a new store by revision {READER_REVISION} with dupwatch migrate (docs/operate/migration.md).",
+            f"Fill a new store with revision {READER_REVISION}: use dupwatch migrate (docs/operate/migration.md).",
         )
 
 
@@ -122,8 +122,8 @@ def _stretch_findings(ours: JudgeSettings) -> Iterator[Finding]:
 def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Finding:
     try:
         differing = differences(settings_in(stored), ours)
-    except (ValueError, AttributeError) as error:
-        return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
+    except ValueError as error:
+        return _unreadable(error)
     if differing:
         return wrong(
             StoreMismatch,
@@ -134,9 +134,15 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
         stores.with_configured_secret(Binding.decode(stored), stores.configured_secret(config))
     except StoreMismatch as error:
         return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/operate/security.md.")
-    except ValueError as error:
-        return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
+    except (ValueError, KeyError, TypeError) as error:
+        # An empty member counts as a missing one when settings are compared, but not when they are decoded.
+        return _unreadable(error)
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")
+
+
+def _unreadable(error: Exception) -> Finding:
+    why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return wrong(StoreMismatch, f"The settings of the store cannot be read: {why}.", "Name another store.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class ConsumerStatus(NamedTuple):
     """The state of one consumer, from its latest answers.
 
     Without an answer, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are
-    its latest ones, or None if it does not serve them. ``returning`` are the texts that came back most often.
+    its latest flags, or None if it does not serve them. ``returning`` are the texts that came back most often.
     """
 
     name: str
@@ -133,7 +133,7 @@ class WatchedConsumer:
 
 
 def look_at_all(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor) -> list[ConsumerStatus]:
-    """Look at all consumers in parallel, so that silent ones delay the others by at most one time-out."""
+    """Look at all consumers in parallel, so that several silent ones take no longer than one."""
     return list(pool.map(WatchedConsumer.look, watched))
 
 
@@ -147,7 +147,7 @@ def latest(statuses: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag
 
 
 def returning(statuses: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
-    """Return the texts that came back most often to any consumer, each once."""
+    """Return the texts that came back most often, each once, with its highest count at any consumer."""
     texts: dict[tuple[str, str], ShownText] = {}
     for text in (text for consumer in statuses for text in consumer.returning):
         known = texts.setdefault((text.id, text.first), text)

@@ -1,6 +1,6 @@
-"""Print what Alertmanager sends, a line for each alert: ``docker compose logs --follow alerts`` shows it.
+"""Prints a line for each alert that Alertmanager sends: ``docker compose logs --follow alerts`` shows them.
 
-It takes Alertmanager's webhooks at any path, in the image of dupwatch or wherever dupwatch is installed.
+It accepts webhooks at any path. It runs in the image of dupwatch, or wherever dupwatch is installed.
 """
 
 import json
@@ -21,7 +21,7 @@ ANSWER_S: Final = 10.0
 def lines_of(notification: Any) -> Iterator[str]:  # noqa: ANN401  # whatever JSON holds
     """Yield a line for each alert: when it began or ended, what it is, and its runbook.
 
-    Raises ``LookupError``, ``TypeError`` or ``AttributeError`` for anything but a notification of Alertmanager.
+    Raises ``LookupError``, ``TypeError`` or ``AttributeError`` for anything except a notification of Alertmanager.
     """
     for alert in notification["alerts"]:
         labels, texts = alert["labels"], alert.get("annotations", {})
@@ -38,12 +38,12 @@ def _printable(text: str) -> str:
 
 
 class AlertReceiver(BaseHTTPRequestHandler):
-    """Prints the alerts of each request; answers others, so that a health check can ask."""
+    """Prints the alerts in each POST request, and answers GET requests for health checks."""
 
     timeout = ANSWER_S
 
     def do_GET(self) -> None:
-        """Say that it runs."""
+        """Answer a health check."""
         self._answer(200)
 
     def do_POST(self) -> None:
@@ -59,7 +59,7 @@ class AlertReceiver(BaseHTTPRequestHandler):
             self._answer(400)
             return
         # In one piece: other threads print too.
-        print("".join(f"{line}\n" for line in lines), end="", flush=True)  # noqa: T201  # its log is what it is for
+        print("".join(f"{line}\n" for line in lines), end="", flush=True)  # noqa: T201  # its log is its purpose
         self._answer(200)
 
     def _answer(self, status: int) -> None:
@@ -69,11 +69,11 @@ class AlertReceiver(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: object) -> None:  # the name is that of the base class
-        """Print nothing of requests: alerts alone are in the log."""
+        """Print nothing, so that the log has only alerts."""
 
 
 def alert_server(address: tuple[str, int]) -> ThreadingHTTPServer:
-    """Listen there. Each request has a thread of its own, so that one that stalls holds up no alert."""
+    """Return a server that listens at this address. It has a thread per request, so a stalled one delays no alert."""
     return ThreadingHTTPServer(address, AlertReceiver)
 
 

@@ -1,1 +1,1 @@
-"""What the compiled engine is built with, and the licences of what is linked into it."""
+"""Checks the Rust that builds the compiled engine, and lists the licences of the crates linked into it."""

@@ -1,7 +1,7 @@
-"""The licences of what is linked into the compiled engine: ``python -m deploy.core.licences > core/THIRD_PARTY``.
+"""Prints the licences of crates linked into the engine: ``python -m deploy.core.licences > core/THIRD_PARTY``.
 
-Whoever distributes the engine has to hand them on, so wheels and images carry the file. A test fails where it is not
-that of ``core/Cargo.lock``.
+Distributors of the engine must pass them on, so wheels and images contain the file. A test fails if the file does not
+match ``core/Cargo.lock``.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 MANIFEST: Final = ROOT / "core" / "Cargo.toml"
 APACHE: Final = "Apache-2.0"
-"""Ours, and that of most crates. It asks for its own text and for notices, not for the copyright lines of others."""
+"""Our licence, and that of most crates. It requires its own text and notices, but not the crates' licence files."""
 _RULE: Final = "=" * 80
 _TEXTS: Final = ("LICENSE*", "LICENCE*", "COPYING*", "UNLICENSE*")
 _NOTICES: Final = ("NOTICE*", "COPYRIGHT*")
@@ -63,12 +63,12 @@ class Crate(NamedTuple):
 
     @property
     def described(self) -> str:
-        """The crate in a line."""
+        """The crate as a line of text."""
         return f"{self.name} {self.version} ({self.licence}) {self.repository}".rstrip()
 
 
 def metadata(manifest: Path = MANIFEST) -> dict[str, Any]:
-    """Return what cargo says of the crates of the lock file, those for other systems too."""
+    """Return cargo's metadata on the crates in the lock file, including those for other systems."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603  # a command of ours
     found: dict[str, Any] = json.loads(answer.stdout)
@@ -76,7 +76,7 @@ def metadata(manifest: Path = MANIFEST) -> dict[str, Any]:
 
 
 def linked(found: Mapping[str, Any]) -> list[Crate]:
-    """Return the crates of others that are linked in on some system: neither what only builds, nor macros, nor ours."""
+    """Return the crates that are linked in on some system, except build dependencies, macros and our own crate."""
     packages = {package["id"]: package for package in found["packages"]}
     needs = {node["id"]: node["deps"] for node in found["resolve"]["nodes"]}
     root = found["resolve"]["root"]
@@ -92,18 +92,18 @@ def linked(found: Mapping[str, Any]) -> list[Crate]:
 
 
 def third_party(crates: Sequence[Crate]) -> str:
-    """Return the file: the crates by licence, each text once. Raises ``ValueError`` where one is missing."""
-    ours = [crate for crate in crates if APACHE in alternatives(crate.licence)]
-    lines = "".join(f"  {crate.described}\n" for crate in ours)
+    """Return the text of the file: the crates, and each licence text once. Raises ``ValueError`` if one is missing."""
+    apache = [crate for crate in crates if APACHE in alternatives(crate.licence)]
+    lines = "".join(f"  {crate.described}\n" for crate in apache)
     carriers: dict[str, list[Crate]] = {}
     for crate in crates:
-        for text in _texts(crate, needed=crate not in ours):
+        for text in _texts(crate, needed=crate not in apache):
             carriers.setdefault(text, []).append(crate)
     return _HEAD + lines + _COMPILERS + "".join(_section(text, of) for text, of in carriers.items())
 
 
 def alternatives(expression: str) -> list[str]:
-    """Return the licences that an SPDX expression joins by OR, or by a slash; all of it where it has AND."""
+    """Return the licences that an SPDX expression joins by OR or a slash; all of it if it has AND or parentheses."""
     return [expression] if re.search(r" AND |\(", expression) else re.split(r" OR |/", expression)
 
 
@@ -117,7 +117,7 @@ def _crate(package: Mapping[str, Any]) -> Crate:
 
 
 def _texts(crate: Crate, *, needed: bool) -> Iterator[str]:
-    """The notices of a crate, and its licences if they are needed."""
+    """Yield the notices of a crate, and its licences if they are ``needed``."""
     yield from _read(crate, _NOTICES)
     if needed:
         texts = list(_read(crate, _TEXTS))
@@ -137,5 +137,5 @@ def _section(text: str, crates: Sequence[Crate]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # it is a file, whatever the locale
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # standard output is a text file
     sys.stdout.write(third_party(linked(metadata())))

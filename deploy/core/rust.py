@@ -1,6 +1,6 @@
-"""Whether the Rust here can build the compiled engine: ``python -m deploy.core.rust``.
+"""Checks whether the installed Rust can build the compiled engine: ``python -m deploy.core.rust``.
 
-cargo says it too, but at the end of pages that pip prints.
+cargo reports this too, but only at the end of pages that pip prints.
 """
 
 import os
@@ -26,7 +26,7 @@ def oldest_rust(manifest: Path = MANIFEST) -> str:
 
 
 def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return what the programs on the PATH lack to build the engine, and what to do, in a sentence; None: nothing."""
+    """Return a sentence that says why the engine cannot be built here and what to do, or None if it can."""
     oldest = oldest_rust()
     for program in ("cargo", "rustc"):
         path = shutil.which(program, path=environment.get("PATH"))
@@ -34,7 +34,7 @@ def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
         if fault is not None:
             alternative = "but CI has to test it" if environment.get("CI") else "only slower"
             return (
-                f"The compiled engine needs cargo and rustc {oldest} or newer, and {program} {fault}: install them "
+                f"The compiled engine needs cargo and rustc {oldest} or newer, but {program} {fault}: install them "
                 "from your distribution, or as https://www.rust-lang.org/tools/install says, or run rustup update; "
                 f"dupwatch runs without the engine, {alternative}"
             )
@@ -42,7 +42,7 @@ def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _fault(path: str, oldest: str, environment: Mapping[str, str]) -> str | None:
-    """What is wrong with a program of Rust."""
+    """Return what is wrong with a program of Rust as a phrase, or None."""
     try:
         answer = subprocess.run(  # noqa: S603  # a program of the PATH
             [path, "--version"], capture_output=True, text=True, env=environment, timeout=ANSWER_S, check=False
@@ -61,7 +61,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def main() -> int:
-    """Say what is missing, if anything."""
+    """Print what is missing, if anything, and return the exit code."""
     missing = what_is_missing()
     if missing is None:
         return 0

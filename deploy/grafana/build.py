@@ -27,7 +27,7 @@ def text_of(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write all dashboards; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deploy.grafana.build", description="Write Grafana's dashboards.")
-    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL", help="what links to runbooks begin with")
+    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL", help="beginning of links to runbooks")
     parser.add_argument("--to", type=Path, default=FOLDER, metavar="FOLDER", help="folder to write to")
     chosen = parser.parse_args(arguments)
     chosen.to.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,10 @@ _OPEN: Final = 'max(dupwatch_console_flags{$of, state="open"})'
 _NOW: Final = Row(
     "Now",
     (
-        stat("Open flags", "That nobody has decided on.", _OPEN, runbooks=("console-flags-unreviewed",)),
+        stat("Open flags", "Flags that nobody has decided on.", _OPEN, runbooks=("console-flags-unreviewed",)),
         stat(
             "Oldest open flag",
-            "How long ago its article came.",
+            "Time since its article arrived.",
             "max(dupwatch_console_oldest_open_flag_seconds{$of})",
             "s",
             steps=(Step(86_400, "orange"),),
@@ -20,7 +20,7 @@ _NOW: Final = Row(
         ),
         stat(
             "Releases due",
-            "Decisions that are final, and whose release is not sent yet.",
+            "Final decisions whose release has not been sent yet.",
             "max(dupwatch_console_releases_due{$of})",
             runbooks=("console-releases-waiting",),
         ),
@@ -31,7 +31,7 @@ _NOW: Final = Row(
         ),
         stat(
             "Flags not indexed yet",
-            "Until then they are found by id and source only, not by words of their texts.",
+            "Flags that a search finds only by id and source, not yet by words of their texts.",
             "max(dupwatch_console_search_waiting_flags{$of})",
         ),
     ),
@@ -42,18 +42,18 @@ _PEOPLE: Final = Row(
     (
         Panel(
             title="Flags by state",
-            about="Of the whole queue; every process of a console counts the same database.",
+            about="Flags of the whole queue. Every process of a console counts the same database.",
             queries=(Query("max by (state) (dupwatch_console_flags{$of})", "{{state}}"),),
             runbooks=("console-flags-unreviewed",),
         ),
         Panel(
             title="Open entries by kind",
-            about="What nobody has decided on: flags, near misses, repeats of retracted articles, and bank matches.",
+            about="Entries without a decision: flags, near misses, repeats of retracted articles, and bank matches.",
             queries=(Query("max by (kind) (dupwatch_console_open_entries{$of})", "{{kind}}"),),
         ),
         Panel(
             title="Decisions",
-            about="Flags that were decided per hour, by decision, by a person or by a standing decision.",
+            about="Flags decided per hour, by decision and decider: a person, or a standing decision.",
             queries=(
                 Query(
                     "sum by (decision, decider) (increase(dupwatch_console_decisions_total{$of}[1h]))",
@@ -69,7 +69,7 @@ _PEOPLE: Final = Row(
         ),
         Panel(
             title="Releases",
-            about="Sent, or refused for good, per hour.",
+            about="Releases sent or refused for good, per hour.",
             queries=(Query("sum by (outcome) (increase(dupwatch_console_releases_total{$of}[1h]))", "{{outcome}}"),),
             runbooks=("console-releases-waiting",),
         ),
@@ -81,7 +81,7 @@ _INTAKE: Final = Row(
     (
         Panel(
             title="Events taken in",
-            about="From the sink, per second, by kind.",
+            about="Events read from the sink, per second, by kind.",
             queries=(Query("sum by (kind) (rate(dupwatch_console_events_total{$of}[$__rate_interval]))", "{{kind}}"),),
             unit="suffix:/s",
             stacked=True,
@@ -89,7 +89,7 @@ _INTAKE: Final = Row(
         ),
         Panel(
             title="Records that were skipped",
-            about="That can never be read as a flag or a near miss, by reason; the log has their places.",
+            about="Records that can never be read as a flag or a near miss, by reason. The log says where they are.",
             queries=(
                 Query(
                     "sum by (reason) (increase(dupwatch_console_events_skipped_total{$of}[$__rate_interval])) > 0",
@@ -120,20 +120,20 @@ _EVENTS: Final = Row(
     (
         Panel(
             title="Events that wait",
-            about="For the sink, and for webhooks; up to console.outbox_events_max for each receiver.",
+            about="Events that wait for the sink or a webhook: at most console.outbox_events_max for each receiver.",
             queries=(Query("max by (receiver) (dupwatch_console_outbox_events{$of})", "{{receiver}}"),),
             runbooks=("console-events#DupwatchConsoleOutboxWaits",),
         ),
         Panel(
             title="Age of the oldest event",
-            about="How long it has waited, by receiver.",
+            about="How long the oldest event has waited, by receiver.",
             queries=(Query("max by (receiver) (dupwatch_console_outbox_oldest_seconds{$of})", "{{receiver}}"),),
             unit="s",
             runbooks=("console-events#DupwatchConsoleOutboxWaits",),
         ),
         Panel(
             title="Events sent",
-            about="Of stories and floods to the sink, per second, by kind.",
+            about="Events on stories and floods sent to the sink, per second, by kind.",
             queries=(
                 Query("sum by (kind) (rate(dupwatch_console_events_sent_total{$of}[$__rate_interval]))", "{{kind}}"),
             ),
@@ -143,7 +143,7 @@ _EVENTS: Final = Row(
         ),
         Panel(
             title="Events that were not kept",
-            about="Because too many waited for the same receiver, per hour.",
+            about="Events dropped because too many waited for the same receiver, per hour.",
             queries=(
                 Query("sum by (receiver) (increase(dupwatch_console_events_missed_total{$of}[1h]))", "{{receiver}}"),
             ),
@@ -157,14 +157,14 @@ _WEBHOOKS: Final = Row(
     (
         stat(
             "Webhooks that are off",
-            "That the console has turned off: a delivery failed for a day, or the receiver said that it is gone.",
+            "Webhooks that the console has turned off: deliveries failed for a day, or the receiver answered 410 Gone.",
             "max(dupwatch_console_webhooks_off{$of})",
             steps=(Step(1, "red"),),
             runbooks=("console-webhooks#DupwatchConsoleWebhookOff",),
         ),
         stat(
             "Oldest event that waits",
-            "For a webhook that is on.",
+            "How long an event has waited for a webhook that is on.",
             "max(dupwatch_console_webhook_oldest_waiting_seconds{$of})",
             "s",
             steps=(Step(7_200, "orange"),),
@@ -191,7 +191,7 @@ _PAGES: Final = Row(
     (
         Panel(
             title="Requests to the console",
-            about="Per second, by method and status.",
+            about="Requests per second, by method and status.",
             queries=(
                 Query(
                     "sum by (method, status) (rate(dupwatch_console_requests_total{$of}[$__rate_interval])) > 0",
@@ -209,7 +209,7 @@ _PAGES: Final = Row(
         ),
         Panel(
             title="Failed attempts to sign in",
-            about="Per hour; after console.failures_max of them a name or an address has to wait.",
+            about="Failed attempts per hour. After console.failures_max of them, a name or an address must wait.",
             queries=(Query("sum(increase(dupwatch_console_sign_in_failures_total{$of}[1h]))", "attempts"),),
         ),
     ),

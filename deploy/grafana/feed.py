@@ -141,7 +141,7 @@ _BANKS: Final = Row(
     (
         Panel(
             title="Matches of banks",
-            about="Items that articles repeat, per second; the ten banks with the most.",
+            about="Items that articles repeat, per second; the ten banks with the most matches.",
             queries=(
                 Query(
                     "topk(10, sum by (bank, action) (rate(dupwatch_bank_matches_total{$of}[$__rate_interval])))",
@@ -152,11 +152,11 @@ _BANKS: Final = Row(
         ),
         Panel(
             title="Items of banks",
-            about="That articles are compared with, by consumer: all should have the same.",
+            about="Items that articles are compared with, by consumer. All consumers should have the same number.",
             queries=(Query("max by (instance) (dupwatch_bank_items{$of})", "{{instance}}"),),
         ),
         Panel(
-            title="Banks that were not used as a whole",
+            title="Banks used only in part",
             about="Failed reads, invalid entries, and articles with more matches than are looked at.",
             queries=(
                 Query("sum(increase(dupwatch_bank_failures_total{$of}[$__rate_interval]))", "failed reads"),
@@ -166,14 +166,14 @@ _BANKS: Final = Row(
         ),
         Panel(
             title="Busy items of banks",
-            about="That match more than banks.busy_share of the articles and are not confirmed, at some consumer.",
+            about="Unconfirmed items that match more than banks.busy_share of the articles at some consumer.",
             queries=(Query("max by (bank, action) (dupwatch_bank_items_busy{$of})", "{{bank}} ({{action}})"),),
             steps=(Step(1, "orange"),),
             runbooks=("bank-items-busy",),
         ),
         Panel(
             title="Bank matches withheld",
-            about="Per second, since busy items alone would cause them; the ten banks with the most.",
+            about="Matches withheld because only busy items cause them, per second; the ten banks with the most.",
             queries=(
                 Query(
                     "topk(10, sum by (bank) (rate(dupwatch_bank_matches_withheld_total{$of}[$__rate_interval])))",
@@ -185,7 +185,7 @@ _BANKS: Final = Row(
         ),
         Panel(
             title="Items of banks without a match",
-            about="Since each consumer started; an item that nothing matches for weeks may no longer be needed.",
+            about="Items without a match since the consumer started. After weeks, such an item may not be needed.",
             queries=(Query("max by (instance) (dupwatch_bank_items_unmatched{$of})", "{{instance}}"),),
         ),
     ),
@@ -211,7 +211,7 @@ _FLOODS: Final = Row(
         ),
         Panel(
             title="Duplicates of known originals",
-            about="Share of the articles settled without postings, which keeps a flood cheap.",
+            about="Share of the articles judged without postings, which keeps a flood cheap.",
             queries=(Query(_of_articles("dupwatch_known_copies_total"), "known copies"),),
             unit="percentunit",
             share=True,
@@ -236,7 +236,7 @@ _SIMILARITIES: Final = Row(
         ),
         heatmap(
             "Similarity of compared pairs",
-            "All pairs. Many just below the threshold: templates, or the threshold is too high.",
+            "All pairs. Many pairs just below the threshold mean templates, or a threshold that is too high.",
             "dupwatch_compared_similarity_ratio",
             "percentunit",
         ),
@@ -278,7 +278,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Texts that came back",
-            about="Articles whose text came earlier than the window, flagged or not. Needs judge.seen_days.",
+            about="Articles whose text was seen before the window, flagged or not. Needs judge.seen_days.",
             queries=(Query(_of_articles("dupwatch_seen_before_total"), "seen before"),),
             unit="percentunit",
             share=True,
@@ -286,7 +286,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Retracted texts that return",
-            about="Articles kept though they repeat one under another id, which was retracted or replaced before.",
+            about="Articles kept although they repeat an earlier text of another id, which was retracted or replaced.",
             queries=(Query(_of_articles("dupwatch_ended_before_total"), "ended before"),),
             unit="percentunit",
             share=True,
@@ -296,7 +296,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Near misses",
-            about="Kept articles with a pair just under the threshold, which was sent. Needs kafka.near_miss_share.",
+            about="Kept articles with a pair just under the threshold that was sent. Needs kafka.near_miss_share.",
             queries=(Query(_of_articles("dupwatch_near_misses_total"), "near misses"),),
             unit="percentunit",
             share=True,
@@ -312,7 +312,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Looking for parts",
-            about="Of an article: rows and postings of anchors read, and anchors that many articles have, left out.",
+            about="Per article: rows and postings of anchors read, and anchors left out as too common.",
             queries=(
                 Query(_of_articles("dupwatch_part_row_reads_total"), "rows"),
                 Query(_of_articles("dupwatch_part_postings_read_total"), "postings"),
@@ -339,8 +339,8 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Web pages",
-            about="Shares of the pages, by what was taken from them: the article, or the whole text. Share of all "
-            "articles whose markup has no text.",
+            about="Shares of the pages from which the article or the whole text was taken, and share of all articles "
+            "whose markup has no text.",
             queries=(
                 Query(
                     "sum by (extracted) (rate(dupwatch_pages_total{$of}[$__rate_interval]))"

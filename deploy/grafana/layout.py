@@ -16,7 +16,7 @@ _ALERTS: Final = 'ALERTS{alertname=~"Dupwatch.+", alertstate="firing", job=~"$jo
 
 
 def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, Any]:
-    """Return what Grafana reads; links to runbooks begin with ``runbooks``."""
+    """Return the JSON of a dashboard. Links to runbooks begin with ``runbooks``."""
     return {
         "uid": f"{_TAG}-{dashboard.name}",
         "title": dashboard.title,
@@ -39,7 +39,10 @@ def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, 
 
 
 def _placed(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Give panels their positions. A heading takes one grid line, a line of panels as many as its highest panel."""
+    """Yield headings and panels with their positions.
+
+    A heading takes one grid line, and a line of panels as many as its highest panel.
+    """
     top = 0
     for row in rows:
         yield {

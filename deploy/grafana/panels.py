@@ -58,7 +58,7 @@ class Row(NamedTuple):
 class Dashboard(NamedTuple):
     """One dashboard. ``name`` is the name of its file and the end of its uid.
 
-    ``listed_by`` is a metric that every process has that may be chosen.
+    ``listed_by`` is a metric of every process that can be selected in the dashboard.
     """
 
     name: str

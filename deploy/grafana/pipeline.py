@@ -72,7 +72,7 @@ _THROUGH: Final = Row(
         ),
         Panel(
             title="Partitions per consumer",
-            about="A consumer without partitions beside others that have some is a spare.",
+            about="A consumer without partitions is a spare if others have some.",
             queries=(Query("sum by (instance) (dupwatch_assigned_partitions{$of})", "{{instance}}"),),
             runbooks=("group#DupwatchNothingAssigned",),
         ),
@@ -246,7 +246,7 @@ _ERRORS: Final = Row(
         ),
         Panel(
             title="Partitions that lack a replica",
-            about="Partitions of the topics that are read of which at least one replica is not in sync.",
+            about="Partitions of the source's topics with at least one replica that is not in sync.",
             queries=(Query("max by (topic) (dupwatch_under_replicated_partitions{$of})", "{{topic}}"),),
             steps=(Step(1, "orange"),),
             runbooks=("brokers#DupwatchUnderReplicated",),
@@ -282,7 +282,7 @@ _PROCESS: Final = Row(
     (
         Panel(
             title="Memory",
-            about="Of the main process, without the pages of an LMDB store. The line is the threshold of the alert.",
+            about="Of the main process, without an LMDB store's pages. The line is the threshold of the alert.",
             queries=(Query("dupwatch_own_memory_bytes{$of}", "{{instance}}"),),
             unit="bytes",
             steps=(Step(800 * 1024 * 1024, "orange"),),
@@ -290,7 +290,7 @@ _PROCESS: Final = Row(
         ),
         Panel(
             title="CPU",
-            about="Of the main process; 1 is a whole core.",
+            about="CPU use of the main process; 1 is a whole core.",
             queries=(Query("rate(process_cpu_seconds_total{$of}[$__rate_interval])", "{{instance}}"),),
             runbooks=("lag",),
         ),

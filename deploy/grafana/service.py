@@ -20,7 +20,7 @@ _NOW: Final = Row(
             runbooks=("requests-failing",),
         ),
         stat("Requests in flight", "Not answered yet.", "sum(dupwatch_requests_in_flight{$of})"),
-        stat("Open connections", "Of clients.", "sum(dupwatch_connections{$of})"),
+        stat("Open connections", "Connections of clients.", "sum(dupwatch_connections{$of})"),
     ),
 )
 
@@ -29,7 +29,7 @@ _REQUESTS: Final = Row(
     (
         Panel(
             title="Requests by status",
-            about="Per second, by method and status.",
+            about="Requests per second, by method and status.",
             queries=(
                 Query(
                     "sum by (method, status) (rate(dupwatch_requests_total{$of}[$__rate_interval])) > 0",
@@ -48,7 +48,7 @@ _REQUESTS: Final = Row(
         ),
         Panel(
             title="Limits met",
-            about="Requests, articles and connections that met a limit, per second, by its name.",
+            about="Requests, articles and connections that met a limit, per second, by limit.",
             queries=(
                 Query("sum by (limit) (rate(dupwatch_limits_met_total{$of}[$__rate_interval])) > 0", "{{limit}}"),
             ),
@@ -57,7 +57,7 @@ _REQUESTS: Final = Row(
         ),
         Panel(
             title="Texts checked",
-            about="Per second, by what was answered.",
+            about="Texts checked per second, by answer.",
             queries=(
                 Query("sum by (outcome) (rate(dupwatch_texts_checked_total{$of}[$__rate_interval]))", "{{outcome}}"),
             ),
@@ -83,7 +83,7 @@ _ACCESS: Final = Row(
         ),
         Panel(
             title="Tokens",
-            about="In the file as it was read last, and attempts to read one that cannot be used.",
+            about="Tokens in the file when it was last read, and attempts to read a file that cannot be used.",
             queries=(
                 Query("max by (instance) (dupwatch_tokens{$of})", "{{instance}}"),
                 Query(
@@ -95,7 +95,7 @@ _ACCESS: Final = Row(
         ),
         Panel(
             title="Audit log",
-            about="Lines that were appended, and that could not be.",
+            about="Lines that were appended, and lines that could not be appended.",
             queries=(
                 Query("sum(increase(dupwatch_changes_recorded_total{$of}[$__rate_interval]))", "recorded"),
                 Query("sum(increase(dupwatch_changes_unrecorded_total{$of}[$__rate_interval]))", "not recorded"),
@@ -116,13 +116,13 @@ _STORING: Final = Row(
     (
         Panel(
             title="Articles that wait",
-            about="Articles and retractions that are not answered yet; service.inbox_records_max is the most.",
+            about="Articles and retractions that are not answered yet: at most service.inbox_records_max.",
             queries=(Query("sum by (instance) (dupwatch_inbox_records{$of})", "{{instance}}"),),
             runbooks=("requests-failing",),
         ),
         Panel(
             title="Bytes that wait",
-            about="Of these articles; service.inbox_bytes_max is the most.",
+            about="Bytes of these articles and retractions: at most service.inbox_bytes_max.",
             queries=(Query("sum by (instance) (dupwatch_inbox_bytes{$of})", "{{instance}}"),),
             unit="bytes",
         ),

@@ -75,7 +75,7 @@ _CALLS: Final = Row(
         Panel(
             title="Calls that failed",
             about=(
-                "After all retries, by operation and outcome; every outcome but unavailable ends the run. "
+                "After all retries, by operation and outcome; every outcome except unavailable ends the run. "
                 "Repeated: retries within a call, which may have succeeded."
             ),
             queries=(
@@ -170,7 +170,7 @@ _LIMITS: Final = Row(
         ),
         Panel(
             title="Repeated verdicts",
-            about="Versions that had been judged before: replays, or batches that were given up. What returned is in "
+            about="Versions that had been judged before: replays, or batches that were given up. Returned ones are in "
             "force again.",
             queries=(
                 Query(_per_article("dupwatch_verdicts_repeated_total"), "repeated"),

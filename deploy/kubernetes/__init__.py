@@ -3,15 +3,15 @@
 ::
 
     base/, gateway/, components/, overlays/   the manifests; docs/operate/kubernetes.md
-    tools.py       kustomize and the operators' schemas, into a cache outside of the tree
+    tools.py       kustomize and the operators' schemas, in a cache outside of the tree
     manifests.py   build an overlay with kustomize, and find the pods in it
     schemas.py     is every field known to the cluster, with the right type
     references.py  does everything named exist: configuration, secrets, accounts, ports, labels
     hardening.py   does every container give up the privileges it does not need
     program.py     do the manifests fit the program: configuration, pages, shutdown time
-    network.py     can a consumer reach what its configuration names
+    network.py     can pods reach the servers in the configuration, and only dupwatch the gateway
     scaling.py     does the scaler watch the topic and the group of the consumers
-    check.py       all of that: python -m deploy.kubernetes.check OVERLAY
+    check.py       all these checks: python -m deploy.kubernetes.check OVERLAY
     rules.py       the alert rules of deploy/prometheus as a manifest
     sizing.py      the table of docs/operate/sizing.md, from the figures of dupwatch size
 """

@@ -47,7 +47,7 @@ class Workload:
 
 def build(kustomize: Sequence[str], overlay: Path) -> list[Document]:
     """Return the documents of an overlay. Raises ``NotBuilt``."""
-    ran = subprocess.run([*kustomize, overlay], capture_output=True, text=True, check=False)  # noqa: S603  # our words
+    ran = subprocess.run([*kustomize, overlay], capture_output=True, text=True, check=False)  # noqa: S603  # ours
     if ran.returncode:
         raise NotBuilt(ran.stderr.strip())
     return read(ran.stdout)
@@ -64,7 +64,7 @@ def name_of(document: Document) -> str:
 
 
 def namespace_of(document: Document) -> str:
-    """Return its namespace, empty if it has none."""
+    """Return the namespace of a document, empty if it has none."""
     return str(document["metadata"].get("namespace", ""))
 
 

@@ -19,7 +19,7 @@ from deploy.kubernetes.program import Settings
 _PLACE: Final = re.compile(r"([a-z]+)://(.+)")
 _SCHEME_PORTS: Final = {"http": "80", "https": "443", "postgresql": "5432"}
 _NAMES_PORT: Final = 53
-_TALKS: Final[Mapping[str, tuple[str, ...]]] = {
+_CONNECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer": ("source.url", "sink.url", "store.url", "registry.url", "tracing.endpoint"),
     "topics": ("source.url", "sink.url"),
     "pack": ("store.url",),
@@ -28,7 +28,7 @@ _TALKS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The settings that name the addresses each component connects to."""
 _GUARDED: Final = {"store.url": "gateway", "console.database": "database"}
-"""What lets in only those that a policy of this overlay names."""
+"""The servers that admit only pods that a policy of this overlay names, by the setting with their address."""
 _OUTSIDE: Final = ""
 
 
@@ -43,11 +43,11 @@ class Place(NamedTuple):
 
 
 def network_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Yield missing connections, and pods that reach the gateway but must not."""
+    """Yield missing connections, and policies that let too many pods reach the gateway."""
     policies = list(of_kind(documents, "NetworkPolicy"))
     for workload in workloads(documents):
-        ours = [policy for policy in policies if _means(policy, workload.namespace, workload.labels, "Egress")]
-        for setting in _TALKS.get(workload.component, ()):
+        ours = [policy for policy in policies if _applies(policy, workload.namespace, workload.labels, "Egress")]
+        for setting in _CONNECTIONS.get(workload.component, ()):
             for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
                     yield f"{workload.where} has no egress to {place} of {setting}"
@@ -58,7 +58,7 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
             yield f"{workload.where} has no egress to DNS"
     for policy in policies:
         if any(namespace_of(policy) == place.namespace for place in _places(_value(settings, "store.url"))):
-            yield from _open_gateway(policy)
+            yield from _gateway_faults(policy)
 
 
 def _value(settings: Settings, setting: str) -> str:
@@ -90,7 +90,7 @@ def _address(text: str, usual_port: str) -> tuple[str, str]:
     return (host, port) if port.isdigit() else (text, usual_port)
 
 
-def _means(policy: Document, namespace: str, labels: Mapping[str, str], direction: str) -> bool:
+def _applies(policy: Document, namespace: str, labels: Mapping[str, str], direction: str) -> bool:
     spec = policy["spec"]
     return (
         namespace_of(policy) == namespace and direction in spec["policyTypes"] and selects(spec["podSelector"], labels)
@@ -99,7 +99,7 @@ def _means(policy: Document, namespace: str, labels: Mapping[str, str], directio
 
 def _lets_out(policy: Document, place: Place) -> bool:
     return any(
-        _port_open(rule, place.port) and any(_is_there(peer, place) for peer in rule.get("to", ()))
+        _port_open(rule, place.port) and any(_includes(peer, place) for peer in rule.get("to", ()))
         for rule in policy["spec"].get("egress", ())
     )
 
@@ -115,14 +115,14 @@ def _lets_in(policy: Document, place: Place, workload: Workload) -> bool:
     )
 
 
-def _open_gateway(policy: Document) -> Iterator[str]:
+def _gateway_faults(policy: Document) -> Iterator[str]:
     """Yield rules that open the gateway too far: without peers, or with whole namespaces as peers."""
     for rule in policy["spec"].get("ingress", ()):
         if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
             yield f"{name_of(policy)} admits more than dupwatch to the gateway, which has no authentication"
 
 
-def _is_there(peer: Mapping[str, Any], place: Place) -> bool:
+def _includes(peer: Mapping[str, Any], place: Place) -> bool:
     return "ipBlock" in peer if place.namespace == _OUTSIDE else _of_namespace(peer, place.namespace)
 
 

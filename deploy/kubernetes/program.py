@@ -34,12 +34,15 @@ _SECTIONS: Final[Mapping[str, tuple[str, str, str | None]]] = {
     "serve": ("service", "authorization", "tokens"),
     "console": ("console", "", None),
 }
-"""Components that answer: the section that says where, what a scrape sends, and the setting that asks for that."""
+"""Components that serve HTTP: the section with the address, the credentials of a scrape, and the setting for these.
+
+The setting is None if scrapes need no credentials.
+"""
 _DRAINING: Final = frozenset({"serve", "console"})
 ENDING_S: Final = 20.0
-"""How long after its ``drain_s`` a service or a console that hangs ends itself."""
+"""The time after ``drain_s`` at which a hanging service or console ends itself."""
 PRE_STOP_S: Final = 5.0
-"""How long they wait before they stop, while clients are still sent to them."""
+"""How long a service or a console waits before it stops, because the cluster still sends clients to it."""
 _LOOPBACK: Final = ("127.", "localhost", "[::1]")
 
 
@@ -49,16 +52,16 @@ class WrongConfiguration(Exception):  # noqa: N818  # a sentence for a person
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Where a component answers over HTTP, as its section of the configuration says."""
+    """The HTTP address of a component, as its section of the configuration says."""
 
     listen: str
     scheme: str
     asks_for: str | None
-    """What a scrape has to send: ``basicAuth`` or ``authorization``."""
+    """The credentials that a scrape must send: ``basicAuth``, ``authorization`` or None."""
 
     @property
     def port(self) -> int:
-        """Return the port."""
+        """The port of ``listen``."""
         return int(self.listen.rpartition(":")[2])
 
 
@@ -69,14 +72,14 @@ class Settings:
     sections: Mapping[str, Any]
 
     def front(self, component: str) -> Front:
-        """Return where a component answers: the HTTP service, the console, or the pages of consumers."""
+        """Return the front of a component: of the HTTP service, the console, or the pages of consumers."""
         name, asks, setting = _SECTIONS.get(component, _SECTIONS["consumer"])
         section = self.sections[name]
         scheme = "https" if section.get("tls_certificate") else "http"
         return Front(section["listen"], scheme, asks if setting is not None and section.get(setting) else None)
 
     def grace_s(self, component: str) -> tuple[float, str]:
-        """Return how long a component may take to end, and where that is said."""
+        """Return how long a component may take to end, and the setting that says so."""
         if component in _DRAINING:
             section = _SECTIONS[component][0]
             return self.sections[section]["drain_s"] + ENDING_S + PRE_STOP_S, f"{section}.drain_s"
@@ -93,18 +96,18 @@ def settings_of(documents: Sequence[Document]) -> Settings:
     """Return the settings as dupwatch reads them. Raises ``WrongConfiguration``."""
     for document in of_kind(documents, "ConfigMap"):
         if CONFIG_KEY in document.get("data", {}):
-            return _understood(document["data"][CONFIG_KEY])
+            return _settings_from(document["data"][CONFIG_KEY])
     raise WrongConfiguration(f"no ConfigMap has {CONFIG_KEY}")
 
 
 def program_faults(documents: Sequence[Document], secrets: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Yield where a manifest contradicts the program."""
+    """Yield the contradictions between the manifests and the program."""
     known = [*documents, *secrets]
     for workload in workloads(documents):
-        yield from _configured(workload, known)
+        yield from _configuration_faults(workload, known)
         yield from _files(workload, known, settings)
         if workload.component in _SECTIONS:
-            yield from _answering(workload, settings)
+            yield from _front_faults(workload, settings)
         if workload.component == "console":
             yield from _database(workload, settings)
     for monitor in of_kind(documents, "ServiceMonitor"):
@@ -112,29 +115,29 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
         for endpoint in monitor["spec"]["endpoints"]:
             if endpoint.get("path", "/metrics") not in PAGES:
                 yield f"{name_of(monitor)} scrapes {endpoint['path']}, which is not a page"
-            yield from _scraped(name_of(monitor), endpoint, front)
+            yield from _scrape_faults(name_of(monitor), endpoint, front)
 
 
-def _scraped(where: str, endpoint: Mapping[str, Any], front: Front) -> Iterator[str]:
-    """Check that a scrape uses the scheme of the pages, and sends what they ask for, but not in the clear."""
+def _scrape_faults(where: str, endpoint: Mapping[str, Any], front: Front) -> Iterator[str]:
+    """Check that a scrape uses the scheme of the pages, and sends their credentials, but not in the clear."""
     scheme = endpoint.get("scheme", "http").lower()
     if scheme != front.scheme:
         yield f"{where} uses {scheme}, but the pages are served over {front.scheme}"
     if scheme == "http" and any(name in endpoint for name in ("basicAuth", "authorization", "bearerTokenSecret")):
         yield f"{where} sends a secret over plain HTTP; serve over TLS (tls_certificate)"
     if front.asks_for is not None and front.asks_for not in endpoint:
-        yield f"{where} has no {front.asks_for}, but is asked for it"
+        yield f"{where} has no {front.asks_for}, but the pages ask for it"
 
 
 @cache
-def _understood(text: str) -> Settings:
+def _settings_from(text: str) -> Settings:
     with TemporaryDirectory() as folder:
         path = Path(folder) / CONFIG_KEY
         path.write_text(text)
-        # The files that it names are in the pods.
+        # The files that the configuration names exist only in the pods.
         _run(path, "check", "--elsewhere")
         shown, given = tomllib.loads(_run(path, "show")), tomllib.loads(text)
-    # A URL that names a user is hidden there.
+    # ``config show`` hides URLs that name a user.
     return Settings(
         {
             name: {**given.get(name, {}), **value} if isinstance(value, Mapping) else value
@@ -147,8 +150,8 @@ def _run(path: Path, *command: str) -> str:
     program = Path(sys.executable).with_name(_PROGRAM)
     # The environment of this process must not override the settings of the cluster.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")}
-    asked: list[str | Path] = [program, "config", *command, "--config", path]
-    ran = subprocess.run(asked, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our words
+    arguments: list[str | Path] = [program, "config", *command, "--config", path]
+    ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # ours
     if ran.returncode:
         raise WrongConfiguration(f"{CONFIG_KEY}: {ran.stderr.strip()}")
     return ran.stdout
@@ -162,7 +165,7 @@ def _texts(value: object) -> Iterator[str]:
         yield value
 
 
-def _configured(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
+def _configuration_faults(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
     """Check that each container has the configuration file that it names."""
     for container in workload.containers:
         given = " ".join((*container.get("command", ()), *container.get("args", ()))).split()
@@ -195,7 +198,7 @@ def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[D
 
 
 def _database(workload: Workload, settings: Settings) -> Iterator[str]:
-    """Check that all replicas have one database, and reach it over TLS where it is outside of the cluster."""
+    """Check that all replicas have one database, and reach it over TLS if it is outside of the cluster."""
     url = urlsplit(settings.sections["console"]["database"])
     if not url.scheme.startswith("postgres"):
         yield f"{workload.where}: console.database is a file, which no other replica and no later pod has"
@@ -203,7 +206,7 @@ def _database(workload: Workload, settings: Settings) -> Iterator[str]:
         yield f"{workload.where}: console.database is outside of the cluster, and its sslmode is not verify-full"
 
 
-def _answering(workload: Workload, settings: Settings) -> Iterator[str]:
+def _front_faults(workload: Workload, settings: Settings) -> Iterator[str]:
     front, (needed_s, setting) = settings.front(workload.component), settings.grace_s(workload.component)
     grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
     if grace_s < needed_s:

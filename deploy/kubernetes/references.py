@@ -10,7 +10,7 @@ CLUSTER_WIDE = frozenset({"Namespace"})
 
 
 def reference_faults(documents: Sequence[Document], secrets: Sequence[Document]) -> Iterator[str]:
-    """Yield what is named but missing. ``secrets`` exist outside of the documents."""
+    """Yield references to missing objects, and selectors without pods. ``secrets`` exist outside of the documents."""
     yield from _identities(documents)
     pods = workloads(documents)
     known = [*documents, *secrets]
@@ -20,7 +20,7 @@ def reference_faults(documents: Sequence[Document], secrets: Sequence[Document])
         yield from _ports(workload)
     for document in documents:
         yield from _selections(document, documents, pods)
-    yield from _accounts(documents, known)
+    yield from _credential_faults(documents, known)
 
 
 def keys_of(documents: Sequence[Document], kind: str, namespace: str, name: str) -> set[str] | None:
@@ -32,7 +32,7 @@ def keys_of(documents: Sequence[Document], kind: str, namespace: str, name: str)
 
 
 def container_ports(workload: Workload) -> dict[str, int]:
-    """Return the named ports."""
+    """Return the numbers of the named ports, by name."""
     return {
         port["name"]: port["containerPort"]
         for container in workload.containers
@@ -50,7 +50,7 @@ def _identities(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _named_objects(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
-    for kind, name, keys in _wanted(workload):
+    for kind, name, keys in _needed_objects(workload):
         found = keys_of(known, kind, workload.namespace, name)
         if found is None:
             yield f"{workload.where} names the {kind} {name}, which does not exist"
@@ -64,7 +64,7 @@ def _named_objects(workload: Workload, known: Sequence[Document]) -> Iterator[st
         yield f"{workload.where} runs as the account {account}, which does not exist"
 
 
-def _wanted(workload: Workload) -> Iterator[tuple[str, str, set[str]]]:
+def _needed_objects(workload: Workload) -> Iterator[tuple[str, str, set[str]]]:
     """Yield kind, name and keys of each ConfigMap and Secret that the pods need."""
     mounts = [mount for container in workload.containers for mount in container.get("volumeMounts", ())]
     for volume in workload.pod.get("volumes", ()):
@@ -120,9 +120,9 @@ def _selections(document: Document, documents: Sequence[Document], pods: Sequenc
         case "Service":
             chosen = _chosen({"matchLabels": spec.get("selector", {})}, here)
             ports = [port.get("targetPort", port["port"]) for port in spec["ports"]]
-            yield from _meant(where, chosen, ports)
+            yield from _selection_faults(where, chosen, ports)
         case "PodDisruptionBudget":
-            yield from _meant(where, _chosen(spec["selector"], here), [])
+            yield from _selection_faults(where, _chosen(spec["selector"], here), [])
         case "ServiceMonitor":
             yield from _monitored(
                 where, spec, [entry for entry in of_kind(documents, "Service") if namespace_of(entry) == namespace]
@@ -137,7 +137,7 @@ def _chosen(selector: Mapping[str, Any], pods: Sequence[Workload]) -> list[Workl
     return [workload for workload in pods if selects(selector, workload.labels)]
 
 
-def _meant(where: str, chosen: Sequence[Workload], ports: Sequence[int | str]) -> Iterator[str]:
+def _selection_faults(where: str, chosen: Sequence[Workload], ports: Sequence[int | str]) -> Iterator[str]:
     if not chosen:
         yield f"{where} selects no pods"
     for workload in chosen:
@@ -177,14 +177,14 @@ def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]
 
 
 def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workload]) -> Iterator[str]:
-    """Check that a policy for our pods selects some. Policies for other pods cannot be checked."""
+    """Check that a policy for our pods selects some, and that its ports and our pods among its peers exist."""
     spec, where = document["spec"], name_of(document)
     chosen = _chosen(spec["podSelector"], here)
     if here and not chosen:
         yield f"{where} selects no pods"
     for rule in spec.get("ingress", ()):
         names = [port["port"] for port in rule.get("ports", ()) if isinstance(port.get("port"), str)]
-        yield from _meant(where, chosen, names) if names else ()
+        yield from _selection_faults(where, chosen, names) if names else ()
     peers = [peer for rule in spec.get("ingress", ()) for peer in rule.get("from", ())]
     peers += [peer for rule in spec.get("egress", ()) for peer in rule.get("to", ())]
     for peer in peers:
@@ -194,8 +194,8 @@ def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workloa
             yield f"{where} admits pods of {namespace} that do not exist"
 
 
-def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Iterator[str]:
-    """Yield secrets that resources other than pods name."""
+def _credential_faults(documents: Sequence[Document], known: Sequence[Document]) -> Iterator[str]:
+    """Yield the missing keys of secrets that resources other than pods name."""
     for document in documents:
         for name, key in _credentials(document):
             if key not in (keys_of(known, "Secret", namespace_of(document), name) or ()):

@@ -1,7 +1,7 @@
 """Write the alert rules as a manifest for the Prometheus operator: ``python -m deploy.kubernetes.rules``.
 
-Run it after a change of the rules; a test fails if that was forgotten. With ``--runbooks URL`` alerts link to runbooks
-there; by default to a path in this repository, after the external label "runbooks" of Prometheus.
+Run it after a change of the rules; a test fails if that was forgotten. Links to runbooks begin with ``--runbooks URL``,
+by default with the external label "runbooks" of Prometheus and a path in this repository.
 """
 
 import argparse
@@ -15,14 +15,14 @@ try:
 except ModuleNotFoundError as error:
     if __name__ != "__main__":
         raise
-    sys.exit(f"It needs {error.name}, which only the tests' environment has; make that with: make .venv/test.stamp")
+    sys.exit(f"This needs {error.name} from the test environment; create that with: make .venv/test.stamp")
 
 RULES: Final = Path(__file__).parents[1] / "prometheus" / "rules"
 MANIFEST: Final = Path(__file__).parent / "components" / "monitoring" / "prometheus-rule.yaml"
 _HEAD: Final = "# Generated from deploy/prometheus/rules by: python -m deploy.kubernetes.rules\n"
 _WIDTH: Final = 120
 _BY_LABEL: Final = "{{ $externalLabels.runbooks }}docs/operate/runbooks/"
-"""What the address of every runbook in the rule files begins with."""
+"""The beginning of the address of every runbook in the rule files."""
 _ANNOTATION: Final = "runbook_url"
 
 
@@ -48,7 +48,7 @@ def manifest(rules: Path, runbooks: str = _BY_LABEL) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write the manifest and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deploy.kubernetes.rules", description="Write the PrometheusRule.")
-    parser.add_argument("--runbooks", default=_BY_LABEL, metavar="URL", help="what links to runbooks begin with")
+    parser.add_argument("--runbooks", default=_BY_LABEL, metavar="URL", help="beginning of links to runbooks")
     parser.add_argument("--to", type=Path, default=MANIFEST, metavar="FILE", help="file to write")
     chosen = parser.parse_args(arguments)
     chosen.to.write_text(manifest(RULES, chosen.runbooks), encoding="utf-8")

@@ -29,7 +29,7 @@ TRIGGER_FIELDS: Final = frozenset(
 
 
 def scaling_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the scalers of an overlay."""
+    """Yield the faults of the scalers of an overlay."""
     for scaler in of_kind(documents, "ScaledObject"):
         spec, where = scaler["spec"], name_of(scaler)
         target = spec["scaleTargetRef"]
@@ -38,9 +38,9 @@ def scaling_faults(documents: Sequence[Document], settings: Settings) -> Iterato
             yield f"{where} scales the {target['kind']} {target['name']}, which does not exist"
         if any("replicas" in workload["spec"] for workload in scaled):
             yield f"{where} and the {target['kind']} {target['name']} both set the number of replicas"
-        most, partitions = spec["maxReplicaCount"], _partitions(documents)
-        if most != partitions:
-            yield f"{where} scales to {most} consumers, but the topic is created with {partitions} partitions"
+        consumers_max, partitions = spec["maxReplicaCount"], _partitions(documents)
+        if consumers_max != partitions:
+            yield f"{where} scales to {consumers_max} consumers, but the topic is created with {partitions} partitions"
         for trigger in spec["triggers"]:
             yield from (f"{where}: {fault}" for fault in _trigger(trigger, documents, settings))
 
@@ -57,7 +57,7 @@ def _trigger(trigger: Mapping[str, Any], documents: Sequence[Document], settings
     }
     for name, value in wanted.items():
         if given.get(name) != value:
-            yield f"its {name} is {given.get(name)}, but that of the consumers is {value}"
+            yield f"its {name} is {given.get(name)}, but the consumers have {value}"
     named = trigger.get("authenticationRef", {}).get("name")
     if named and not any(entry["metadata"]["name"] == named for entry in of_kind(documents, "TriggerAuthentication")):
         yield f"it names the TriggerAuthentication {named}, which does not exist"

@@ -48,7 +48,7 @@ def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema_faults(documents: Sequence[Document], schemas: Schemas) -> Iterator[str]:
-    """Yield what the cluster would reject or drop."""
+    """Yield the fields that the cluster would reject or drop."""
     for document in documents:
         schema = schemas.get((str(document.get("apiVersion")), str(document.get("kind"))))
         errors: Iterable[str] = _core_faults(document) if schema is None else _operator_faults(document, schema)
@@ -83,4 +83,4 @@ def _core_errors(text: str) -> tuple[str, ...]:
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:
-    return f"{'.'.join(str(part) for part in error.absolute_path) or 'the whole'}: {error.message}"
+    return f"{'.'.join(str(part) for part in error.absolute_path) or 'the document'}: {error.message}"

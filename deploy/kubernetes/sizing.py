@@ -49,7 +49,7 @@ def table(found: Sequence[Sizing]) -> str:
 
 def main() -> int:
     """Print the table and return the exit code."""
-    parser = argparse.ArgumentParser(description="Say how large a cluster is needed, for several feeds.")
+    parser = argparse.ArgumentParser(description="Print the size of the cluster that each feed needs.")
     parser.add_argument("articles_a_day", type=int, nargs="*", default=list(FEEDS))
     sys.stdout.write(table([sizing(articles) for articles in parser.parse_args().articles_a_day]))
     return 0

@@ -1,8 +1,8 @@
 """kustomize, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
 
 A kustomize or kubectl on the PATH is used if its kustomize has version 5; otherwise Go builds kustomize. The schemas
-come from the operators' Go modules, whose digests are listed here. Both go to a cache folder named after a digest of
-the versions. The folder is created under another name, and renamed when it is complete.
+come from the operators' Go modules, whose digests are listed here. Each goes to its own cache folder, named after a
+digest of the versions. A folder is created under another name, and renamed when it is complete.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ MISSING: Final = (
 )
 _MAJOR: Final = "v5."
 _GO_FLAGS: Final = "-modcacherw -trimpath"
-"""Without the first a folder of modules could not be removed again."""
+"""Without the first flag, a folder of modules could not be removed again."""
 
 
 class Module(NamedTuple):
@@ -76,7 +76,10 @@ def kustomize() -> list[str]:
 
 
 def schemas() -> Path:
-    """Return the folder of the operators' CustomResourceDefinitions. Raises as ``kustomize``, and ``WrongModule``."""
+    """Return the folder of the operators' CustomResourceDefinitions.
+
+    Raises the errors of ``kustomize``, and ``WrongModule``.
+    """
     digest = hashlib.sha256(repr(MODULES).encode()).hexdigest()[:16]
     return _cached(home() / f"kubernetes-schemas-{digest}", _fetch_schemas)
 
@@ -135,7 +138,7 @@ def _go(modules: Path, *arguments: str, **variables: str) -> str:
         # Use the installed Go; downloading another one would take 60 MB more.
         "GOTOOLCHAIN": "local",
     }
-    ran = subprocess.run(  # noqa: S603  # our words
+    ran = subprocess.run(  # noqa: S603  # ours
         [_go_program(), *arguments],
         env=environment | variables,
         cwd=modules,

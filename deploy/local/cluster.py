@@ -15,7 +15,7 @@ from deploy.local.server import Server, launch_each
 BROKERS: Final = (1, 2, 3)
 REGION_SERVERS: Final = (1, 2)
 _BASE_WAIT_S: Final = 180.0
-"""How long ZooKeeper and HDFS may take to start, beside three brokers."""
+"""How long ZooKeeper and HDFS may take to start, while three brokers start too."""
 PORTS: Final[Mapping[str, int]] = MappingProxyType(
     {
         **{f"kafka-{node}": 19092 + 10 * (node - 1) for node in BROKERS},
@@ -31,7 +31,7 @@ PORTS: Final[Mapping[str, int]] = MappingProxyType(
         "gateway": 19090,
     }
 )
-"""The names of all ports, and those that are preferred."""
+"""The preferred ports, by name."""
 
 
 class Cluster(NamedTuple):
@@ -47,7 +47,7 @@ class Cluster(NamedTuple):
 
     @property
     def servers(self) -> dict[str, JavaServer]:
-        """The servers by name, each behind those that it needs."""
+        """The servers by name, each after those that it needs."""
         return {
             "zookeeper": self.zookeeper,
             "name-node": self.name_node,
@@ -123,9 +123,9 @@ def cluster_of(
 
 
 def launch(cluster: Cluster, servers: Sequence[Server], launched: Callable[[], None] = lambda: None) -> None:
-    """Launch some of the cluster's servers, those of HBase when what they need is ready; the caller waits for them.
+    """Launch some of the cluster's servers, those of HBase once ZooKeeper and HDFS are ready.
 
-    ``launched`` is called after each. Raises ``ServerFailed``.
+    The caller must wait until they are ready. ``launched`` is called after each. Raises ``ServerFailed``.
     """
     base: list[Server] = [cluster.zookeeper, cluster.name_node, cluster.data_node]
     first = [server for server in servers if server in base or server in cluster.brokers]

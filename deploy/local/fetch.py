@@ -3,8 +3,8 @@
 The name of the cache contains a digest of the pom files, so that another set of versions gets another folder. A folder
 is created under another name and renamed when it is complete. A lock lets one process download while others wait.
 ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). As a program it also installs missing
-tools that it may install: Java, Maven, PostgreSQL and other commands of the tests; with ``--servers-only`` only the
-first two.
+tools if that is allowed: Java, Maven, PostgreSQL and other commands of the tests. With ``--servers-only`` it installs
+only Java and Maven.
 """
 
 import fcntl

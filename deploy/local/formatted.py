@@ -1,4 +1,4 @@
-"""New data that a program of the server formats: it takes seconds, so a copy is kept beside the jars."""
+"""Provides the formatted data of a new server. Formatting takes seconds, so a copy is kept next to the jars."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from deploy.local.server import ServerFailed
 
 
 def provide(whose: str, data: Path, keep: Path, command: Sequence[str]) -> None:
-    """Fill the folder ``data`` from the copy ``keep``, or by this command, which formats it; then keep a copy.
+    """Fill the folder ``data`` from the copy ``keep``. Without a copy, format it with ``command``, and keep a copy.
 
     Raises ``ServerFailed``.
     """

@@ -1,4 +1,4 @@
-"""What the programs of Hadoop and HBase have in common: class path, options of Java, configuration."""
+"""The class path, Java options and configuration that the programs of Hadoop and HBase share."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
 
 
 def options() -> list[str]:
-    """Return what Hadoop and HBase need with newer versions of Java than they were written for."""
+    """Return the options with which Hadoop and HBase run on newer versions of Java than they were written for."""
     return [
         "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
         "--add-modules=jdk.unsupported",
@@ -33,7 +33,7 @@ def options() -> list[str]:
 
 def class_path(conf: Path, jars: Path) -> list[str]:
     """Return Java's arguments for the class path. HBase's jars include those of Hadoop and ZooKeeper."""
-    # No jar contains a file with the name of a configuration file.
+    # The folder may come last (see ``quick``): no jar contains a file with the name of a configuration file.
     return ["-cp", f"{jars / 'hbase'}/*:{conf}"]
 
 
@@ -49,7 +49,7 @@ def hbase_client(zookeeper_port: int) -> dict[str, str]:
 
 
 def write_conf(folder: Path, settings: Mapping[str, str], name: str = "hbase-site.xml", *, info: str = "") -> None:
-    """Write a configuration file, and that of the log: warnings, and the messages of the class ``info`` too."""
+    """Write a configuration file, and that of the log: warnings, and the INFO messages of the class ``info``."""
     folder.mkdir(parents=True, exist_ok=True)
     properties = "\n".join(
         f"  <property><name>{escape(setting)}</name><value>{escape(value)}</value></property>"

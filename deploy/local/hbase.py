@@ -38,11 +38,11 @@ class Hbase(JavaServer):
         hadoop.write_conf(self.conf, _hbase(self) | dict(self.settings))
 
     def options(self) -> list[str]:
-        """Return the access to modules that Hadoop and HBase need."""
+        """Return the options that Hadoop and HBase need on newer versions of Java."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the master, which also runs a region server and ZooKeeper."""
+        """Return the command of the master, which also runs a region server and ZooKeeper."""
         return [*hadoop.class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
 
     def ready(self) -> bool:
@@ -78,16 +78,16 @@ class ThriftGateway(JavaServer):
         hadoop.write_conf(self.folder / "conf", hadoop.hbase_client(self.zookeeper_port) | idle | dict(self.settings))
 
     def options(self) -> list[str]:
-        """Return the same as for HBase."""
+        """Return the same options as for HBase."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the gateway for Thrift 1."""
+        """Return the command of the gateway for Thrift 1."""
         main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "start", "-b", HOST, "-p", str(self.port)]
         return [*hadoop.class_path(self.folder / "conf", self.jars), *main]
 
     def ready(self) -> bool:
-        """Return whether the gateway answers, and HBase behind it."""
+        """Return whether the gateway answers and reaches HBase."""
         return gateway_answers(self.port, tls=self.settings.get("hbase.thrift.ssl.enabled") == "true")
 
 
@@ -119,6 +119,6 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
         "hbase.master.handler.count": "5",
-        # Everything is in one process, which may be suspended; a restart does not wait for this.
+        # All servers are in one process, which may be suspended. A restart does not wait for the session to expire.
         "zookeeper.session.timeout.localHBaseCluster": "60000",
     }

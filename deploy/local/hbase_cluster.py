@@ -1,4 +1,4 @@
-"""HBase as a cluster has it: ZooKeeper, a master and region servers, each a process of its own, over HDFS."""
+"""HBase as in a cluster: ZooKeeper, a master and region servers, each in its own process, on HDFS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,20 +10,20 @@ from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST, is_free
 
 SESSION_MS: Final = 6_000
-"""So long after its last sign of life a region server is taken for dead; HBase's default is 90 s."""
+"""How long after its last sign of life a region server counts as dead. HBase's default is 90 s."""
 CALL_MS: Final = 5_000
-"""So long master, region servers and gateway wait for a region server that does not answer; HBase's default is 60 s.
+"""How long master, region servers and gateway wait for a region server that does not answer; by default 60 s.
 
-A region server that hangs, rather than ending, closes no connection. Whoever has sent it a call waits for this long,
-the master too: it assigns none of that server's regions until its own call to the table of all regions has ended.
+A region server that hangs closes no connection, so every caller waits for this long. So does the master: it assigns
+none of that server's regions until its own call to ``hbase:meta`` has ended.
 """
 _TICK_MS: Final = 1_000
-"""ZooKeeper grants sessions of 2 to 20 of these."""
+"""The length of ZooKeeper's tick. ZooKeeper grants sessions of 2 to 20 ticks."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ZooKeeper(JavaServer):
-    """ZooKeeper, alone."""
+    """A single ZooKeeper server."""
 
     port: int
     heap_mb: int = 96
@@ -48,11 +48,11 @@ class ZooKeeper(JavaServer):
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="ascii")
 
     def options(self) -> list[str]:
-        """Return nothing: it needs no option of its own."""
+        """Return no options: ZooKeeper needs none."""
         return []
 
     def command(self) -> list[str]:
-        """Return the server with its settings."""
+        """Return the command of the server, with its settings."""
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         return [*hadoop.class_path(self.folder / "conf", self.jars), main, str(self._settings)]
 
@@ -94,7 +94,7 @@ class Master(JavaServer):
             "hbase.master.hostname": "localhost",
             "hbase.master.port": str(self.port),
             "hbase.master.info.port": "-1",
-            # It waits for both, but one will do.
+            # The master waits for both region servers, but one is enough.
             "hbase.master.wait.on.regionservers.mintostart": "1",
             "hbase.master.wait.on.regionservers.maxtostart": "2",
             "hbase.master.wait.on.regionservers.timeout": "5000",
@@ -108,11 +108,11 @@ class Master(JavaServer):
         )
 
     def options(self) -> list[str]:
-        """Return the access to modules that Hadoop and HBase need."""
+        """Return the options that Hadoop and HBase need on newer versions of Java."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the master."""
+        """Return the command of the master."""
         return [*hadoop.class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
 
     def ready(self) -> bool:
@@ -156,11 +156,11 @@ class RegionServer(JavaServer):
         )
 
     def options(self) -> list[str]:
-        """Return the access to modules that Hadoop and HBase need."""
+        """Return the options that Hadoop and HBase need on newer versions of Java."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the region server."""
+        """Return the command of the region server."""
         main = "org.apache.hadoop.hbase.regionserver.HRegionServer"
         return [*hadoop.class_path(self.folder / "conf", self.jars), main, "start"]
 
@@ -179,7 +179,7 @@ def _server(zookeeper_port: int, file_system: str, folder: Path) -> dict[str, st
             "hbase.tmp.dir": str(folder / "scratch"),
             "zookeeper.session.timeout": str(SESSION_MS),
             "hbase.rpc.timeout": str(CALL_MS),
-            # The file system is asked again so soon whether the log of a dead server has been closed.
+            # How soon HDFS is asked again whether the log of a dead server has been closed.
             "hbase.lease.recovery.first.pause": "500",
             "hbase.lease.recovery.pause": "500",
             "hbase.lease.recovery.dfs.timeout": "4000",

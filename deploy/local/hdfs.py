@@ -1,8 +1,8 @@
 """HDFS with one replica: the file system of an HBase that has several region servers.
 
-A local file system will not do for these. When a region server is thought to be dead, another one replays its log. If
-it only slept, it wakes with the log still open, and acknowledges writes that nobody will ever replay. HDFS takes the
-log away from its writer first.
+A local file system is not enough for several. When a region server seems dead, another one replays its log. A server
+that was only suspended would wake up with its log still open, and acknowledge writes that nobody replays. HDFS takes
+the log away from its writer first.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SITE: Final = "hdfs-site.xml"
 
 @dataclass(slots=True, kw_only=True)
 class NameNode(JavaServer):
-    """Knows which blocks a file has, and who may write it."""
+    """The server that knows which blocks a file has, and who may write it."""
 
     port: int
     web_port: int
@@ -31,7 +31,7 @@ class NameNode(JavaServer):
         return f"hdfs://{HOST}:{self.port}"
 
     def ports(self) -> tuple[int, ...]:
-        """Return the port for clients, and that of its pages, which it cannot do without."""
+        """Return the ports for clients and for its pages, which cannot be turned off."""
         return (self.port, self.web_port)
 
     def prepare(self) -> None:
@@ -40,13 +40,13 @@ class NameNode(JavaServer):
         settings = {
             "dfs.namenode.name.dir": f"file://{data}",
             "dfs.namenode.http-address": f"{HOST}:{self.web_port}",
-            # Clients are told where a block is at once after a restart.
+            # After a restart clients learn at once where a block is.
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": "false",
         }
         conf = self.folder / "conf"
         hadoop.write_conf(conf, _common(self.url) | settings, _SITE)
-        # It looks for its pages, and may find that there are none.
+        # The folder of its pages must exist, but may be empty.
         (conf / "webapps" / "hdfs").mkdir(parents=True, exist_ok=True)
         if not data.exists():
             java = [self.java, "-Xmx128m", "-XX:+UseSerialGC", *quick.OPTIONS, *self.options()]
@@ -54,11 +54,11 @@ class NameNode(JavaServer):
             formatted.provide(self.name, data, keep, [*java, *self.command(), "-format", "-nonInteractive"])
 
     def options(self) -> list[str]:
-        """Return the access to modules that Hadoop needs."""
+        """Return the options that Hadoop needs on newer versions of Java."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the name node."""
+        """Return the command of the name node."""
         return [
             *hadoop.class_path(self.folder / "conf", self.jars),
             "org.apache.hadoop.hdfs.server.namenode.NameNode",
@@ -71,13 +71,13 @@ class NameNode(JavaServer):
 
 @dataclass(slots=True, kw_only=True)
 class DataNode(JavaServer):
-    """Stores the blocks."""
+    """The server that stores the blocks."""
 
     port: int
     ipc_port: int
     web_port: int
     name_node: str
-    """The root of the file system, as its name node has it."""
+    """The root of the file system, ``NameNode.url``."""
     heap_mb: int = 192
     name: ClassVar[str] = "HDFS's data node"
     kind: ClassVar[str] = "data-node"
@@ -93,7 +93,7 @@ class DataNode(JavaServer):
             "dfs.datanode.address": f"{HOST}:{self.port}",
             "dfs.datanode.ipc.address": f"{HOST}:{self.ipc_port}",
             "dfs.datanode.http.address": f"{HOST}:{self.web_port}",
-            # With a heartbeat it hears that the end of a dead server's log has to be settled.
+            # The answer to a heartbeat asks the node to settle the end of a dead server's log.
             "dfs.heartbeat.interval": "1",
         }
         conf = self.folder / "conf"
@@ -102,11 +102,11 @@ class DataNode(JavaServer):
         (conf / "webapps" / "datanode").mkdir(parents=True, exist_ok=True)
 
     def options(self) -> list[str]:
-        """Return the access to modules that Hadoop needs."""
+        """Return the options that Hadoop needs on newer versions of Java."""
         return hadoop.options()
 
     def command(self) -> list[str]:
-        """Return the data node."""
+        """Return the command of the data node."""
         return [
             *hadoop.class_path(self.folder / "conf", self.jars),
             "org.apache.hadoop.hdfs.server.datanode.DataNode",

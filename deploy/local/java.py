@@ -46,7 +46,7 @@ def maven() -> str:
 
 
 def install() -> bool:
-    """Install both with apt if that is allowed; return whether it was done."""
+    """Install Java and Maven with apt if that is allowed; return whether it succeeded."""
     return apt_install(*PACKAGES) or apt_install(*_LATER_PACKAGES)
 
 

@@ -28,11 +28,11 @@ class JavaServer(Server):
     """The name of the archive of its classes."""
 
     def program(self) -> list[str]:
-        """Return Java with its options for memory and haste, then the server's own."""
-        return [self.java, *self._memory(), *self._haste(), *self.options(), *self.command()]
+        """Return Java with its options for memory and speed, then the server's own."""
+        return [self.java, *self._memory(), *self._speed(), *self.options(), *self.command()]
 
     def keep_classes(self) -> None:
-        """Save its classes so that quick servers of this kind start faster. Meanwhile it does not answer."""
+        """Save its classes so that quick servers of this kind start faster. It does not answer until they are saved."""
         if self.quick and self.process is not None and self.alive:
             quick.write(self._archive, self.java, self.process.pid)
 
@@ -57,7 +57,7 @@ class JavaServer(Server):
             "-Djava.net.preferIPv4Stack=true",
         ]
 
-    def _haste(self) -> list[str]:
+    def _speed(self) -> list[str]:
         return [*quick.OPTIONS, *quick.use(self._archive, self.java)] if self.quick else []
 
     @property

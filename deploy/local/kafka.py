@@ -10,7 +10,7 @@ from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST
 
 _CLUSTER: Final = "ZHVwd2F0Y2gtbG9jYWwwMQ"
-"""A cluster needs an id of 22 characters; since its brokers are given to each other by port, any id will do."""
+"""The id of every cluster, of 22 characters. It need not be unique, since brokers find each other by port."""
 _REPLICAS_MAX: Final = 3
 
 
@@ -22,7 +22,7 @@ class KafkaBroker(JavaServer):
     controller_port: int
     node: int = 1
     voters: Mapping[int, int] = field(default_factory=dict)
-    """The controller ports of all brokers of the cluster by node; none for a broker that is alone."""
+    """The controller ports of all brokers of the cluster by node; empty for a single broker."""
     heap_mb: int = 384
     settings: Mapping[str, str] = field(default_factory=dict)
     direct_mb: ClassVar[int] = 256
@@ -53,7 +53,7 @@ class KafkaBroker(JavaServer):
         formatted.provide(self.name, data, keep, [*java, *self._class_path(), *format_data])
 
     def options(self) -> list[str]:
-        """Log warnings only, and the line that says it has started."""
+        """Return the options that log only warnings, and the line that says that the broker has started."""
         return [
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -62,11 +62,11 @@ class KafkaBroker(JavaServer):
         ]
 
     def command(self) -> list[str]:
-        """Return the broker with its properties file."""
+        """Return the command of the broker, with its properties file."""
         return [*self._class_path(), "kafka.Kafka", str(self._properties)]
 
     def ready(self) -> bool:
-        """Check the log: the port answers earlier."""
+        """Return whether the broker has logged that it is ready; its port answers earlier."""
         return self.logged("Kafka Server started")
 
     @property
@@ -104,7 +104,7 @@ def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
-        # A killed broker is admitted again when its session has expired.
+        # A killed broker is admitted again once its session has expired.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     }

@@ -49,17 +49,17 @@ def _become(owner: int, log: str, command: list[str], report: int) -> None:
     for descriptor, standard in ((nowhere, 0), (output, 1), (output, 2)):
         os.dup2(descriptor, standard)
     program = os.getpid()
-    # Before the watcher is there: it kills at once what belongs to an owner that has ended.
+    # Report before the watcher starts: if the owner has ended, the watcher kills the program at once.
     os.write(report, str(program).encode())
     if owner and os.fork() == 0:
         os.close(report)
         _watch(owner, program)
         os._exit(0)
-    os.execvp(command[0], command)  # noqa: S606  # there is no shell to be wanted
+    os.execvp(command[0], command)  # noqa: S606  # no shell is needed
 
 
 def main(arguments: list[str]) -> None:
-    """Start the program and print its process id; or watch one."""
+    """Start a program and print its process id, or watch a running one."""
     if arguments[0] == "watch":
         _watch(*map(int, arguments[1:]))
         return

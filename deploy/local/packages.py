@@ -26,7 +26,7 @@ class MissingTools(Exception):  # noqa: N818  # it names what is missing
 
 
 def missing(commands: Mapping[str, str] = COMMANDS) -> list[str]:
-    """Return those of these commands that are not installed."""
+    """Return the commands that are not installed."""
     return [command for command in commands if shutil.which(command) is None]
 
 
@@ -47,14 +47,14 @@ def packages_of(lacking: Sequence[str], commands: Mapping[str, str] = COMMANDS) 
 
 
 def apt_install(*packages: str) -> bool:
-    """Install packages with apt if there is one and we are root; return whether that was done."""
+    """Install packages if there is apt and we are root; return whether that succeeded."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return False
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
 
     def works(*arguments: str) -> bool:
-        return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # our words
+        return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # ours
 
     # Package lists may be missing or outdated, and name packages that no longer exist.
     return works(*_INSTALL, *packages) or (works("update", "--quiet") and works(*_INSTALL, *packages))

@@ -9,7 +9,7 @@ from typing import Final
 
 HOST: Final = "127.0.0.1"
 PORTS = range(20_000, 32_000)
-"""Below the ports of outgoing connections, one of which could take a port before its server does."""
+"""Below the ports of outgoing connections, which could otherwise take a port before its server does."""
 _PROBE_WAIT_S: Final = 5.0
 _VERSION_CALL: Final = 0x80010001
 _STOP: Final = b"\0"
@@ -23,7 +23,7 @@ def free_ports(count: int) -> list[int]:
     """Return ports on which nothing listens.
 
     They are drawn at random, so that other processes get different ones. This process gets none of them again before it
-    has got all others: a server may need a while to listen on its port.
+    has got all others, because a server may need a while to listen on its port. Returns fewer if not enough are free.
     """
     found: list[int] = []
     for _ in PORTS:
@@ -56,7 +56,7 @@ def gateway_answers(port: int, *, tls: bool = False) -> bool:
     name = b"getTableNames"
     call = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", 1) + _STOP
     with suppress(OSError), socket.create_connection((HOST, port), timeout=_PROBE_WAIT_S) as plain:
-        connection = _trusting().wrap_socket(plain) if tls else plain
+        connection = _unverified().wrap_socket(plain) if tls else plain
         connection.sendall(call)
         reply = connection.makefile("rb").read(_HEAD.size + len(name) + 3)
         # The result is field 0; errors, of the gateway or of HBase, are another field.
@@ -64,8 +64,8 @@ def gateway_answers(port: int, *, tls: bool = False) -> bool:
     return False
 
 
-def _trusting() -> ssl.SSLContext:
-    """Return a TLS context that checks nothing: no data is sent beyond the question whether it answers."""
+def _unverified() -> ssl.SSLContext:
+    """Return a TLS context that checks nothing, since only a request for the names of tables is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

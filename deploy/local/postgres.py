@@ -1,7 +1,7 @@
 """PostgreSQL, from the distribution's package.
 
-It refuses to run as root; then its user is the one that the package makes. Whoever connects gives a password, since on
-127.0.0.1 every user of the machine could.
+It refuses to run as root, so root starts it as the user that the package creates. Clients need a password, since every
+user of the machine can connect to 127.0.0.1.
 """
 
 import os
@@ -21,16 +21,16 @@ from deploy.local.server import Server, ServerFailed
 
 PACKAGE: Final = "postgresql"
 USER: Final = "dupwatch"
-"""The name that owns every database."""
+"""The database user that owns every database."""
 _ACCOUNT: Final = "postgres"
 _FOLDERS: Final = Path("/usr/lib/postgresql")
 _MISSING: Final = f"Some tests need PostgreSQL; on Debian: apt-get install {PACKAGE}. Without it: make test-light"
-_PASSES: Final = 0o711
-"""A folder on the way to the data: another user may pass through, and not list it."""
+_FOLDER_MODE: Final = 0o711
+"""The mode of the folder around the data: other users may enter it, but not list it."""
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs, the newest where there are several. Raises ``MissingTools``."""
+    """Return the folder of PostgreSQL's programs, those of the newest version. Raises ``MissingTools``."""
     found = [path.parent for path in _FOLDERS.glob("*/bin/initdb")]
     if found:
         return max(found, key=lambda folder: [int(number) for number in re.findall(r"\d+", folder.parent.name)])
@@ -47,7 +47,7 @@ class Postgres(Server):
     port: int
     password: str
     fsync: bool = False
-    """Whether what is committed also outlives the machine; without it, it outlives the server, and tests are faster."""
+    """Whether commits survive a crash of the machine. Otherwise they survive only the server, and tests are faster."""
     name: ClassVar[str] = "PostgreSQL"
 
     @property
@@ -64,7 +64,7 @@ class Postgres(Server):
         return (self.port,)
 
     def prepare(self) -> None:
-        """Make the files of a new server if there are none. Raises ``ServerFailed`` and ``MissingTools``."""
+        """Create the files of a new server if there are none. Raises ``ServerFailed`` and ``MissingTools``."""
         if (self.data / "PG_VERSION").exists():
             return
         shutil.rmtree(self.data, ignore_errors=True)
@@ -74,7 +74,7 @@ class Postgres(Server):
         secret.write_text(self.password)
         account = _account()
         if account is not None:
-            self.folder.chmod(_PASSES)
+            self.folder.chmod(_FOLDER_MODE)
             for path in (self.data, secret):
                 os.chown(path, account.pw_uid, account.pw_gid)
         options = ["--no-sync", "--encoding=UTF8", "--locale=C.UTF-8", f"--username={USER}"]
@@ -84,11 +84,11 @@ class Postgres(Server):
             raise ServerFailed(f"{self.name}'s files in {self.data} could not be made: {made.stdout}{made.stderr}")
 
     def program(self) -> list[str]:
-        """Return the server with its settings."""
+        """Return the command of the server, with its settings."""
         settings = {
             "listen_addresses": HOST,
             "port": str(self.port),
-            # It would be in a folder of the machine.
+            # No socket file, which would be in a folder of the whole machine.
             "unix_socket_directories": "",
             "fsync": "on" if self.fsync else "off",
             "shared_buffers": "32MB",
@@ -99,17 +99,17 @@ class Postgres(Server):
         return [*_as_user(), str(programs() / "postgres"), "-D", str(self.data), *options]
 
     def ready(self) -> bool:
-        """Check the log: the port answers earlier, with an error."""
+        """Return whether the server has logged that it is ready; its port answers earlier, with an error."""
         return self.logged("database system is ready to accept connections")
 
     def kill9(self) -> None:
-        """Kill it with the processes that it has for its clients: they keep its memory, and so prevent a new start."""
+        """Kill it and its processes for clients, which would keep its memory and so prevent a new start."""
         children = self._children()
-        # Named, as a class with slots is another one than the one that super() without arguments looks for.
+        # super() without arguments would fail: it refers to the class before ``slots=True`` replaced it.
         Server.kill9(self)
         for child in children:
             child.kill()
-        # A process that nobody has waited for yet keeps its id, and this file names it.
+        # This file names the killed process, whose id stays in use until its parent has waited for it.
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _children(self) -> list[Process]:
@@ -123,7 +123,7 @@ class Postgres(Server):
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Return the user that is to run it if we are root. Raises ``ServerFailed``."""
+    """Return the user to run PostgreSQL if we are root, else None. Raises ``ServerFailed``."""
     if os.geteuid() != 0:
         return None
     try:
@@ -133,7 +133,7 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def _as_user() -> list[str]:
-    """Return what runs a program as that user."""
+    """Return the beginning of a command that runs a program as that user; empty if we are not root."""
     if _account() is None:
         return []
     return ["setpriv", f"--reuid={_ACCOUNT}", f"--regid={_ACCOUNT}", "--init-groups"]

@@ -86,8 +86,8 @@ class Process(NamedTuple):
 def launch(command: Sequence[str], log: Path, *, owner: int | None, environment: Mapping[str, str]) -> Process:
     """Start a detached program; it is killed when the process ``owner`` ends, or never if that is None.
 
-    Where the owner has ended before, so has the program. Raises ``OSError`` if it could not be started; the log says
-    why.
+    If the owner has already ended, the program is killed at once. Raises ``OSError`` if it could not be started; the
+    log says why.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
     ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
@@ -113,7 +113,7 @@ def _is_running(fields: Sequence[str]) -> bool:
 
 
 def wait_until(holds: Callable[[], bool], wait_s: float, pause_s: float = 0.05) -> bool:
-    """Wait until ``holds`` returns True; return False if it does not within that time."""
+    """Wait until ``holds`` returns True; return whether it did within ``wait_s`` seconds."""
     until = time.monotonic() + wait_s
     while not holds():
         if time.monotonic() > until:

@@ -1,9 +1,9 @@
 """Makes Java start faster: options, and archives of the classes that a start loads.
 
 Java can save the classes that one run has loaded, and later runs load them parsed and linked (class data sharing). The
-archives are beside the jars in the cache, one for each kind of program; the first run that may writes it. Java ignores
-an archive that does not match its version or the jars. It archives classes from jars only, and compares class paths
-from the beginning up to the last entry that it took classes from, so folders come last.
+archives are next to the jars in the cache, one for each kind of program, written by the first run that can. Java
+ignores an archive that does not match its version or the jars. It archives classes from jars only, and compares class
+paths from the beginning up to the last entry that it took classes from, so folders come last.
 """
 
 import fcntl
@@ -30,15 +30,18 @@ OPTIONS: Final = (
 """Compile less, and trust the jars."""
 _WRITE_WAIT_S: Final = 60.0
 _OWN_CLASSES: Final = Path("lib", "server", "classes.jsa")
-"""Java's archive of its own classes, which ours extend. Without it Java would not start with the option."""
+"""Java's archive of its own classes, which ours extend.
+
+Without it Java would not start with the options for archives.
+"""
 
 
 def archive(jars: Path, kind: str, java: str) -> Path:
     """Return the path of the archive for programs of this kind. Raises ``OSError`` if there is no such Java."""
     program = Path(java).resolve(strict=True)
     found = program.stat()
-    fits = hashlib.sha256(repr((OPTIONS, str(program), found.st_size, found.st_mtime_ns)).encode())
-    return jars / "archives" / f"{kind}-{fits.hexdigest()[:16]}.jsa"
+    digest = hashlib.sha256(repr((OPTIONS, str(program), found.st_size, found.st_mtime_ns)).encode())
+    return jars / "archives" / f"{kind}-{digest.hexdigest()[:16]}.jsa"
 
 
 def use(file: Path, java: str) -> list[str]:
@@ -49,7 +52,7 @@ def use(file: Path, java: str) -> list[str]:
 
 
 def use_or_write(file: Path, unfinished: Path | None) -> list[str]:
-    """Return Java's options to use the archive, or to write it at its end to the path from ``unwritten``."""
+    """Return Java's options to use the archive, or to write it to ``unfinished`` when Java ends."""
     if unfinished:
         return [f"-XX:ArchiveClassesAtExit={unfinished}"]
     return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []

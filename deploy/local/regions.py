@@ -24,14 +24,14 @@ _FIELDS: Final = 5
 _CHUNK_BYTES: Final = 1 << 16
 
 
-class RegionsFailed(Exception):  # noqa: N818  # it is what they did
-    """HBase has not done what it was asked for; the message has its reason."""
+class RegionsFailed(Exception):  # noqa: N818  # as ServerFailed
+    """A command failed, or the client did; the message has the reason."""
 
 
 class Region(NamedTuple):
-    """A region with the first key in it, and the first one behind it, empty where it is the last.
+    """A region: its first key, and the first key after it, which is empty for the last region.
 
-    ``server`` is "host,port,start", or None while it is on none.
+    ``server`` is "host,port,start", or None while no server has the region.
     """
 
     name: str
@@ -61,7 +61,7 @@ class _Client(NamedTuple):
 
 
 class Regions(AbstractContextManager["Regions"]):
-    """The client, which is started when it is needed; it ends with this object, or with the process."""
+    """The client, which starts at the first command, and ends with the ``with`` block or with this process."""
 
     def __init__(self, conf: Path, log: Path) -> None:
         self._conf = conf
@@ -86,7 +86,7 @@ class Regions(AbstractContextManager["Regions"]):
         self._ask(f"move {region.name} {server}")
 
     def split(self, region: Region, key: bytes) -> None:
-        """Split a region in front of this key. Raises ``RegionsFailed``."""
+        """Split a region before this key. Raises ``RegionsFailed``."""
         self._ask(f"split {region.name} {key.hex()}")
 
     def _ask(self, command: str) -> list[str]:
@@ -123,12 +123,12 @@ class Regions(AbstractContextManager["Regions"]):
             if line.startswith("failed "):
                 raise RegionsFailed(f"{command}: {line.removeprefix('failed ')}")
             lines.append(line)
-        # What it answers later would be taken for the answer to the next command.
+        # A late answer would be taken for the answer to the next command.
         self._end()
         raise RegionsFailed(f"{command}: no answer within {wait_s:g} s; see {self._log}")
 
     def _line(self, client: _Client, until_s: float) -> str | None:
-        """Return the next line; None where it does not come in time, or the client has ended."""
+        """Return the next line, or None if it does not come in time or the client has ended."""
         while b"\n" not in self._unread:
             ready, _, _ = select.select([client.answers], [], [], max(0.0, until_s - time.monotonic()))
             received = os.read(client.answers.fileno(), _CHUNK_BYTES) if ready else b""
@@ -147,6 +147,6 @@ class Regions(AbstractContextManager["Regions"]):
 def _region(line: str) -> Region:
     fields = line.split("\t")
     if len(fields) != _FIELDS:
-        raise RegionsFailed(f"this is no region: {line!r}")
+        raise RegionsFailed(f"not a region: {line!r}")
     name, table, start, end, server = fields
     return Region(name, table, bytes.fromhex(start), bytes.fromhex(end), None if server == _NOWHERE else server)

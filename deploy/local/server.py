@@ -88,7 +88,7 @@ class Server(ABC):
         """Kill it, as a failing machine would."""
         if self.process is not None and self.alive:
             self.process.kill()
-            # A child that it was just starting keeps its sockets for a moment longer.
+            # A child that the server was just starting keeps the sockets for a moment longer.
             wait_until(lambda: all(is_free(port) for port in self.ports()), _CHILD_WAIT_S)
 
     @abstractmethod

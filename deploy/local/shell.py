@@ -15,7 +15,7 @@ from deploy.local import fetch, java, quick
 
 _OPENED: Final = ("java.lang", "java.nio", "sun.nio.ch", "java.io", "java.util")
 _CONF: Final = "--conf"
-_HASTE: Final = "hbase.client.pause=20"
+_CLIENT_PAUSE: Final = "hbase.client.pause=20"
 """The shell waits for results in steps of this many milliseconds; the servers are local."""
 _TABLES: Final = Path(__file__).with_name("tables.rb")
 
@@ -27,12 +27,12 @@ def command(conf: Path, arguments: Sequence[str]) -> list[str]:
 
 def run(conf: Path, script: str) -> str:
     """Run a script and return its output. Raises ``CalledProcessError``, which has the output too."""
-    return _run(conf, _shell([f"-D{_HASTE}", "-n"]), script)
+    return _run(conf, _shell([f"-D{_CLIENT_PAUSE}", "-n"]), script)
 
 
 def make_tables(conf: Path, script: str) -> str:
-    """Run a script that only creates tables, in less than half of the time of ``run``."""
-    return _run(conf, ["--disable-gems", str(_TABLES), _HASTE], script)
+    """Run a script that only creates tables, in less than half the time of ``run``."""
+    return _run(conf, ["--disable-gems", str(_TABLES), _CLIENT_PAUSE], script)
 
 
 def ruby(conf: Path, arguments: Sequence[str]) -> list[str]:
@@ -84,12 +84,12 @@ def _archive(program: str) -> Path:
 
 
 def main(arguments: list[str]) -> None:
-    """Replace this process by the shell."""
+    """Replace this process with the shell."""
     from deploy.local.stack import conf_of_stack  # noqa: PLC0415  # the stack runs the shell too
 
     conf = Path(arguments[1]) if arguments[:1] == [_CONF] else conf_of_stack()
     become = command(conf, arguments[2:] if arguments[:1] == [_CONF] else arguments)
-    os.execv(become[0], become)  # noqa: S606  # there is no shell to be wanted but this one
+    os.execv(become[0], become)  # noqa: S606  # no other shell is needed
 
 
 if __name__ == "__main__":

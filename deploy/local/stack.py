@@ -2,7 +2,7 @@
 
 One of each, or with ``up --cluster`` three brokers and two region servers.
 
-``stack/state.json`` in the cache has ports and processes, beside the servers' data and logs; each user has one stack,
+``stack/state.json`` in the cache has ports and processes, next to the servers' data and logs; each user has one stack,
 whichever checkout starts it. The servers keep running after the command. ``down`` keeps the data, ``down --wipe``
 deletes it.
 """
@@ -42,11 +42,11 @@ _PORTS: Final = {
     "hbase-regions": 16020,
     "gateway": 19090,
 }
-"""The preferred ports; where one is taken, a random one is used."""
+"""The preferred ports, by name. A random port replaces one that is taken."""
 _HEAPS_MB: Final = {"kafka": 512, "hbase": 1024, "gateway": 512}
 _SINGLE: Final = "single"
 _CLUSTER: Final = "cluster"
-"""The layouts in the state file; the data of a cluster is in a folder with that name."""
+"""The layouts in the state file. The data of a cluster is in the folder ``cluster``."""
 _LAYOUTS: Final = {_SINGLE: "one server of each kind", _CLUSTER: "a cluster"}
 _REGIONS: Final = 4
 _DUPWATCH: Final = "from consumer.cli import main; main()"
@@ -58,7 +58,7 @@ _MINUTE_S: Final = 60
 class Stack(NamedTuple):
     """The servers of the stack, running or not.
 
-    ``servers`` has them by their names in the state file, each behind those that it needs. ``launch`` starts some of
+    ``servers`` has them by their names in the state file, each after those that it needs. ``launch`` starts some of
     them, and calls its second argument after each. ``kafka`` are the bootstrap servers, ``conf`` the configuration for
     clients of HBase.
     """
@@ -88,14 +88,14 @@ class Stack(NamedTuple):
 
 
 def up(owner: int | None = None, *, cluster: bool = False) -> Stack:
-    """Start the servers that are not running, and create the tables; with an owner all end when that process does."""
+    """Start the servers that are not running, and create the tables. They are killed when ``owner`` ends."""
     with _locked():
         stack = _stack(_state(), _CLUSTER if cluster else _SINGLE)
         missing = [server for server in stack.servers.values() if not server.alive]
         for server in missing:
             server.owner = owner
         # A gateway that has lost its HBase finds the new one by itself, since ports stay the same.
-        # If this process ends between two launches, the next one finds the servers.
+        # If this process ends between two launches, the next ``up`` finds the servers.
         stack.launch(missing, lambda: _write_state(stack))
         for server in missing:
             server.wait()
@@ -178,9 +178,9 @@ def _write_state(stack: Stack) -> None:
 
 
 def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = False) -> Stack:
-    """Return the servers at the ports of the state, or at new ones; ``running`` servers need neither Java nor jars.
+    """Return the servers at the ports of the state, or at free ones. With ``running``, none of them can be launched.
 
-    Raises ``ServerFailed`` where servers of another layout run.
+    Then neither Java nor jars are needed. Raises ``ServerFailed`` if servers of another layout run.
     """
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
     # A server that was not launched yet when the state was written has no process there.
@@ -188,7 +188,7 @@ def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = 
     alive = any(process.alive for process in processes.values())
     found = state.get("layout", _SINGLE)
     if alive and layout not in (None, found):
-        raise ServerFailed(f"The stack that runs is {_LAYOUTS[found]}; stop it first: make stack-down")
+        raise ServerFailed(f"The running stack is {_LAYOUTS[found]}; stop it first: make stack-down")
     layout = layout or found
     # Servers must find those that are still running; if none is, a port may have been taken by now.
     ports = state["ports"] if running or alive else _free(CLUSTER_PORTS if layout == _CLUSTER else _PORTS)

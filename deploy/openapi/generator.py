@@ -22,7 +22,7 @@ _ARTIFACT: Final = f"org.openapitools:openapi-generator-cli:{VERSION}"
 
 
 def jar() -> Path:
-    """Return the generator's jar; fetch it if it is not there.
+    """Return the generator's jar; fetch it if it is missing.
 
     Raises ``MissingTools`` without Maven, and ``CalledProcessError`` if Maven fails.
     """
@@ -46,7 +46,7 @@ def _fetch(path: Path) -> None:
 
 
 def generate(document: Path, package: str, folder: Path) -> None:
-    """Write a Python client of this name into a folder. Raises ``CalledProcessError`` with what the generator said."""
+    """Write a Python client of this name into a folder. Raises ``CalledProcessError`` with the generator's output."""
     command = [java(), "-jar", str(jar()), "generate", "-g", "python", "-i", str(document), "-o", str(folder)]
     subprocess.run([*command, "--package-name", package], check=True, capture_output=True)  # noqa: S603  # ours
 

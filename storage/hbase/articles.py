@@ -13,7 +13,10 @@ from storage.hbase.swapping import ROWS_AT_ONCE, Decide, SwapDecision, read_cell
 from storage.records import ID_HASH_BYTES, Release, StoredVersion, Tombstone, Version
 
 _BODIES_AT_ONCE: Final = 16
-"""The number of rows of bodies that one request reads. They are big: each has the bodies of all versions of an id."""
+"""The number of rows of bodies that one request reads.
+
+These rows are big: each has the bodies of all versions of an id.
+"""
 _SCAN_PAGE: Final = 256
 
 
@@ -33,7 +36,8 @@ class Articles:
         this method has returned. So it will be created again, and its body is written then.
 
         The new cells are not read again: the returned rows are those read before, with the new versions added. They
-        lack only what others wrote in between. Where another process created a version first, its cell is read.
+        lack only the cells that others wrote in between. Where another process created a version first, its cell is
+        read.
         """
         references = [version.record.reference for version in versions]
         rows = self._rows(calls, references)
@@ -146,7 +150,7 @@ class Articles:
         )
 
     def _rows(self, calls: Calls, references: Sequence[bytes]) -> dict[bytes, ArticleRow]:
-        """Read the rows of these references or id hashes, empty for ids that are not stored."""
+        """Read the rows of these references or id hashes, empty for ids that are not stored. Cache pending cells."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         rows = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
         for reference in references:

@@ -67,7 +67,10 @@ class Gateways:
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
-        """Call these functions, several at a time, and return their results. Raise the error of the first to fail."""
+        """Call these functions, several at a time, and return their results.
+
+        If some fail, raise the first of their errors in order.
+        """
         if len(works) == 1:
             return [works[0]()]
         futures: list[Future[_Answer]] = [self._threads.submit(work) for work in works]
@@ -119,8 +122,9 @@ class Calls:
     ) -> dict[bytes, Columns]:
         """Read these columns or families of these rows, at most ``at_once`` rows per request.
 
-        Even a few rows are spread over the connections: while one part is decoded here, gateways and servers work on
-        others. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max`` bytes.
+        Even rows that fit into one request are spread over the connections, at least 16 each: while one part is decoded
+        here, gateways and servers work on others. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max``
+        bytes.
         """
         works = [
             partial(self._rows, table, some, columns, bytes_max)
@@ -128,7 +132,7 @@ class Calls:
         ]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
 
-    def row_cells(  # those of the connection's
+    def row_cells(  # the parameters of GatewayConnection.row_cells
         self,
         table: bytes,
         rows: Sequence[bytes],
@@ -165,7 +169,7 @@ class Calls:
         return [outcome for part in self.gateways.spread(works) for outcome in part]
 
     def scan(self, selection: ScanSelection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
-        """Return the result of ``work`` on the rows of a selection; after an error it starts again."""
+        """Return the result of ``work`` on the rows of a selection. After an error the scan starts again."""
 
         def walk(connection: GatewayConnection) -> _Answer:
             with closing(connection.scan(selection)) as found:
@@ -190,7 +194,7 @@ class Calls:
                     self.pause(denied)
 
     def pause(self, why: Exception) -> None:
-        """Wait for a random time that grows with each attempt; raise an error if the deadline is earlier."""
+        """Wait for a random time that grows with each attempt. Raise an error if the deadline would pass first."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
         # The last attempt, cut off by the deadline, reports only a time-out; the failure before it names the cause.

@@ -1,8 +1,8 @@
 """The columns and cells of the table ``articles``, byte by byte, as described in ``docs/operate/row_keys.md``.
 
 A version is one cell. So its verdict cannot exist without its record, both expire together, and a compare-and-set of
-the whole cell decides. The cell is replaced once, from pending to settled, and once more if a person reverses the flag,
-from settled to released.
+the whole cell decides which verdict is stored. The cell is replaced once, from pending to settled, and once more if a
+person reverses the flag, from settled to released.
 """
 
 import struct
@@ -192,7 +192,7 @@ def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
 
 
 class _EffectiveVerdict(NamedTuple):
-    """The effective verdict, what a released version was flagged against, and the length of the record."""
+    """The effective verdict, the reference that a released version was flagged against, and the record's length."""
 
     verdict: bytes | None
     released_from: bytes | None
@@ -222,7 +222,7 @@ def _effective(cell: bytes) -> _EffectiveVerdict:
 
 
 def _head(cell: bytes) -> tuple[int, int]:
-    """Return the state of a version's cell and the length of its record; raise an error if the cell is too short."""
+    """Return the state of a version's cell and the length of its record. Raises ``_DamagedCellError``."""
     if len(cell) < _HEAD.size:
         raise _DamagedCellError("the cell is too short")
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
@@ -247,7 +247,7 @@ def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
 
 
 class CellCache:
-    """A cache of values by reference, which drops the least recently used ones. Thread-safe.
+    """A cache of pending cells or of sketches by reference, which drops the least recently used ones. Thread-safe.
 
     A pending cell may be out of date; then its compare-and-set fails. A sketch never changes.
     """

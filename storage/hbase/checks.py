@@ -27,7 +27,7 @@ _PROBE_SUFFIX: Final = b"\0"
 
 
 class _ServerRegions(NamedTuple):
-    """The regions of one server, those that did not answer, and why."""
+    """The regions of one server, those that did not answer, and the first error."""
 
     places: Sequence[RegionPlace]
     silent: Sequence[RegionPlace] = ()
@@ -85,7 +85,7 @@ def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[Sto
 
 
 def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
-    """Read a missing row from every region, and yield which regions do not answer.
+    """Read a missing row from every region, and yield a finding on each server with regions that do not answer.
 
     Yields nothing if no gateway can be reached: unreachable gateways have their own findings.
     """

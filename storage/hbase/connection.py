@@ -121,7 +121,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
     ) -> dict[bytes, Columns]:
         """Return these columns or whole families of these rows, by row. Rows without such cells are omitted.
 
-        Raises ``AnswerTooBig`` once more than ``bytes_max`` bytes were received; then the connection is lost.
+        Raises ``AnswerTooBig`` once more than ``bytes_max`` bytes have been received; then the connection is lost.
         """
         self._send("getRowsWithColumns", tableName=table, rows=rows, columns=columns, attributes={})
         with self._limited_to(bytes_max):
@@ -154,7 +154,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
                 cells = self._receive_cells(name, shape)
         except RequestDenied:
             if check_after is not None:
-                # Its answer still comes, and must not be taken for the answer to a later request.
+                # The answer to the second request still comes, and must not be taken for the answer to a later request.
                 with suppress(RequestDenied):
                     self._receive(name)
             raise
@@ -268,7 +268,10 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
             return self.client.receive(name)
 
     def _receive_cells(self, name: str, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read an answer with rows without the library, and leave other answers, such as errors, to the library."""
+        """Read an answer with a ``RowAnswerReader`` if it has rows.
+
+        Leave other answers, such as errors, to the library.
+        """
         reader = RowAnswerReader(self._socket.read)
         with self._receiving():
             try:

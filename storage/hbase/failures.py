@@ -1,6 +1,6 @@
 """Failures between this process and HBase, and the store's errors that they become.
 
-There are two kinds within this package, and neither leaves it:
+A request fails in one of two ways. Neither exception leaves this package:
 
 - ``RequestDenied``: HBase answered with an error that its interface declares. The connection is intact.
 - ``ConnectionLost``: anything else. Whether HBase carried out the request is unknown. The connection is discarded.
@@ -10,7 +10,7 @@ from typing import Final
 
 from storage.errors import StoreDamaged, StoreError, StoreRefused
 
-_WORDS_MAX: Final = 300
+_CHARS_MAX: Final = 300
 _INIT_COMMANDS: Final = "Run: dupwatch store init --apply"
 
 
@@ -31,7 +31,10 @@ class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
 
 
 class AnswerTooBig(Exception):  # noqa: N818  # it is what the answer was
-    """An answer that exceeds the caller's limit. The rest still arrives on the connection, so it is discarded."""
+    """An answer that exceeds the caller's limit.
+
+    The rest still arrives on the connection, which is therefore discarded.
+    """
 
 
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
@@ -74,4 +77,4 @@ def text_of(error: BaseException) -> str:
 def first_words(text: str) -> str:
     """Return the first line, shortened to fit into a sentence; the rest is a trace of the server's code."""
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= _WORDS_MAX else line[:_WORDS_MAX] + " ..."
+    return line if len(line) <= _CHARS_MAX else line[:_CHARS_MAX] + " ..."

@@ -1,6 +1,6 @@
 """The table ``meta``: values that are written once, and the state of packing.
 
-Look-ups read the state of packing too. Its progress may be lost without harm, but the row of the bucket width may not.
+Look-ups read the state of packing too. Its progress may be lost without harm, but the row of the bucket length may not.
 This row is written before the first posting is packed and never deleted, so a store without the row has no sets.
 """
 
@@ -64,7 +64,7 @@ class PackMeta(Meta):
         return CellAddress(self._table, _BUCKET_ROW, _COLUMN)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
-        """Return the row where a run up to this time stopped, or the first row if there was none."""
+        """Return the row where a run with this ``pack_before_ms`` stopped, or the first row if no such run did."""
         stored = self.read(calls, _PROGRESS_ROW)
         if stored is None or stored[: _TIME.size] != _TIME.pack(pack_before_ms):
             return b""
@@ -75,10 +75,10 @@ class PackMeta(Meta):
         calls.change(self._table, [CellChange(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
 
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
-        """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
+        """Bind the store to this length of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
-        The width tells when a bucket ended: with another one, sets of wider buckets would be deleted too early. Called
-        before anything is packed; from then on ``begun`` exists.
+        The length tells when a bucket ended: with a shorter one, sets of longer buckets would be deleted too early.
+        This must be called before anything is packed. From then on ``begun`` exists.
         """
         bind = Swap(_BUCKET_ROW, _COLUMN, None, b"%d" % bucket_ms)
         stored = self.read(calls, _BUCKET_ROW)
@@ -89,11 +89,11 @@ class PackMeta(Meta):
             raise damaged(f"The row {_BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}")
         raise StoreRefused(
             f"The posting sets of {calls.gateways.place} have buckets of {int(stored) / MS_PER_S:g} seconds, not "
-            f"{bucket_ms / MS_PER_S:g}. Pack with that width, or unpack all sets first."
+            f"{bucket_ms / MS_PER_S:g}. Pack with that length, or unpack all sets first."
         )
 
     def unbind_bucket(self, calls: Calls) -> None:
-        """Unbind the store from its width, once no set is left."""
+        """Unbind the store from its length of buckets. No set may be left."""
         # The cell must stay, and deleting it would hide a put within the same millisecond.
         calls.change(self._table, [CellChange(_BUCKET_ROW, _COLUMN, _UNBOUND)])
 

@@ -37,7 +37,7 @@ class StoreAddress(NamedTuple):
 
 
 ROW_POSTINGS_MAX: Final = {"16x28": 1_000}
-"""The width up to which a row is read whole, for plans with more than four rows per article."""
+"""The number of postings up to which a row is read whole, for plans with more than four rows per article."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,13 @@ class HbaseOptions:
     ``deadline_s`` bounds one call of the store with all its retries; a failed call takes at most 2 s more, to find out
     why. ``call_s`` bounds one request to a gateway, ``connect_s`` connecting to one. ``connections_max`` bounds the
     connections of this process; a connection that was idle for ``retire_s`` is not used again, since a gateway drops it
-    after 60 s by default. ``swaps_under_way_max`` compare-and-sets are sent on a connection before the first answer is
-    read: few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells that are kept in
-    memory to be settled without being read, ``sketches_max`` the sketches of versions that were read (some 450 bytes
-    each). The store is opened only if cells live at least ``ttl_min_s`` in its tables and at least ``seen_ttl_s`` in
-    the table of texts, which may be missing if that is 0. ``parts`` and ``banks`` raise the store's layout. Up to
-    ``judges_max`` threads judge into it at a time, and a run warms it up for at most ``warm_up_s``.
+    after 60 s by default. Up to ``swaps_under_way_max`` compare-and-sets are sent on a connection before the first
+    answer is read: few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells that
+    are kept in memory to be settled without being read, ``sketches_max`` the sketches of versions that were read (some
+    450 bytes each). The store is opened only if cells live at least ``ttl_min_s`` in its tables and at least
+    ``seen_ttl_s`` in the table of texts, which may be missing if ``seen_ttl_s`` is 0. ``parts`` and ``banks`` raise the
+    store's layout. Up to ``judges_max`` threads judge into it at a time, and a run warms it up for at most
+    ``warm_up_s``.
     """
 
     keep_bodies: bool = True

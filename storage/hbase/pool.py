@@ -157,7 +157,7 @@ class Pool:
     def _take_idle(self, address: GatewayAddress) -> GatewayConnection | None:
         """Take the last used connection to this gateway, unless the gateway may have dropped it.
 
-        If there is none, the caller opens a new one; idle ones to other gateways are closed if there are too many.
+        Return None if there is none; then the caller opens one. Idle connections are closed if there are too many.
         """
         with self._changed:
             now_s = time.monotonic()

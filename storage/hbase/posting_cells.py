@@ -60,7 +60,7 @@ def set_name(qualifier: bytes) -> SetName:
 
 
 def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
-    """Pack joined postings, in any order, without duplicates."""
+    """Pack joined postings, given in any order, and remove duplicates. Raises ``ValueError`` for too many."""
     ordered = distinct(postings, layout)
     count = len(ordered) // layout.posting_bytes
     if count > SET_POSTINGS_MAX:

@@ -38,7 +38,7 @@ _SETS_SOUGHT_MAX: Final = 2
 
 
 class _RowParts(NamedTuple):
-    """The postings read from a row, joined for its fresh cells and for each set, and the number of its cells.
+    """The postings read from a row, those of its fresh cells and of each set joined, and the number of its cells.
 
     A row over the cap is ``truncated``, and has only the postings to be returned.
     """
@@ -136,7 +136,7 @@ class PostingRows:
     def seek(
         self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
     ) -> list[PostingRow]:
-        """Read the postings with these codes: all fresh ones, and those in the first few sets of each row.
+        """Read up to ``postings_max`` postings with each code: fresh ones, and those in the first few sets of each row.
 
         The sets of a row are read once for all of its codes.
         """
@@ -173,7 +173,10 @@ class PostingRows:
         return {key: part for parts in self._gateways.spread(works) for key, part in parts.items()}
 
     def _read_group(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
-        """Read some rows with one request, or one by one if they are wide; none if the budget is spent."""
+        """Read some rows with one request, or one by one if they are wide.
+
+        If the budget is spent, only the ``first`` group is read.
+        """
         calls, families, layout, budget, packed = reading
         if budget.is_spent and not first:
             return {}
@@ -184,7 +187,7 @@ class PostingRows:
         try:
             rows, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, check_after)
         except RowTooBig:
-            # HBase does not say which row it is: all are read in pieces, and wide ones are remembered.
+            # HBase does not say which row is too big: all are read in pieces, and wide ones are remembered.
             return self._read_one_by_one(reading, keys)
         except AnswerTooBig:
             # The cause may also be many rows of moderate width.
@@ -208,11 +211,11 @@ class PostingRows:
         return parts
 
     def _read_in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> _RowParts:
-        """Read a row of any width, with at most one set and as many postings as the cap in memory.
+        """Read a row of any width, but hold at most one set and as many postings as the cap in memory.
 
         One scanner sees the row at one moment: its fresh postings, and the names of its sets, which are then read one
         by one. Sets never change, so together they are the row at that moment. If one is missing, a packer has replaced
-        it, and the row is read again. Postings in sets count as cells; most rows have few.
+        it, and the row is read again. Each posting in a set counts as a cell.
         """
         while True:
             fresh, names = calls.scan(self._names(key), self._up_to_cap)
@@ -239,7 +242,7 @@ class PostingRows:
         return ScanSelection(self._table, _FAMILIES, key, key + b"\0", batch=batch, filter_string=_WITHOUT_VALUES)
 
     def _up_to_cap(self, row_pieces: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
-        """Return the columns of fresh postings, and those of sets; none of sets if fresh postings exceed the cap."""
+        """Return the columns of fresh postings and of sets, without those of sets if fresh postings exceed the cap."""
         fresh: list[bytes] = []
         names: list[bytes] = []
         for _, piece in row_pieces:
@@ -267,7 +270,8 @@ class PostingRows:
     ) -> dict[KeyedCode, PostingRow]:
         """Return the postings with each of these codes in a row's first sets.
 
-        Of each set at most ``postings_max + 1`` are returned; the last one shows that there are too many.
+        From each set, at most ``postings_max + 1`` with each code are returned; the last one shows that there are too
+        many.
         """
         _, names = calls.scan(self._names_of_sets(key), self._up_to_cap)
         matching: dict[KeyedCode, bytes] = dict.fromkeys(codes, b"")
@@ -311,7 +315,7 @@ def _lowest(key: bytes, column: bytes, value: bytes, layout: PostingLayout, post
 
 
 def _capped(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
-    """Reduce a row over the cap to its lowest codes; there may be many wide rows, which are all in memory."""
+    """Reduce a row over the cap to the postings with the lowest codes, since many wide rows may be in memory."""
     if sum(map(len, row.postings)) <= postings_max * layout.posting_bytes:
         return row
     postings = posting_cells.distinct(b"".join(row.postings), layout)

@@ -122,7 +122,7 @@ def _complete_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes,
 class RowAnswerReader:
     """A reader of one answer. ``receive`` returns up to the given number of bytes, none at the end of the stream.
 
-    Every method raises ``MalformedAnswer`` and the errors of ``receive``.
+    Every method may raise ``MalformedAnswer`` and the errors of ``receive``.
     """
 
     def __init__(self, receive: Callable[[int], bytes]) -> None:
@@ -206,7 +206,7 @@ class RowAnswerReader:
             left -= leading
             if leading < available:
                 break
-        # Cells of other shapes follow: posting sets, of which a row has one for each day.
+        # Cells of other shapes follow: posting sets, usually one for each bucket.
         values: dict[bytes, bytes] = {}
         while left:
             complete, self._at = _complete_cells(self._data, self._at, left)

@@ -2,7 +2,7 @@
 
 A gateway answers with whole rows, so wide rows must be known before they are read. A process remembers how much it has
 read from a row or written into it, and marks wide rows in ``meta`` for other processes. A missing mark costs one big
-answer, which ``GatewayConnection.rows`` aborts; a needless one costs a scanner.
+answer, which ``GatewayConnection.row_cells`` aborts; a needless one costs a scanner.
 """
 
 import time

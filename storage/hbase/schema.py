@@ -55,7 +55,7 @@ REGION_BYTES: Final = 5_000_000_000
 class Family:
     """A column family and its attributes; one version of each cell is kept.
 
-    Cells larger than ``mob_bytes`` are stored apart (MOB). If it is None, no cells are. With ``new_version_behaviour``
+    Cells larger than ``mob_bytes`` are stored apart (MOB), and none if it is None. With ``new_version_behaviour``
     a put after a delete counts even if both have the same time stamp, because a posting may be removed and added again
     within a millisecond.
     """
@@ -139,11 +139,12 @@ def schema_of(
     article_regions: int | None = None,
     seen_ttl_s: int = 0,
 ) -> Schema:
-    """Return the tables of a store whose versions live for ``ttl_s`` seconds, the window and the slack.
+    """Return the tables of a store whose versions live for ``ttl_s`` seconds, the window plus the slack.
 
-    ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
-    region, which is enough for a check. The table of articles starts with ``article_regions``, by default ``regions``.
-    With ``seen_ttl_s`` texts are remembered for that many seconds, in a table with as many regions as that of articles.
+    ``shares`` are the loads by first byte of posting keys, in ascending order; without them the table of postings
+    starts as one region, which is enough for a check. The table of articles starts with ``article_regions``, by default
+    ``regions``. With ``seen_ttl_s`` texts are remembered for that many seconds, in a table with as many regions as that
+    of articles.
 
     Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
@@ -218,10 +219,10 @@ def check(
 ) -> list[str]:
     """Return all differences between the schema and what Thrift shows, as sentences for a person.
 
-    Missing tables come first, in one sentence; ``place`` is part of the command that fixes them. ``described`` has the
-    families of each existing table, by its full name; ``disabled`` names disabled tables. A longer time to live is not
-    a difference, since it only takes space. Nor is a different number of regions, which HBase changes as tables grow.
-    Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
+    Missing tables come first, in one sentence; ``place`` is part of the command that fixes the differences.
+    ``described`` has the families of each existing table, by its full name; ``disabled`` names disabled tables. A
+    longer time to live is not a difference, since it only takes space. Nor is a different number of regions, which
+    HBase changes as tables grow. Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
     """
     missing = [table.name for table in schema.tables if table.name not in described]
     problems = [missing_tables(missing, place)] if missing else []

@@ -43,7 +43,7 @@ class HbaseStore(Store):
         self._meta = Meta(namespace + b":meta")
         self._seen_texts = SeenTexts(namespace + b":seen")
         self._sketches = CellCache(gateways.options.sketches_max)
-        # None until this process has read the store's width of postings, which never changes.
+        # None until this process has read the store's width of codes, which never changes.
         self._layout: PostingLayout | None = None
 
     @classmethod
@@ -59,8 +59,8 @@ class HbaseStore(Store):
         ``report`` is called with changes of connections and with repeated requests of a run's calls; ``tell_wait`` is
         called when an answer takes more than two seconds.
 
-        Raises ``StoreRefused`` if the tables are missing or differ from the schema, ``StoreUnavailable`` if no gateway
-        answers.
+        Raises ``StoreRefused`` if TLS cannot be set up, tables are missing or differ from the schema, or the layout is
+        unknown. Raises ``StoreUnavailable`` if no gateway answers.
         """
         try:
             gateways = Gateways(place, options or HbaseOptions(), report, tell_wait)
@@ -98,7 +98,10 @@ class HbaseStore(Store):
 
     @override
     def sketches(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return the sketches of versions that this process has read: part of a row would cost as much as all of it."""
+        """Return the sketches of versions that this process has read.
+
+        Reading only the sketch of a row would cost as much as reading the row.
+        """
         return self._sketches.known(references)
 
     @override
@@ -210,7 +213,7 @@ class HbaseStore(Store):
 
     @override
     def stats(self) -> Stats:
-        """Count everything by reading it. The size on disk is unknown, since gateways do not report it."""
+        """Count by reading all rows. The size on disk is unknown, since gateways do not report it."""
         versions = verdicts = tombstones = 0
         for _, row in self._articles.scan():
             versions += len(row.versions)

@@ -29,7 +29,7 @@ def retry_if_unchanged(swap: Swap, cell: bytes | None) -> SwapDecision:
 def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], deciders: Sequence[Decide] | None = None) -> list[bool]:
     """Carry out each swap, and return which cells are in the desired state.
 
-    After a failure the swap's decider says how to go on. The cells of one call are distinct.
+    After a failure the swap's decider says how to go on. The cells of one call must be distinct.
     """
     deciders = [retry_if_unchanged] * len(swaps) if deciders is None else deciders
     outcomes = [False] * len(swaps)

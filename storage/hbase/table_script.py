@@ -138,7 +138,7 @@ def _escaped(key: bytes) -> str:
 
 
 def _ruby(text: str) -> str:
-    r"""Quote for Ruby. In single quotes only ' and a \ before another one or before the end must be escaped."""
+    r"""Quote for Ruby. In single quotes only ' and a \ before another \ or before the end must be escaped."""
     escaped = re.sub(r"\\(?=\\|$)|'", lambda found: "\\" + found[0], text)
     return f"'{escaped}'"
 

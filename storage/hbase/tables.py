@@ -31,7 +31,8 @@ def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
 def out_of_use(connection: GatewayConnection, place: StoreAddress, seen_ttl_s: int) -> UnusableTables:
     """Return the missing and the disabled tables of the store. Raises ``RequestDenied`` and ``ConnectionLost``.
 
-    The master answers with an error until it knows all tables, so a master that has just started reports none missing.
+    The master answers with an error until it knows all tables, so after a start of the master no table is reported
+    missing by mistake.
     """
     schema = schema_of(place.namespace, FOREVER_S, seen_ttl_s=seen_ttl_s)
     states = table_states(connection, schema)

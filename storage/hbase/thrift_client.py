@@ -114,7 +114,7 @@ class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
         return name, ttype, number
 
     def check_answer(self, answered: tuple[str, int]) -> None:
-        """Raise ``MixedUp`` unless this answers the earliest unanswered request."""
+        """Raise ``MixedUp`` unless this is the name and number of the earliest unanswered request."""
         check_number(self._unanswered.popleft(), answered)
 
     @property

@@ -32,7 +32,7 @@ class EncodedVersion(NamedTuple):
 
 
 class Articles:
-    """Everything about versions and tombstones except their postings."""
+    """The operations on versions and tombstones, but not on postings."""
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
         self._databases = databases
@@ -83,7 +83,7 @@ class Articles:
         ]
 
     def latest(self, transaction: Transaction, id_hashes: Iterable[bytes]) -> list[StoredVersion | Tombstone | None]:
-        """Read the latest version or tombstone of each id, or None for an id without any."""
+        """Read the latest version or tombstone of each id, or None for an id that has neither."""
         timeline = transaction.cursor(self._databases["timeline"])
         entries = []
         for id_hash in id_hashes:
@@ -133,7 +133,7 @@ class Articles:
         return events
 
     def sweep(self, transaction: Transaction, before_ms: int, count_max: int) -> tuple[int, list[Record]]:
-        """Delete expired versions and tombstones, oldest first; return how many, and the records of the versions.
+        """Delete expired versions and tombstones, oldest first; return their number, and the records of the versions.
 
         The caller deletes the postings of these records.
         """
@@ -187,7 +187,7 @@ class Articles:
         return stored
 
     def _effective_verdict(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
-        """Return the effective verdict and, if it is a release, what the version was flagged against."""
+        """Return the effective verdict and, if it is a release, the reference that it was flagged against."""
         database = self._databases.get("releases")
         value = None if database is None else transaction.get(reference, db=database)
         if value is None:
@@ -231,7 +231,8 @@ def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
 class SeenTexts:
     """The entries of ``seen``, which remembers texts beyond the window, by digest.
 
-    A store that an earlier version created and that is opened for reading only has no such database, and so no entries.
+    A store that an earlier version created may lack the database when it is opened for reading only. Then it has no
+    entries.
     """
 
     def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:

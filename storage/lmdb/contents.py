@@ -1,4 +1,4 @@
-"""Reads every entry of the databases, even those that no other call reaches, to find damage."""
+"""Reads the entries of the databases, even those that no other call reads, to find damage."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -43,7 +43,7 @@ class Contents:
 
     @property
     def names(self) -> tuple[DatabaseName, ...]:
-        """Return the databases whose entries can be checked. Verdicts cannot: a store does not know their format."""
+        """The databases whose entries can be checked; not verdicts, because a store does not know their format."""
         return tuple(self._checks)
 
     def check(self, transaction: Transaction, name: DatabaseName, after: bytes | None, count_max: int) -> bytes | None:
@@ -76,7 +76,7 @@ class Contents:
             raise UnreadableError(f"{article.reference.hex()} has no arrival")
 
     def _check_article(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
-        """Raise ``UnreadableError`` unless a version or tombstone of this kind is stored."""
+        """Raise ``UnreadableError`` unless the version or tombstone with this reference is stored."""
         if kind not in (VERSION_KIND, TOMBSTONE_KIND):
             raise UnreadableError(f"{reference.hex()} is neither a version nor a retraction")
         name: DatabaseName = "records" if kind == VERSION_KIND else "tombstones"

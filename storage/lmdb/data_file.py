@@ -59,7 +59,7 @@ def check_data_file(path: Path) -> None:
             raise StoreDamaged(_damage(path, f"{DATA_FILE} is empty"))
         meta = _newest_meta(file, path)
         for _ in range(_READS_MAX):
-            # The size is read after the meta page: a growing file is never shorter than an older page says.
+            # The size is read after the meta page: a growing file is never shorter than an older meta page says.
             if meta is None or _has_all_pages(file, meta):
                 return
             before, meta = meta, _newest_meta(file, path)
@@ -98,7 +98,7 @@ def _meta_at(file: BinaryIO, offset: int) -> _Meta | None:
 
 
 def _has_all_pages(file: BinaryIO, meta: _Meta) -> bool:
-    """Return whether the file has every page up to the last one in use."""
+    """Return whether the file has every page in use; free pages may be missing at its end."""
     missing_from = _size(file) // meta.page_bytes
     if missing_from > meta.last_page:
         return True

@@ -120,7 +120,7 @@ class Environment:
             raise
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
-        """Run ``work`` in a read transaction, more than once if the file grows. It must not keep the transaction."""
+        """Run ``work`` in a read transaction, again if the file grows. ``work`` must not keep the transaction."""
         return self._run(work, write=False)
 
     def write(self, work: Callable[[Transaction], _Answer]) -> _Answer:

@@ -1,7 +1,7 @@
 """Translates py-lmdb's exceptions into those of ``storage.errors``. No other module does.
 
-They are grouped by what a caller can do: free space, check the directory, or wait. If none of these helps, the store
-was used incorrectly, and the error is a plain ``StoreError``.
+They are grouped by the remedy: free space, check the directory, or wait. If none of these helps, the store was used
+incorrectly, and the error is a plain ``StoreError``.
 """
 
 import errno
@@ -27,7 +27,7 @@ class _ErrorMapping(NamedTuple):
     sentence: str
 
 
-_MEANINGS: Final = (
+_MAPPINGS: Final = (
     _ErrorMapping(
         (lmdb.MapFullError, lmdb.DiskError),
         frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG}),
@@ -99,9 +99,9 @@ def store_error(error: lmdb.Error | OSError, path: Path) -> StoreError:
         # LMDB reports an incomplete write as EIO, which is the first sign of a full disk.
         code = errno.ENOSPC
     why = str(error).rstrip(".")
-    for meaning in _MEANINGS:
-        if isinstance(error, meaning.exceptions) or code in meaning.codes:
-            return meaning.error_type(meaning.sentence.format(path=path, why=why))
+    for mapping in _MAPPINGS:
+        if isinstance(error, mapping.exceptions) or code in mapping.codes:
+            return mapping.error_type(mapping.sentence.format(path=path, why=why))
     return StoreUnavailable(f"The store {path} does not answer: {why}.")
 
 

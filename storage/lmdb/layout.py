@@ -49,7 +49,7 @@ SETTINGS_KEY: Final = b"settings"
 PLAN_KEY: Final = b"plan"
 """The capacity plan; absent unless ``dupwatch store init --articles`` was used."""
 CODE_BYTES_KEY: Final = b"code_bytes"
-"""The width of the codes of postings, written with the first one: LMDB packs values of one width only."""
+"""The width of the codes of postings, written with the first posting: LMDB packs values of one width only."""
 
 VERSION_KIND: Final = b"v"
 TOMBSTONE_KIND: Final = b"t"
@@ -142,7 +142,7 @@ def timeline_key(arrival: Arrival) -> bytes:
 
 
 def timeline_end(id_hash: bytes) -> bytes:
-    """Return a key after the timeline of an id and before that of the next one."""
+    """Return a key after the timeline of this id and before the timeline of the next id."""
     return id_hash + b"\xff" * (_TIMELINE.size - ID_HASH_BYTES + 1)
 
 
@@ -153,7 +153,7 @@ def decode_arrival(key: bytes) -> Arrival:
 
 
 def encode_release(release: Release) -> bytes:
-    """Encode the version that the released one was flagged against, then the event."""
+    """Encode the reference that the released version was flagged against, then the event."""
     return release.released_from + release.event
 
 

@@ -32,7 +32,10 @@ _UNLOCKED_READERS_S: Final = 10.0
 
 
 def refuse_other_things(path: Path, *, readonly: bool) -> None:
-    """Raise ``StoreRefused`` unless there is a store, an empty directory or nothing at ``path``."""
+    """Raise ``StoreRefused`` unless there is a store at ``path`` or, for writing, an empty directory or nothing.
+
+    Raises ``StoreDamaged`` if there is a store without its data file.
+    """
     if path.exists() and not path.is_dir():
         raise StoreRefused(f"{path} is a file, but a store is a directory. Name another path.")
     nearest = next((parent for parent in path.parents if parent.exists()), None)
@@ -92,7 +95,7 @@ def open_files(path: Path, options: LmdbOptions, *, lock: bool) -> lmdb.Environm
 def await_unlocked_readers(path: Path) -> None:
     """Wait for transactions of readers without a lock that began before they could see this process.
 
-    See ``unlocked``. The wait is bounded: a reader that takes longer is suspended, and so it is not reading either.
+    See ``unlocked``. The wait is bounded: a reader that takes longer must be suspended, so it is not reading.
     """
     descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:

@@ -1,7 +1,7 @@
 """Checks that every page in use of a data file can be read, fits into its tree, and is used only once.
 
-LMDB checks little of a page, and only when it reaches it, so reading may succeed in a store where a write fails. This
-check walks all trees of one transaction, including the free list, whose pages only writers read. ``data_file``
+LMDB checks little of a page, and only when it uses the page, so reading may succeed in a store where a write fails.
+This check walks all trees of one transaction, including the free list, whose pages only writers read. ``data_file``
 describes the layout.
 """
 
@@ -46,7 +46,7 @@ class _Tree(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A node of a leaf: its flags, key and data; for long data, ``data`` is the number of its first page."""
+    """A node: its flags, key and data. For long data, ``data`` is the number of its first page."""
 
     flags: int
     key: bytes
@@ -132,7 +132,7 @@ class _Pages:
             raise UnreadableError(f"a row has {len(page)} bytes")
         _, width, flags, _, _ = PAGE.unpack_from(page)
         if flags & _KIND != _LEAF_OF_VALUES | _SUB_PAGE:
-            raise UnreadableError("a row is not one of values")
+            raise UnreadableError("a row is not a page of values")
         _check_order(None, _values_of(None, page, width), _Step(0, 0, None, None))
 
     def check_free(self, listed: bytes) -> None:

@@ -48,7 +48,10 @@ class PostingRows:
     def look_up(
         self, transaction: Transaction, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None
     ) -> list[PostingRow]:
-        """Read the rows of these keys; a truncated one holds the lowest codes, since postings are in order."""
+        """Read the rows of these keys, or only the first ones if they have more than ``bytes_max`` bytes.
+
+        A truncated row holds the lowest codes, since postings are in order.
+        """
         cursor = transaction.cursor(self._databases["postings"])
         rows = (row for group in _groups_of_one_width(keys) for row in self._read(cursor, group, layout))
         return rows_within(rows, bytes_max)
@@ -56,7 +59,7 @@ class PostingRows:
     def seek(
         self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
     ) -> list[PostingRow]:
-        """Read the postings with exactly these codes, which are adjacent within a row."""
+        """Read up to ``postings_max`` postings with exactly each of these codes; they are adjacent within a row."""
         cursor = transaction.cursor(self._databases["postings"])
         return [_with_code(cursor, keyed, layout, postings_max) for keyed in codes]
 
@@ -118,5 +121,5 @@ def _groups_of_one_width(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 @cache
 def _keyed_posting(key_bytes: int, posting_bytes: int) -> np.dtype[np.void]:
-    """Return the dtype of a key with its posting. Cached, since there are only as many as block plans."""
+    """Return the dtype of a key with its posting. Cached, since a store has few such widths."""
     return np.dtype([("key", f"V{key_bytes}"), ("posting", f"V{posting_bytes}")])

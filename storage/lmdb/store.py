@@ -34,7 +34,7 @@ from storage.seen import TEXT_DIGEST_BYTES, SeenChange, SeenTimes
 from storage.watched import StoreReport
 
 _SCAN_PAGE: Final = 256
-"""How many entries a scan reads in one transaction: enough to be worth it, but few enough to keep it short."""
+"""How many entries a scan reads in one transaction: enough to be worth one, but few enough to keep it short."""
 
 
 class LmdbStore(Store):

@@ -43,7 +43,7 @@ class UnlockedReading:
         self._transactions = 0
 
     def __enter__(self) -> None:
-        """Raise ``StoreUnavailable`` if another process has the store open, ``StoreRefused`` if that cannot be told."""
+        """Raise ``StoreUnavailable`` if another process has the store open, ``StoreRefused`` if that is unknown."""
         with self._counting:
             fcntl.flock(self._data, fcntl.LOCK_SH)
             self._transactions += 1
@@ -68,7 +68,7 @@ class UnlockedReading:
         try:
             descriptor = os.open(lock_file, os.O_RDONLY)
         except FileNotFoundError:
-            # No process has the store open: each one creates the file.
+            # No process has the store open: each process creates the file when it opens the store.
             return
         except PermissionError as error:
             raise StoreRefused(

@@ -77,7 +77,7 @@ def test_a_store_of_the_first_revision_goes_on(dupwatch: Command, feed: Path, tm
     warned, fine = (dupwatch("doctor", "--source", feed, "--store", store, *named) for store in (old, new))
     assert (warned.code, fine.code) == (0, 0)
     assert "read by revision 1" in warned.out.decode()
-    assert "by revision 2 with dupwatch migrate" in warned.out.decode()
+    assert "with revision 2: use dupwatch migrate" in warned.out.decode()
     assert "by revision" not in fine.out.decode()
 
 

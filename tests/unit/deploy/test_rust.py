@@ -54,7 +54,7 @@ def test_what_is_missing_or_too_old_is_named_with_what_to_do(
     """In one sentence."""
     said = what_is_missing(path_with(tmp_path / "bin", **versions))
     assert said is not None
-    assert f"needs cargo and rustc {oldest_rust()} or newer, and {named.format(path=tmp_path / 'bin')}" in said
+    assert f"needs cargo and rustc {oldest_rust()} or newer, but {named.format(path=tmp_path / 'bin')}" in said
     assert INSTALL in said
     assert "dupwatch runs without the engine" in said
     assert "\n" not in said

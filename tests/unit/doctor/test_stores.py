@@ -1,11 +1,17 @@
 """The checks of the configured store are those of its kind: the doctor knows none by name."""
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from consumer.config.loading import load_config
 from consumer.doctor.examination import check_settings, checks_of
 from consumer.doctor.finding import DoctorCheck, ok, warning, wrong
 from consumer.doctor.machine import TlsFiles, descriptors_needed, tls_files
+from consumer.doctor.stores import check_binding
+from consumer.judge.binding import Binding
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
 from consumer.wiring import components
 from storage import kinds
@@ -70,6 +76,26 @@ def test_settings_of_a_remote_store_are_read_if_it_answers() -> None:
     """They need the last check of its kind; those of a store on this machine only a valid configuration."""
     assert _checks_of("grid://a")["settings of the store"].needs == "nodes"
     assert "settings of the store" not in _checks_of("memory:")
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ({"sources": None}, "'sources' is missing"),
+        ({"facts_revision": {}}, "'>' not supported between instances of 'dict' and 'int'"),
+    ],
+)
+def test_damaged_settings_are_reported(damage: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they differ from the configured ones only in empty members."""
+    store = MemoryStore()
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS[:-1], replace(GRID, open=lambda _url, _opening: store)))
+    config = load_config(None, {"store": {"url": "grid://a"}})
+    settings = components.judge_settings(config, components.lexicon_of(config))
+    described = json.loads(Binding(settings).encode()) | damage
+    store.agree(json.dumps({name: value for name, value in described.items() if value is not None}).encode())
+    assert next(check_binding(config, lambda: settings)) == wrong(
+        StoreMismatch, f"The settings of the store cannot be read: {why}.", "Name another store."
+    )
 
 
 def test_advice_is_about_the_store_in_use() -> None:
