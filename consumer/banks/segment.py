@@ -23,8 +23,9 @@ class ItemTable:
     """n items, with their fingerprints and their requirements for a match.
 
     ``names`` are the names of bank and item, joined by "/". ``banks`` uint32[n] are the numbers of their banks.
-    ``similarities`` float64[n] are the items' own; nan means the bank's. ``ends_ms`` int64[n] are their ends.
-    ``confirmed`` bool[n] is true for items that an admin allows to match any share of the feed.
+    ``similarities`` float64[n] are the similarities that the items require; nan means that the bank's applies.
+    ``ends_ms`` int64[n] are the items' end times. ``confirmed`` bool[n] is true for items that an admin allows to match
+    any share of the feed.
     """
 
     names: tuple[str, ...]
@@ -115,11 +116,11 @@ class Segment:
     def matching_pairs(
         self, articles: TextFeatures, known_shingles: Sequence[bytes], similarity_min: float
     ) -> "ItemPairs":
-        """Return the pairs of an article and a living item that are similar enough, or whose article contains the item.
+        """Return the pairs of an article and a living item that it equals, resembles or contains, in this order.
 
-        The similarity, or the share of the item in the article, must be at least ``similarity_min``. Shares below
-        ``similarity_min`` + ``PART_MARGIN`` may be missing, because ``BankRules`` excludes them. For ``known_shingles``
-        see ``ItemIndex.parts``.
+        The similarity, or the share of the item in the article, must be at least ``similarity_min``. Pairs with a share
+        below ``similarity_min`` + ``PART_MARGIN`` may be missing, because ``BankRules`` excludes them. For
+        ``known_shingles`` see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
             return NO_PAIRS
@@ -142,7 +143,7 @@ class Segment:
 
 
 class ItemPairs(NamedTuple):
-    """n pairs of an article and an item: equal pairs first, then similar ones, then parts.
+    """n pairs of an article and an item.
 
     ``articles`` and ``items`` intp[n] are indexes of articles and items, ``forms`` intp[n] indexes into
     ``MATCH_FORMS``. ``similarities`` float64[n] are from 0 to 1. ``limited`` are the articles for which pairs were left
@@ -162,7 +163,7 @@ class ItemPairs(NamedTuple):
         )
 
     def first_of_each(self) -> "ItemPairs":
-        """Return each pair of an article and an item once, in its first form."""
+        """Return each pair of an article and an item once, in its first form, ordered by article."""
         width = int(self.items.max(initial=0)) + 1
         _, firsts = np.unique(self.articles * width + self.items, return_index=True)
         return self.select(firsts)

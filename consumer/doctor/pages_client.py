@@ -40,7 +40,7 @@ class ClientAccess(NamedTuple):
     """Credentials for the pages, if they need any, and the certificates to trust.
 
     ``authorities`` is a PEM file of certificates to trust, which need not be those of authorities. None stands for the
-    system's authorities. Without ``checks_name`` a certificate counts for any host name.
+    system's authorities. Without ``checks_name``, a certificate is accepted for any host name.
     """
 
     user: str | None = None
@@ -89,7 +89,7 @@ class PagesClient:
     def _body(self, answer: HTTPResponse) -> bytes:
         """Return the whole body. Raises ``PageUnavailable`` if it is too large or too slow.
 
-        The connection's own time-out applies only to each read.
+        The connection's own time-out limits single reads, not the whole body.
         """
         until_s = time.monotonic() + self._wait_s
         body = bytearray()

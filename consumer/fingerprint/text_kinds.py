@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 SHINGLED_BINS_MIN: Final = 96
-"""A text with shingles in at least this many of the 256 bins, about 120 different ones, is matched by its sketch.
+"""A text whose shingles fill at least this many of the 256 bins is matched by its sketch.
 
-Replacing a word of six characters changes at most one in eight of these shingles, so an edited copy stays similar.
+That takes about 120 different shingles. Replacing a word of six characters changes at most one in eight of them, so an
+edited copy stays similar.
 """
 LETTERS_BINS_MIN: Final = 64
-"""The same where letters are compared: about 74 shingles. Marked sketches are more exact for short texts."""
+"""The same minimum in schemes that compare letters, about 74 shingles.
+
+It is lower because the marked sketches of these schemes are more exact for short texts.
+"""
 _MARKS: Final = "\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0900-\u0dff\u0e31-\u0e4e\u1780-\u17d3"
 _RUN: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _RUN_CHARS_MAX: Final = 64
@@ -27,13 +31,13 @@ class TextKind(IntEnum):
     """The way in which a text is matched."""
 
     EMPTY = 0
-    """No keyword, or no character in schemes for every script: it has no postings, and nothing matches it."""
+    """No keyword; in schemes for every script, no character. Such a text has no postings, and nothing matches it."""
     SHORT = 1
     """Too few keywords, and too few shingles for ``SHINGLED``: only an equal text is a duplicate."""
     LONG = 2
     """Enough keywords: matched by fingerprint and sketch."""
     SHINGLED = 3
-    """Too few keywords, but enough shingles (in schemes for every script): matched by sketch, also with long texts."""
+    """Too few keywords, but enough shingles (schemes for every script): matched by sketch, against long texts too."""
 
     @property
     def label(self) -> TextKindName:
@@ -66,7 +70,10 @@ def kinds_in_every_script(
 
 
 def runs(text: str, runs_max: int | None) -> tuple[tuple[str, float], ...]:
-    """Return the most frequent runs of letters and marks in a text, with their counts, as evidence for people."""
+    """Return the most frequent runs of letters and marks in a text, with their counts, as evidence for people.
+
+    Runs of more than 64 characters are left out.
+    """
     counted = Counter(run for run in _RUN.findall(text) if len(run) <= _RUN_CHARS_MAX)
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return tuple((run, float(count)) for run, count in ranked[:runs_max])

@@ -45,7 +45,7 @@ class VersionBuilder:
         """Return a version of each article, given the fingerprints of the bodies in the same order."""
         block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
         band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
-        # Sliced from big-endian bytes, because a single number would have the byte order of the machine.
+        # Slice the bytes of the big-endian arrays: a single element would have the byte order of the machine.
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
@@ -101,8 +101,8 @@ def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[list[bytes]]:
 def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
     """Return whether a text has keys of lane 1.
 
-    Where letters are compared, a short text with a shingle has them too: an equal text with other spaces may be long,
-    and their fingerprints have nothing in common.
+    In schemes that compare letters, a short text with a shingle has them too. The same letters with other spaces may
+    make a long text, and the fingerprints of the two have nothing in common.
     """
     if kind is TextKind.SHORT:
         return fingerprints.is_marked and bool(fingerprints.sketches[index].any())
@@ -117,7 +117,7 @@ def retraction_reference(article_id: str, origin: bytes) -> bytes:
 def tombstone(article_id: str, arrived_at: ArrivalTime, origin: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction.
 
-    ``origin`` is the unique name of the record or the request. It makes a replay yield the same tombstone.
+    ``origin`` is the unique name of the record or the request. It gives the tombstone of a replay the same reference.
     """
     return Tombstone(
         reference=retraction_reference(article_id, origin),

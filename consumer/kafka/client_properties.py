@@ -113,9 +113,9 @@ RULES: Final[Mapping[str, PropertyRule]] = {
     "ssl.engine.location": _LOADS_CODE,
     "ssl.engine.id": _LOADS_CODE,
     "sasl.kerberos.kinit.cmd": PropertyRule(
-        "it runs a shell command; renew the ticket outside, and leave sasl.kerberos.min.time.before.relogin at 0"
+        "it runs a shell command; renew the ticket elsewhere, and leave sasl.kerberos.min.time.before.relogin at 0"
     ),
-    "enabled_events": PropertyRule("dupwatch reads events through callbacks, which it would silence"),
+    "enabled_events": PropertyRule("dupwatch reads events through callbacks, which this property would silence"),
     "log.queue": _LOG,
     "log.thread.name": _LOG,
     "logger": _LOG,
@@ -245,7 +245,7 @@ def _check_value(rule: PropertyRule, value: object, where: str) -> None:
             raise ConfigError(f"{where} is {text}; it must be from {low} to {high}: {rule.why}")
         case ChoiceLimit(words) if text.lower() not in words:
             raise ConfigError(f"{where} is {text!r}; it must be {' or '.join(words)}: {rule.why}")
-        case PatternLimit(pattern) if not re.fullmatch(pattern, text):
-            raise ConfigError(f"{where} contains characters that are not allowed: {rule.why}")
+        case PatternLimit(pattern, description) if not re.fullmatch(pattern, text):
+            raise ConfigError(f"{where} may contain only {description}: {rule.why}")
         case RangeLimit() | ChoiceLimit() | PatternLimit():
             pass

@@ -62,7 +62,7 @@ class ThreadProgress:
     def at_work(self, *, for_main: bool = False) -> Iterator[None]:
         """Report progress when the block begins, and that the thread is idle when it ends.
 
-        ``for_main``: the main thread waits for this one.
+        ``for_main``: the judging thread waits for this one, so its progress also counts as ``WorkerProgressed``.
         """
         self._reports.for_main = for_main
         self.report()

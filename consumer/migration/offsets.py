@@ -51,8 +51,8 @@ def group_offsets(
     """
     if not old:
         raise ConfigError(
-            f"the group {group} has committed no offsets of {', '.join(topics)}: name the group of the consumers in"
-            " force with --from-group"
+            f"the group {group} has committed no offsets of {', '.join(topics)}: name the group of the current"
+            " consumers with --from-group"
         )
     return {partition: old[partition].offset if partition in old else low for partition, (low, _) in watermarks.items()}
 

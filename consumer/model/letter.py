@@ -37,7 +37,7 @@ class Letter:
     time when the letter was written; and without either, None. ``record_time_ms`` is the record's time only. For a
     record that did not come from a topic, ``origin`` is None and ``place`` describes its position. If ``cut``,
     ``value`` is only the beginning of the record. ``size_bytes`` and ``sha256`` (hex) describe the whole; ``sha256`` is
-    None if it was not computed.
+    None if it was not computed. ``replays`` counts earlier replays of the record.
     """
 
     position: str

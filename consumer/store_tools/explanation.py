@@ -167,7 +167,7 @@ def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lex
 
 
 class SharedPart(NamedTuple):
-    """A part, and the passages common to both articles. The passages are None if a text is missing."""
+    """A part, and the passages that a text shares with the part's article, or None if either text is missing."""
 
     part: Part
     passages: list[Passage] | None

@@ -220,7 +220,7 @@ class LimitExceeded(NamedTuple):
 
 
 class TextsChecked(NamedTuple):
-    """The number of texts in a check that had this outcome."""
+    """A check gave this outcome to some of its texts; ``texts`` is their number."""
 
     outcome: CheckOutcome
     texts: int

@@ -1,10 +1,10 @@
 """The IP addresses that webhooks may be sent to: global ones, and those in configured networks.
 
-The table is our own, so that it does not depend on the version of Python. It has the blocks of IANA's registries of
+The table is our own, so that it does not depend on the version of Python. It has the blocks that IANA's registries of
 special-purpose addresses (https://www.iana.org/assignments/iana-ipv4-special-registry and
-https://www.iana.org/assignments/iana-ipv6-special-registry). It also has blocks that the registries call global but
-that lead to other addresses: relays, tunnels and translations. All IPv6 addresses outside 2000::/3, the only allocated
-block, are refused too.
+https://www.iana.org/assignments/iana-ipv6-special-registry) do not call globally reachable. It also has blocks that
+lead to other addresses: relays, tunnels and translations. All IPv6 addresses outside 2000::/3, the only block allocated
+for global unicast, are refused too.
 """
 
 from collections.abc import Sequence

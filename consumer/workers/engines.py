@@ -26,7 +26,7 @@ PYTHON: Final[EngineName] = "python"
 
 
 class ChosenEngine(NamedTuple):
-    """The name of the chosen engine, and ``why``: the version of the compiled one, or the reason against it."""
+    """The name of the chosen engine. ``why`` is the version of the compiled one, or why Python's was chosen."""
 
     name: EngineName
     why: str
@@ -90,7 +90,10 @@ class SerializedEngine(Engine):
 
 
 class BankAwareEngine(Engine):
-    """An engine that also reports which shingles of a text are known. ``known`` returns the current known shingles."""
+    """An engine that also reports which shingles of a text occur in items of banks.
+
+    ``known`` returns the shingles of the current items, or None.
+    """
 
     def __init__(self, engine: Engine, known: Callable[[], KnownShingles | None]) -> None:
         self._engine = engine

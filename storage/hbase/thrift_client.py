@@ -36,7 +36,7 @@ _NUMBER_BITS: Final = 31
 
 
 class MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
-    """An answer to another request."""
+    """An answer that does not belong to its request."""
 
 
 class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types here
@@ -136,6 +136,6 @@ class PipeliningClient(TClient):  # type: ignore[misc]  # as above
 
 
 def check_number(requested: tuple[str, int], answered: tuple[str, int]) -> None:
-    """Raise ``MixedUp`` for an answer with another number than its request, or to another call."""
+    """Raise ``MixedUp`` unless an answer has the name and number of its request."""
     if requested != answered:
         raise MixedUp(f"received the answer to {answered} instead of that to {requested}")

@@ -1,6 +1,6 @@
 """Checks a data file before LMDB maps it.
 
-Access past the end of a mapped file is a SIGBUS, which ends the process without a message. LMDB does not compare the
+Access past the end of a mapped file raises SIGBUS, which ends the process without a message. LMDB does not compare the
 file's size with its meta pages, so truncated files are detected here. A file that is truncated while it is open cannot
 be detected: no program is notified in time.
 
@@ -35,7 +35,7 @@ NO_PAGE: Final = (1 << 64) - 1
 _PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
 """The possible sizes of a page, up to LMDB's ``MAX_PAGESIZE``."""
 _READS_MAX: Final = 16
-"""How often the free list is read while another process keeps changing it."""
+"""The maximum number of reads of the free list while another process keeps changing it."""
 
 
 class _Meta(NamedTuple):
@@ -66,7 +66,7 @@ def check_data_file(path: Path) -> None:
             if meta == before:
                 break
         size = _size(file)
-    raise StoreDamaged(_damage(path, f"{DATA_FILE} was truncated to {size:,} bytes, but pages after them are in use"))
+    raise StoreDamaged(_damage(path, f"{DATA_FILE} was truncated to {size:,} bytes, but later pages are in use"))
 
 
 def _damage(path: Path, why: str) -> str:
@@ -74,7 +74,10 @@ def _damage(path: Path, why: str) -> str:
 
 
 def _newest_meta(file: BinaryIO, path: Path) -> _Meta | None:
-    """Return the meta page of the last transaction, or None for a file whose fault LMDB itself reports."""
+    """Return the meta page of the last transaction, or None for a file whose fault LMDB itself reports.
+
+    Raises ``StoreDamaged`` if the file ends within its first two pages.
+    """
     first = _meta_at(file, 0)
     if first is None or first.page_bytes not in _PAGE_BYTES:
         return None

@@ -61,7 +61,8 @@ class Trial(NamedTuple):
 def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     """The sample feed; all of it again under other ids; and those that were kept, under other ids once more.
 
-    The last are flagged in whatever order they come: each repeats an article that is kept, and in force.
+    The last are flagged in whatever order they come: each repeats an article that is kept, and in force. After them
+    comes an article that is like none.
     """
     folder = tmp_path_factory.mktemp("trials")
     # The container's user is another one.
@@ -73,7 +74,12 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     for article, _, outcome in trials[0].expected.elements():
         fates.setdefault(article, []).append(outcome)
     kept = [article | {"id": f"{article['id']}-once-more"} for article in sample if fates[article["id"]] == ["unique"]]
-    return [*trials, _trial(folder, "third", kept)]
+    alone = {
+        "id": "alone",
+        "title": "",
+        "body": "Seventeen herons stood on the frozen reservoir and none of them moved.",
+    }
+    return [*trials, _trial(folder, "third", kept), _trial(folder, "alone", [alone])]
 
 
 def _trial(folder: Path, name: str, records: list[dict[str, Any]]) -> Trial:
@@ -149,13 +155,17 @@ def wait_for_verdicts(stack: Stack, wanted: Verdicts, what: str) -> Verdicts:
 def test_the_demo_feed_gives_the_flags_that_a_run_over_the_file_gives(stack: Stack, trials: list[Trial]) -> None:
     """One command sends it; the topics of verdicts and of flags have exactly what ``make run`` finds.
 
-    A consumer that gets its partitions after the feed was sent reads one after the other, and so in another order.
+    A consumer with a backlog reads one partition after the other, and so in another order. So it must have judged and
+    sent something before the feed comes.
     """
     stack.wait(lambda: metric(stack, "dupwatch_assigned_partitions") == PARTITIONS, "it has its partitions", "consumer")
+    alone = trials[3]
+    send(stack, alone.feed, 1)
+    wait_for_verdicts(stack, alone.expected, "the first verdict is on its topic")
     stack.run("feed")
     stack.say("sample feed sent")
     verdicts = wait_for_verdicts(stack, trials[0].expected, "every verdict is on its topic")
-    assert set(verdicts) == set(trials[0].expected)
+    assert set(verdicts) == set(trials[0].expected + alone.expected)
     flags = set(verdicts_of(verdicts_on(stack, "duplicates")))
     assert flags == flags_of(trials[0].expected)
     stack.say(f"{len(verdicts)} verdicts and {len(flags)} flags on their topics, those of a run over the file")

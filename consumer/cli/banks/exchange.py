@@ -1,4 +1,4 @@
-"""``dupwatch bank import`` and ``dupwatch bank export``: items from a file, and banks into one."""
+"""``dupwatch bank import`` and ``dupwatch bank export``: read items from a file, and write banks to standard output."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,7 @@ def import_(
     if not entries:
         raise SourceError(f"{source} has no items")
     change_banks(chosen, "import", bank, lambda found: [replacement(found, each) for each in entries])
-    # A text that occurs twice in the file counts as one item.
+    # Entries with the same id, such as equal texts without ids, count as one item.
     say(f"Added {counted(len({entry.item for entry in entries}), 'item')} to the bank {bank}.")
 
 
@@ -53,7 +53,7 @@ def export(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Write banks and items as JSON lines, which can serve as a file of banks, or as CSV."""
+    """Write banks and items as JSON lines, which can serve as a file of banks, or the items of one bank as CSV."""
     found = read_banks(configured(config, settings, banks__url=banks))
     if bank is not None:
         existing_bank(found, bank)

@@ -43,8 +43,7 @@ class SourceSection(Section):
     url: SourceUrl = "-"
     """A file of articles, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     format: FileFormat | None = None
-    """The format of files and standard input. When unset, the file name decides (feed.csv.gz); otherwise it is
-    jsonl."""
+    """The format of files and standard input. When unset, the file name decides (feed.csv.gz); the default is jsonl."""
     encoding: Annotated[Text, AfterValidator(_encoding)] = UTF_8
     """The encoding of CSV and TSV, such as gb18030, utf-16 or windows-1252; JSON lines are UTF-8."""
     fields: FieldsSection = FieldsSection()

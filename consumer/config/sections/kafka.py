@@ -16,7 +16,7 @@ class KafkaSection(Section):
     group: Text = "dupwatch"
     """The consumer group: its members share the partitions."""
     instance_id: Text | None = None
-    """The name of this member, for static membership: no rebalance when it is away for less than a session."""
+    """The name of this member, for static membership: its absence causes no rebalance until its session times out."""
     group_protocol: Literal["classic", "consumer"] = "classic"
     """The protocol by which the group shares partitions; consumer is KIP-848, and needs brokers 4.0 or newer."""
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"

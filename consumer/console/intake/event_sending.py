@@ -32,7 +32,7 @@ EVENTS_THREAD: Final = "events"
 LEASE_S: Final = 30.0
 """How long a process may send alone before it must renew its lease."""
 LEASE_LEFT_S: Final = 22.0
-"""The minimum time left of the lease when a batch is sent, since the sink may take most of this time."""
+"""The time that must be left on the lease when a batch is sent. The sink may take most of it."""
 BATCH_EVENTS: Final = 1_000
 """The maximum number of events in a batch."""
 
@@ -72,13 +72,16 @@ class OutboxRoom:
         self._waiting = events
 
     def has_room(self) -> bool:
-        """Return whether more events may be added. True while sending fails: intake must not wait for that."""
+        """Return whether more events may be added. True while sending fails: intake must not wait for the sink then."""
         return self._is_stuck or self._waiting <= self.events_max
 
 
 @dataclass(frozen=True, slots=True)
 class EventSenderParts:
-    """The parts of an event sender. It sends nothing while ``unwritable`` returns a path that it cannot write to."""
+    """The parts of an event sender.
+
+    ``unwritable`` returns a path that must be writable but is not, or None. While it returns a path, nothing is sent.
+    """
 
     database: Database
     port: EventPort
@@ -89,7 +92,7 @@ class EventSenderParts:
 
 
 class EventSender:
-    """A sender of events to the sink. Used by one thread; other processes may do the same."""
+    """A sender of events to the sink. Used by one thread; senders in other processes compete for the lease."""
 
     def __init__(self, parts: EventSenderParts) -> None:
         self._parts = parts

@@ -32,7 +32,10 @@ class ThresholdTableInput:
 
 
 class ThresholdRow(NamedTuple):
-    """A threshold in the table. ``gone`` and ``come`` count the flags lost and gained. An unknown recall is ""."""
+    """A threshold in the table. ``gone`` and ``come`` count the flags lost and gained.
+
+    An unknown recall or F1 is "".
+    """
 
     threshold: str
     value: float
@@ -49,7 +52,8 @@ class ThresholdRow(NamedTuple):
 class SourceRow(NamedTuple):
     """A source in the table, at its configured threshold. ``line``: the lowest similarity that reviewers accept.
 
-    ``reaching`` is the threshold with the greatest recall at the target precision, or "" if no threshold reaches it.
+    ``precision`` and ``recall`` are intervals; an unknown recall is "". ``reaching`` is the threshold with the greatest
+    recall at the target precision, or "" if no threshold reaches that precision.
     """
 
     name: str
@@ -70,7 +74,7 @@ class LineText(NamedTuple):
 
 
 def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
-    """Return the rows of the table: marked thresholds, and those at every fifth percent, or all with ``rows.every``."""
+    """Return the rows of the table: marked thresholds and multiples of 5 %, or all thresholds with ``rows.every``."""
     marked = [(point, _marks(rows, point)) for point in rows.figures.points]
     return [
         _row(rows.language, point, marks)

@@ -98,7 +98,7 @@ class Registry(Protocol):
         """Return the schema with this id and all schemas that it refers to, or None if the registry lacks one.
 
         Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
-        repeated later, and ``ConfigError`` if the registry denies access.
+        repeated later, and ``ConfigError`` if the registry denies access or does not return schemas in binary form.
         """
         ...
 
@@ -113,7 +113,10 @@ class ConfluentRegistry(Registry):
         given = with_secrets(options.client, options.secret_files, "registry.secret_files")
         for name in given:
             if name in _OWN_SETTINGS:
-                raise ConfigError(f"registry.client: {name} is set by dupwatch itself, from registry.url and request_s")
+                raise ConfigError(
+                    f"registry: {name} is set by dupwatch; remove it from registry.client or registry.secret_files, "
+                    "and use registry.url and registry.request_s"
+                )
         self._url = options.url
         self._limits = AnswerLimits(options.schema_bytes_max, options.request_s)
         # The caller retries, because only it knows for how long.

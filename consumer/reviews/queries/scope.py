@@ -22,7 +22,7 @@ KEYS: Final[tuple[Key, ...]] = ("certainty", "arrived_ms")
 
 
 TAKEN_MAX: Final = 1_000
-"""Limit on the flags opened by others that a query leaves out, the ones opened most recently."""
+"""A query leaves out at most this many flags that others have open: those opened most recently."""
 BY_OTHERS: Final = (LOOKING.c.person_id != bindparam("person"), LOOKING.c.at_ms > bindparam("since_ms"))
 OPENED_BY_OTHERS: Final = select(LOOKING.c.flag_id).where(*BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(TAKEN_MAX)
 
@@ -45,7 +45,7 @@ class Range(NamedTuple):
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def form(self) -> "Range":
-        """Return the range with 0 in place of each limit, which all ranges of this form share."""
+        """Return the range with 0 in place of each limit. It is equal for all ranges that have the same limits set."""
         return Range(_any_number(self.low), _any_number(self.high))
 
 
@@ -92,10 +92,11 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The flags that a search finds, in any state: by text, by id, and by source.
+    """The flags that a search finds by text, by id, and by source.
 
-    Only the texts of undecided flags are searched. ``by_characters``: no text has all words, so the hits are texts with
-    all characters of the words. ``words_cut`` and ``ids_cut``: the search had too many words, or too many matching ids.
+    Only undecided flags are found by text; flags in any state are found by id and source. ``by_characters``: no text
+    has all words, so the hits are texts with all characters of the words. ``words_cut`` and ``ids_cut``: the search had
+    too many words, or too many matching ids.
     """
 
     by_text: npt.NDArray[np.int64]
@@ -119,13 +120,13 @@ class Scope:
     arrived_ms: Range = ANY
     # Flags to leave out.
     without: frozenset[int] = frozenset()
-    # Leave out the flags that others have open. ``without`` has them if there are hits.
+    # If set, flags that others have open are left out. With ``hits``, ``without`` contains them instead.
     seeker: Seeker | None = None
     # None without a search.
     hits: Hits | None = None
 
     def form(self) -> "Scope":
-        """Return the scope with placeholders for values, which all scopes with the same statements share."""
+        """Return the scope with placeholders for values, without hits. Scopes of the same form share statements."""
         return Scope(
             states=self.states,
             kinds=self.kinds,
@@ -155,7 +156,7 @@ class Scope:
         return self.source_conditions(FLAGS)
 
     def left_out(self) -> Iterator[ColumnElement[bool]]:
-        """Yield the conditions for flags that are not left out."""
+        """Yield the conditions that leave flags out."""
         if self.without:
             yield FLAGS.c.flag_id.not_in(bindparam("without", expanding=True))
         if self.seeker is not None:

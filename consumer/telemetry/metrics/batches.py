@@ -29,7 +29,7 @@ _FILLS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.99, 1.0)
 END_TO_END: Final = Measure(
     "dupwatch_end_to_end_seconds",
     "histogram",
-    "Time from a record's timestamp until its verdict is written and committed. Repeated verdicts do not count.",
+    "Time from an article's arrival until its verdict is written and committed. Repeated verdicts do not count.",
     "seconds",
     bounds=SECONDS,
 )

@@ -449,7 +449,7 @@ def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
         (None, "nothing left"),
         (NOW_MS - 1, None),
         (NOW_MS + GAP_MS, None),
-        (NOW_MS + GAP_MS + 1_000, "61 s are missing"),
+        (NOW_MS + GAP_MS + 1_000, "61 s of the window are missing"),
     ],
 )
 def test_gaps(first_ms: int | None, phrase: str | None) -> None:
