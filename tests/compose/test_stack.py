@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -58,7 +59,7 @@ class Trial(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
+def trials(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     """The sample feed; all of it again under other ids; and those that were kept, under other ids once more.
 
     The last are flagged in whatever order they come: each repeats an article that is kept, and in force. After them
@@ -67,26 +68,32 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     folder = tmp_path_factory.mktemp("trials")
     # The container's user is another one.
     folder.chmod(0o755)
+    run = partial(_trial, folder, _secret_of(stack, folder / "secret"))
     sample = json_lines(SAMPLE.read_bytes())
     again = [article | {"id": f"{article['id']}-again"} for article in sample]
-    trials = [_trial(folder, "first", sample), _trial(folder, "second", again)]
+    trials = [run("first", sample), run("second", again)]
     fates: dict[str, list[str]] = {}
     for article, _, outcome in trials[0].expected.elements():
         fates.setdefault(article, []).append(outcome)
     kept = [article | {"id": f"{article['id']}-once-more"} for article in sample if fates[article["id"]] == ["unique"]]
-    alone = {
-        "id": "alone",
-        "title": "",
-        "body": "Seventeen herons stood on the frozen reservoir and none of them moved.",
-    }
-    return [*trials, _trial(folder, "third", kept), _trial(folder, "alone", [alone])]
+    alone = {"id": "alone", "title": "", "body": "Seventeen herons stood on the frozen lake, and none of them moved."}
+    return [*trials, run("third", kept), run("alone", [alone])]
 
 
-def _trial(folder: Path, name: str, records: list[dict[str, Any]]) -> Trial:
+def _secret_of(stack: Stack, copy: Path) -> Path:
+    """Copy the secret of the stack's store: with another one, verdicts on pairs at the threshold may differ."""
+    (consumer,) = stack.ids("consumer")
+    stack.container("exec", consumer, "dupwatch", "store", "secret", "export", "/tmp/secret")
+    copy.write_text(stack.container("exec", consumer, "cat", "/tmp/secret"))
+    copy.chmod(0o600)
+    return copy
+
+
+def _trial(folder: Path, secret: Path, name: str, records: list[dict[str, Any]]) -> Trial:
     feed, sink = write_lines(folder / f"{name}.jsonl", records), folder / f"{name}-verdicts.jsonl"
     feed.chmod(0o644)
-    store = f"lmdb:{folder / 'store'}"
-    ended = run_process("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all")
+    settings = ["--store", f"lmdb:{folder / 'store'}", "--set", f"fingerprint.secret_file={secret}"]
+    ended = run_process("run", "--source", feed, "--sink", sink, "--emit", "all", *settings)
     assert ended.code == 0, ended.err
     return Trial(feed, verdicts_of(json_lines(sink.read_bytes())))
 
