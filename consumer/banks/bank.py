@@ -178,11 +178,11 @@ def explained(error: msgspec.DecodeError) -> str:
     """Return a readable message about an invalid entry or request. It states limits in words, not as patterns."""
     limit = _LIMIT.match(str(error))
     if limit is None:
-        return plain_msgspec_message(str(error))
+        return plain_msgspec_message(error)
     member, place = limit["member"], f"{limit['place']}: " if limit["place"] else ""
     if limit["pattern"] and member in _FREE_TEXTS:
         return f"{place}{member} has a NUL character"
-    return f"{place}{_RULES[member]}" if member in _RULES else plain_msgspec_message(str(error))
+    return f"{place}{_RULES[member]}" if member in _RULES else plain_msgspec_message(error)
 
 
 def encode_entry(entry: Entry) -> bytes:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from consumer.text.json_faults import json_fault
+
 _JSON_TYPES: Final = {
     "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list",
     "object": "an object", "null": "null",
@@ -25,10 +27,9 @@ def _named_types(types: str) -> str:
     return " or ".join(_JSON_TYPES.get(name, name) for name in types.split(" | "))
 
 
-def plain_msgspec_message(message: str) -> str:
-    """Return a message of msgspec in plain words, with the member first."""
-    message = message.removeprefix("JSON is malformed: ")
-    fault, _, path = message.partition(" - at `$")
+def plain_msgspec_message(error: Exception) -> str:
+    """Return the message of an error of msgspec in plain words, with the member first."""
+    fault, _, path = json_fault(error).partition(" - at `$")
     for pattern, words in _FAULTS:
         fault, replaced = pattern.subn(words, fault)
         if replaced:

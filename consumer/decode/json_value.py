@@ -10,6 +10,7 @@ import msgspec
 from consumer.model.article import Reason, too_many_values
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
+from consumer.text.json_faults import json_fault
 
 _STRING_OR_SIGN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[,\[{]', re.DOTALL)
 _QUOTE: Final = ord('"')
@@ -71,7 +72,7 @@ def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
         return _nested_too_deep()
     except ValueError:
         pass
-    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {str(error).removeprefix('JSON is malformed: ')}")
+    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {json_fault(error)}")
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -134,15 +134,14 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
         stores.with_configured_secret(Binding.decode(stored), stores.configured_secret(config))
     except StoreMismatch as error:
         return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/operate/security.md.")
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         # An empty member counts as a missing one when settings are compared, but not when they are decoded.
         return _unreadable(error)
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")
 
 
-def _unreadable(error: Exception) -> Finding:
-    why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-    return wrong(StoreMismatch, f"The settings of the store cannot be read: {why}.", "Name another store.")
+def _unreadable(error: ValueError) -> Finding:
+    return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from consumer.model.errors import ConfigError
+from consumer.text.json_faults import json_fault
 
 _WORDS: Final = {"duplicate": 1.0, "unique": 0.0}
 _PARTS: Final = ("a", "b", "label")
@@ -94,7 +95,7 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
     try:
         line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"this is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
+        raise ValueError(f"this is not JSON: {json_fault(error)}") from error
     if isinstance(line, dict):
         missing = [name for name in _PARTS if name not in line]
         if missing:

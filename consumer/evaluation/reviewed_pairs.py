@@ -14,6 +14,7 @@ import msgspec
 from consumer.evaluation.labelled_pairs import PairsLine
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Distance, Similarity
+from consumer.text.json_faults import json_fault
 from consumer.text.timestamps import parse_moment, since_1970_ms
 
 Kind = Literal["flag", "near_miss"]
@@ -122,7 +123,7 @@ def _line(data: bytes) -> _Line:
     except msgspec.ValidationError as error:
         raise ValueError(f"it is not a valid {SCHEMA}: {str(error)[:1].lower()}{str(error)[1:]}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
+        raise ValueError(f"it is not JSON: {json_fault(error)}") from error
 
 
 def _pair(line: _Line) -> ReviewedPair | None:

@@ -37,10 +37,7 @@ class Binding(NamedTuple):
 
     @classmethod
     def decode(cls, cell: bytes) -> Self:
-        """Return the binding of a store.
-
-        Raises ValueError, KeyError or TypeError if this version of dupwatch cannot judge by it.
-        """
+        """Return the binding of a store. Raises ValueError if this version of dupwatch cannot judge by it."""
         settings = JudgeSettings.decode(settings_in(cell))
         secret = secret_in(cell)
         if settings.scheme.definition.compares_letters != (secret is not None):

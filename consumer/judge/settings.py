@@ -8,8 +8,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, get_type_hints
 
 import msgspec
 from annotated_types import Ge, Le, MaxLen
@@ -223,17 +224,16 @@ class JudgeSettings:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Return the settings of a store.
-
-        Raises ValueError, KeyError or TypeError if this version of dupwatch cannot judge by them.
-        """
-        described: dict[str, Any] = json.loads(data)
-        scheme = msgspec.convert(described["scheme"], Scheme)
-        rules = msgspec.convert(described["sources"], dict[str, SourceRule])
-        known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
-        known = _older_defaults(has_facts=scheme.facts) | known
-        plan = BlockPlan.named(described["plan"], scheme.bits)
-        settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
+        """Return the settings of a store. Raises ValueError if this version of dupwatch cannot judge by them."""
+        described = msgspec.convert(json.loads(data), dict[str, Any])
+        if missing := sorted({"plan", "scheme", "scheme_digest", "sources"} - described.keys()):
+            raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        known = {
+            name: _member(name, described[name], kind) for name, kind in _stored_types().items() if name in described
+        }
+        known = _older_defaults(has_facts=known["scheme"].facts) | known
+        plan, sources = BlockPlan.named(known["plan"], known["scheme"].bits), MappingProxyType(known["sources"])
+        settings = cls(**known | {"plan": plan, "sources": sources})
         # Refuse settings that this version does not know, even inside a rule: ignoring them would change verdicts.
         differing = differences(data, settings)
         if differing:
@@ -251,6 +251,19 @@ class JudgeSettings:
     def short_digest(self) -> str:
         """Return the beginning of the digest, for people to compare."""
         return self.digest()[:_SHORT_DIGEST_CHARS]
+
+
+@cache
+def _stored_types() -> dict[str, Any]:
+    """Return the types of the settings, by name, as they are stored."""
+    return get_type_hints(JudgeSettings) | {"plan": str, "sources": dict[str, SourceRule]}
+
+
+def _member(name: str, value: object, kind: Any) -> Any:  # noqa: ANN401  # any type of a setting
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:

@@ -169,7 +169,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
             complete = with_plan(config, planned.plan)
         else:
             return config
-    except (ValueError, TypeError, KeyError):
+    except ValueError:
         # The stored settings cannot be read, or contradict the configuration, which ``bind`` reports.
         return config
     if complete != config:
@@ -212,7 +212,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret
         differing = "; ".join([phrase for phrase in phrases if not phrase.startswith("scheme_digest ")] or phrases)
         if any(phrase.startswith("extractor ") for phrase in phrases):
             differing += " (source.body_format, source.extractor and source.reader_revision decide how bodies are read)"
-    except (ValueError, AttributeError) as error:
+    except ValueError as error:
         raise StoreMismatch(
             f"the store is damaged: the settings that it was created with cannot be read ({error}). Restore it from a "
             "copy, or name another store."
@@ -268,7 +268,7 @@ def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
         raise StoreMismatch("the store is empty: nothing was ever judged into it")
     try:
         bound = Binding.decode(stored)
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise StoreMismatch(f"the store was created by another version of dupwatch: {error}") from error
     if bound.settings.scheme.digest(lexicon) != bound.settings.scheme_digest:
         raise StoreMismatch("the store was created with another dictionary or another version of the scheme")

@@ -7,7 +7,7 @@ import pytest
 from consumer.reviews.database import Database
 from tests.unit.console.desks import office, page
 from tests.unit.console.newsroom import article
-from tests.unit.reviews.made import statements
+from tests.unit.reviews.made import executions
 
 DECISION_MAX: Final = {"sqlite": 20, "postgresql": 17}
 PAGE_MAX: Final = {"sqlite": 17, "postgresql": 15}
@@ -23,9 +23,9 @@ def test_a_decision_and_the_next_page(database: Database, decision: str) -> None
             desk.room.flag(article(f"copy-{number}", "Copy", "Text."), article("original", "Original", "Text."))
         path = desk.ann.get("/flags/1/next").header("location")
         form = {**page(desk.ann, path).form(f"{path}/decide"), "decision": decision, "note": "seen"}
-        with statements(database) as deciding:
+        with executions(database) as deciding:
             following = desk.ann.post(f"{path}/decide", form).header("location")
-        with statements(database) as showing:
+        with executions(database) as showing:
             assert desk.ann.get(following).status == 200
     assert following.startswith("/flags/")
     assert len(deciding) <= DECISION_MAX[kind]

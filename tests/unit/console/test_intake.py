@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
@@ -28,7 +28,7 @@ from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsD
 from storage.errors import StoreUnavailable
 from tests.cli.command import wait_for
 from tests.unit.console.events_made import ScriptedSource, SourcesStore, batch, flag, of_earlier_version, release
-from tests.unit.reviews.made import add_person, database_in
+from tests.unit.reviews.made import add_person, database_in, executions
 from tests.unit.reviews.outbox_made import add_webhook, causes_of, events_of
 
 NOW_MS = 1_764_000_000_000
@@ -318,15 +318,9 @@ def test_a_batch_costs_the_same_statements_whatever_its_size(database: Database)
             replace(flag(number, number + 10_000), source="copier" if number % 2 else "post", original_source="wire")
             for number in range(first, first + size)
         ]
-        statements: list[str] = []
-
-        def heard(_c: object, _cursor: object, statement: str, *_: object, to: list[str] = statements) -> None:
-            to.append(statement)
-
-        event.listen(database._engine, "before_cursor_execute", heard)
-        taking.take(batch(*flags, begin=first))
-        event.remove(database._engine, "before_cursor_execute", heard)
-        counts.append(len(statements))
+        with executions(database) as executed:
+            taking.take(batch(*flags, begin=first))
+        counts.append(len(executed))
     assert max(counts) < 80
     assert abs(counts[0] - counts[1]) < 3
 

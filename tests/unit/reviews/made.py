@@ -243,13 +243,20 @@ def counted_writes(database: Database) -> Iterator[list[None]]:
         yield begun
 
 
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Yield the statements that are executed within."""
-    found: list[str] = []
+class Execution(NamedTuple):
+    """A statement that was executed, and its parameters: those of the first row if there are several."""
 
-    def keep(_c: object, _cursor: object, statement: str, *_: object) -> None:
-        found.append(statement)
+    sql: str
+    parameters: Any
+
+
+@contextmanager
+def executions(database: Database) -> Iterator[list[Execution]]:
+    """Yield the statements that are executed within."""
+    found: list[Execution] = []
+
+    def keep(_c: object, _cursor: object, sql: str, parameters: Any, *_: object) -> None:  # noqa: ANN401  # as it is called
+        found.append(Execution(sql, parameters[0] if isinstance(parameters, list) else parameters))
 
     event.listen(database._engine, "before_cursor_execute", keep)
     try:

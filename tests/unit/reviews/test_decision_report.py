@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import event, insert, update
+from sqlalchemy import insert, update
 
 from consumer.reviews import sending
 from consumer.reviews.database import Database
@@ -22,6 +22,7 @@ from tests.unit.reviews.made import (
     bank_match,
     database_in,
     denied,
+    executions,
     flagged,
     near_miss,
     read,
@@ -148,20 +149,15 @@ def test_other_entries_do_not_count(database: Database, ann: int) -> None:
 def test_flags_are_counted_by_an_index(tmp_path: Any) -> None:  # noqa: ANN401  # a folder
     """Of a million of them no row is read, and none is sorted; reviews are found by their time."""
     database = database_in(tmp_path)
-    executed: dict[str, Any] = {}
-
-    @event.listens_for(database._engine, "before_cursor_execute")
-    def _keep(_c: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:  # noqa: ANN401  # as it is called
-        executed.setdefault(statement, parameters)
-
-    for grouping in ("day", "source", "reason"):
-        read(database, report, WEEK, grouping)
+    with executions(database) as executed:
+        for grouping in ("day", "source", "reason"):
+            read(database, report, WEEK, grouping)
     plans = []
-    for statement, parameters in list(executed.items()):
-        if not statement.startswith(("SELECT", "WITH")):
+    for sql, parameters in executed:
+        if not sql.startswith(("SELECT", "WITH")):
             continue
         with database.read_connection() as connection:
-            said = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            said = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", parameters).all()
         plans.append([row[-1] for row in said])
     of_flags = [step for plan in plans for step in plan if step.split()[1:2] == ["flags"]]
     of_reviews = [step for plan in plans for step in plan if step.split()[1:2] == ["reviews"]]

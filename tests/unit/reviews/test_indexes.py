@@ -1,11 +1,10 @@
 """No statement of every day reads a whole table: SQLite says how it finds rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from consumer.reviews import attempts, audit, discussion, queue, sending, sessions, stories
 from consumer.reviews.database import Connection, Database, opened_database
@@ -36,7 +35,19 @@ from consumer.reviews.standing.standing_decisions import (
     in_force,
     pair_history,
 )
-from tests.unit.reviews.made import NOW_MS, add, add_missed, add_person, flagged, near_miss, read, released, write
+from tests.unit.reviews.made import (
+    NOW_MS,
+    Execution,
+    add,
+    add_missed,
+    add_person,
+    executions,
+    flagged,
+    near_miss,
+    read,
+    released,
+    write,
+)
 from tests.unit.reviews.webhooks_made import add_webhook, happened, settings, tell
 
 SMALL_TABLES = {
@@ -62,8 +73,6 @@ SMALL_TABLES = {
 }
 """Tables that stay small, and what a query has made itself."""
 
-Statements = dict[str, Any]
-
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Database]:
@@ -73,22 +82,16 @@ def kept(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-def heard(database: Database) -> Statements:
-    """Return the statements from now on, each with parameters."""
-    statements: Statements = {}
-
-    @event.listens_for(database._engine, "before_cursor_execute")
-    def _keep(_c: object, _cursor: object, statement: str, parameters: Any, _context: object, many: bool) -> None:  # noqa: ANN401, FBT001  # as it is called
-        statements.setdefault(statement, parameters[0] if many else parameters)
-
-    return statements
+def distinct(executed: Iterable[Execution]) -> list[Execution]:
+    """Return the first execution of each statement."""
+    return list({each.sql: each for each in reversed([*executed])}.values())[::-1]
 
 
-def whole_tables(database: Database, statements: Statements) -> list[str]:
+def whole_tables(database: Database, executed: Iterable[Execution]) -> list[str]:
     """Return which statements read a table from one end to the other."""
     found = []
     with database.read_connection() as connection:
-        for statement, parameters in list(statements.items()):
+        for statement, parameters in distinct(executed):
             if not statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                 continue
             for *_, said in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all():
@@ -230,11 +233,11 @@ def looked_at(connection: Connection) -> None:
 
 def test_many_new_flags_are_found_by_number(kept: Database) -> None:
     """SQLite's plan depends on how many are named. By an index of states it would read all that are open."""
-    statements = heard(kept)
-    add(kept, *(flagged(f"copy-{number}", "original") for number in range(100)))
-    named = {each: values for each, values in statements.items() if "flags.flag_id IN" in each}
+    with executions(kept) as executed:
+        add(kept, *(flagged(f"copy-{number}", "original") for number in range(100)))
+    named = [each for each in distinct(executed) if "flags.flag_id IN" in each.sql]
     assert len(named) == 2
-    for statement, parameters in named.items():
+    for statement, parameters in named:
         with kept.read_connection() as connection:
             said = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         assert "SEARCH flags USING INTEGER PRIMARY KEY (rowid=?)" in said, (statement, said)
@@ -250,10 +253,10 @@ def counted(connection: Connection) -> None:
 
 def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: Database) -> None:
     """Every flag is counted, but neither is its row read for it, nor are similarities sorted."""
-    statements = heard(kept)
-    read(kept, counted)
+    with executions(kept) as executed:
+        read(kept, counted)
     # It is asked whether standing decisions have decided anything.
-    selects = [each for each in statements.items() if each[0].startswith("SELECT") and "standing" not in each[0]]
+    selects = [each for each in distinct(executed) if each.sql.startswith("SELECT") and "standing" not in each.sql]
     assert len(selects) == 6
     for statement, parameters in selects:
         with kept.read_connection() as connection:
@@ -269,16 +272,16 @@ def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: D
 
 def test_rows_are_found_by_index(kept: Database) -> None:
     """With a million of them, too, whatever a person or an event asks for."""
-    statements = heard(kept)
-    everything(kept)
-    read(kept, looked_at)
-    assert len(statements) > 50
-    assert whole_tables(kept, statements) == []
+    with executions(kept) as executed:
+        everything(kept)
+        read(kept, looked_at)
+    assert len(distinct(executed)) > 50
+    assert whole_tables(kept, executed) == []
 
 
 def test_a_whole_table_is_noticed(kept: Database) -> None:
     """Or the test above would say nothing."""
-    statements = heard(kept)
-    read(kept, lambda c: c.exec_driver_sql("SELECT * FROM flags WHERE distance = 3").all())
-    (found,) = whole_tables(kept, statements)
+    with executions(kept) as executed:
+        read(kept, lambda c: c.exec_driver_sql("SELECT * FROM flags WHERE distance = 3").all())
+    (found,) = whole_tables(kept, executed)
     assert found.startswith("SCAN flags")

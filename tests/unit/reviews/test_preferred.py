@@ -31,12 +31,12 @@ from tests.unit.reviews.made import (
     add_missed,
     add_person,
     cleared,
+    executions,
     flag_ids,
     flagged,
     near_miss,
     read,
     released,
-    statements,
     write,
 )
 from tests.unit.reviews.test_any_order import EXAMPLES, VERSIONS, streams
@@ -259,23 +259,23 @@ def test_a_released_article_has_its_own_source(database: Database, ann: int) -> 
 def test_without_ranks_nothing_is_looked_at(database: Database) -> None:
     """One look at an empty table of a few rows; without changes not even that."""
     added = take_in(database, flagged("b", "a"))
-    with statements(database) as executed:
+    with executions(database) as executed:
         assert write(database, update_preferred, added.members) == set()
-    assert [each for each in executed if "FROM" in each] == [executed[-1]]
-    assert "FROM source_ranks" in executed[-1]
-    with statements(database) as executed:
+    assert [each for each in executed if "FROM" in each.sql] == [executed[-1]]
+    assert "FROM source_ranks" in executed[-1].sql
+    with executions(database) as executed:
         write(database, update_preferred, MemberChanges())
-    assert not any("FROM" in each for each in executed)
+    assert not any("FROM" in each.sql for each in executed)
 
 
 def test_a_copy_that_joins_costs_the_same_in_any_story(database: Database, ann: int) -> None:
     """The copies that are there already are not looked at: a flood may have a hundred thousand."""
     rank(database, "xinhua", 10, ann)
     take_in(database, *(flagged(f"copy-{n}", "a", sources=("xinhua", "wire")) for n in range(9)))
-    with statements(database) as executed:
+    with executions(database) as executed:
         take_in(database, flagged("late", "a", sources=("xinhua", "wire"), at_ms=NOW_MS + 1))
     assert preferred(database) == "copy-0"
-    assert not any("max(" in each and "source_ranks" in each for each in executed)
+    assert not any("max(" in each.sql and "source_ranks" in each.sql for each in executed)
 
 
 def test_few_stories_are_updated_with_the_rank(database: Database, ann: int, monkeypatch: pytest.MonkeyPatch) -> None:

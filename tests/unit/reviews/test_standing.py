@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 import pytest
-from sqlalchemy import event, select, update
+from sqlalchemy import select, update
 
 from consumer.model.verdict import Verdict
 from consumer.reviews import audit, people
@@ -50,6 +50,7 @@ from tests.unit.reviews.made import (
     bank_match,
     check_counts,
     denied,
+    executions,
     flag_ids,
     flagged,
     near_miss,
@@ -332,16 +333,10 @@ def test_a_large_batch_costs_few_statements(desk: Desk) -> None:
     desk.of_story()
     desk.mute()
     added = add(desk.database, *(flagged(f"d{n}", "original" if n % 2 else "other") for n in range(MANY)))
-    statements: list[str] = []
-
-    def heard(_c: object, _cursor: object, statement: str, *_: object) -> None:
-        statements.append(statement)
-
-    event.listen(desk.database._engine, "before_cursor_execute", heard)
-    decided = write(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS)
-    event.remove(desk.database._engine, "before_cursor_execute", heard)
+    with executions(desk.database) as executed:
+        decided = write(desk.database, apply, added.flag_ids, NOW_MS + 1, UNDO_MS)
     assert dict(decided) == {"right": MANY // 2, "wrong": MANY // 2}
-    assert len(statements) < MANY / 20
+    assert len(executed) < MANY / 20
     check_counts(desk.database)
 
 

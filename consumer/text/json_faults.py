@@ -1,0 +1,6 @@
+"""Words the faults of what should be JSON."""
+
+
+def json_fault(error: Exception) -> str:
+    """Return why data is not JSON. Use it in a message that already says that it is not."""
+    return str(error).removeprefix("JSON is malformed: ")
