@@ -17,6 +17,7 @@ from consumer.banks.faults import plain_msgspec_message
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, Timestamp
 from consumer.text.counts import counted
+from consumer.text.json_faults import json_fault
 from consumer.text.timestamps import parse_moment, since_1970_ms
 
 Action = Literal["deny", "allow"]
@@ -169,7 +170,7 @@ def decode_entry(data: bytes) -> Entry:
     except msgspec.DecodeError as error:
         raise BankError(explained(error)) from None
     except (UnicodeDecodeError, RecursionError) as error:
-        raise BankError(str(error)) from None
+        raise BankError(json_fault(error)) from None
     _check_meaning(entry)
     return entry
 

@@ -77,7 +77,11 @@ def read_tokens(path: Path) -> Tokens:
     try:
         return load(path)[0]
     except OSError as error:
-        raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"the token file {path} cannot be read: {error.strerror}")
 
 
 def load(path: Path) -> tuple[Tokens, Signature]:
@@ -246,5 +250,8 @@ def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool)
             if after != before:
                 replace_file(target, target.with_name(f".{target.name}.tmp"), encoded(after), _WRITING)
     except OSError as error:
+        if not makes_file and isinstance(error, FileNotFoundError):
+            # Its folder is missing too.
+            raise _unreadable(path, error) from error
         raise SinkError(f"the token file {path} cannot be changed: {error.strerror or error}") from error
     return after

@@ -71,7 +71,7 @@ def test_an_entry_is_read_as_it_was_written(entry: Bank | BankItem) -> None:
         (b'{"bank": "spam", "item": "a b", "text": "letters"}', "the id of an item must have at most 64 characters"),
         (b'{"bank": "spam", "item": "a", "text": "letters", "until": "2026-13-01T00:00:00.000Z"}', "until"),
         (b'{"bank": "spam", "item": "a", "text": "\xff"}', "utf-8"),
-        (b'{"bank": ' + b"[" * 5_000, "recursion"),
+        (b'{"bank": ' + b"[" * 5_000, "nested too deep"),
         (b'{"bank": "' + b"x" * ENTRY_BYTES_MAX + b'"}', "an entry must have at most"),
     ],
 )

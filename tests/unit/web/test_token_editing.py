@@ -124,8 +124,9 @@ def test_revoking(tmp_path: Path) -> None:
 def test_revoking_what_is_not_there(tmp_path: Path) -> None:
     """An unknown name, or a secret instead of a name, which the message does not repeat; no file."""
     path = tmp_path / "tokens.json"
-    with pytest.raises(ConfigError, match="No such file"):
-        revoke_token(path, "crawler", NOON)
+    for missing in (path, tmp_path / "no folder" / "tokens.json"):
+        with pytest.raises(ConfigError, match="cannot be read: No such file"):
+            revoke_token(missing, "crawler", NOON)
     assert names(tmp_path) == []
     secret = add(path, "crawler")
     with pytest.raises(ConfigError, match="no token named 'crawlre'"):
