@@ -77,11 +77,7 @@ def read_tokens(path: Path) -> Tokens:
     try:
         return load(path)[0]
     except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"the token file {path} cannot be read: {error.strerror}")
+        raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from error
 
 
 def load(path: Path) -> tuple[Tokens, Signature]:
@@ -168,8 +164,8 @@ def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], No
     """Add a token, ``show`` its secret, and return it. A missing file is created.
 
     The secret is shown before the file is changed, so that no token has a secret that nobody has seen.
-    Raises ``ConfigError`` for invalid values, for a name that has been used before, and if the file cannot be read.
-    Raises ``SinkError`` if it cannot be changed.
+    Raises ``ConfigError`` for invalid values, for a name that has been used before, and for a file that is invalid.
+    Raises ``SinkError`` if it cannot be opened or changed.
     """
     secret = new_secret()
     token = _token(new, digest_of(secret), now)
@@ -241,17 +237,17 @@ def _token(new: NewToken, digest: str, now: datetime) -> Token:
 
 def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool) -> Tokens:
     """Change the tokens in a file, and return them. Nothing is written if they are unchanged."""
+    if not makes_file:
+        # A file that cannot be read at all is a wrong name, not a failed change.
+        read_tokens(path)
     try:
         # Replace the file itself, not a link to it.
         target = path.resolve()
         with locked_folder(target.parent, LOCK_S):
-            before = () if makes_file and not target.exists() else read_tokens(target)
+            before = () if makes_file and not target.exists() else load(target)[0]
             after = change(before)
             if after != before:
                 replace_file(target, target.with_name(f".{target.name}.tmp"), encoded(after), _WRITING)
     except OSError as error:
-        if not makes_file and isinstance(error, FileNotFoundError):
-            # Its folder is missing too.
-            raise _unreadable(path, error) from error
         raise SinkError(f"the token file {path} cannot be changed: {error.strerror or error}") from error
     return after

@@ -146,7 +146,7 @@ EVERY: Final[dict[Name, Entry]] = {
     ),
     ("tokens", "list"): Entry(("--tokens", "{folder}/tokens"), reads=((2, ("--tokens", "{path}")),)),
     ("tokens", "revoke"): Entry(
-        ("crawler", "--tokens", "{folder}/tokens"), writes=((6, ("crawler", "--tokens", "{path}")),)
+        ("crawler", "--tokens", "{folder}/tokens"), reads=((2, ("crawler", "--tokens", "{path}")),)
     ),
     ("people", "add"): Entry(
         ("Cy", "--set", "console.database=sqlite:///{folder}/new-people.db"), writes=((2, ("Cy", *_PEOPLE_AT_PATH)),)
