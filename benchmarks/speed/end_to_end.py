@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.speed.end_to_end``. Every contender sees the same articles, of which one in five is an edited
 copy, and begins with an index of 100,000 articles: fingerprints drawn from a model of its own fingerprints of such
-texts (see ``codes``), for ``datasketch`` sketches at random. dupwatch takes batches of 256, as its command line
-does, and writes records, bodies, postings and verdicts; the peers keep fingerprints in memory and nothing on disk.
+texts (see ``codes``), for ``datasketch`` and ``rensa`` random sketches. dupwatch takes batches of 256, as its command
+line does, and writes records, bodies, postings and verdicts; the peers keep fingerprints in memory and nothing on disk.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.harness import Contender, Timing, ratios, take_turns
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
-from benchmarks.speed.peers import DATASKETCH, STOCK, MinHashLsh, StockBuild, installed
+from benchmarks.speed.peers import DATASKETCH, RENSA, STOCK, MinHashLsh, RensaLsh, StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint.compiled import core_version
@@ -71,6 +71,10 @@ def preloaded_judges(stack: ExitStack, count: int, scratch: Path, model_texts: i
         lsh = MinHashLsh()
         lsh.preload(count, np.random.default_rng(3))
         built.append(Judging(DATASKETCH, partial(_one_by_one, lsh.judge)))
+    if installed("rensa"):
+        rensa = RensaLsh()
+        rensa.preload(count, np.random.default_rng(3))
+        built.append(Judging(RENSA, partial(_one_by_one, rensa.judge)))
     return built
 
 

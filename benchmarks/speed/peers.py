@@ -2,6 +2,7 @@
 
 - The stock build: keywords from ``jieba.analyse``, the ``simhash`` package for the fingerprint and for the index.
 - ``datasketch.MinHashLSH``: 128 permutations, threshold 0.7, shingles of 5 characters of the normalised text.
+- ``rensa.RMinHashLSH``, in Rust: the same permutations and shingles, in 16 bands: they find 6 in 10 pairs at 0.7.
 """
 
 import logging
@@ -23,6 +24,10 @@ THRESHOLD: Final = 0.7
 SHINGLE_CHARS: Final = 5
 STOCK: Final = "jieba.analyse + simhash + SimhashIndex"
 DATASKETCH: Final = "datasketch.MinHashLSH"
+RENSA: Final = "rensa.RMinHashLSH"
+_RENSA_BANDS: Final = 16
+_RENSA_SEED: Final = 42
+_RENSA_PRELOADED_SHINGLES: Final = 16
 
 
 def installed(*packages: str) -> bool:
@@ -115,6 +120,34 @@ class MinHashLsh:
         self._minhashes[article_id] = minhash
         self._index.insert(article_id, minhash)
         return None, 0.0
+
+
+class RensaLsh:
+    """``rensa``: one ``RMinHash`` per article, with its shingles in one call."""
+
+    def __init__(self) -> None:
+        rensa: Any = import_module("rensa")
+        self._sketch = rensa.RMinHash
+        self._index = rensa.RMinHashLSH(THRESHOLD, PERMUTATIONS, _RENSA_BANDS)
+        self._articles = 0
+
+    def preload(self, count: int, rng: np.random.Generator) -> None:
+        """Put articles that resemble no other into the index."""
+        shingle_hashes = rng.integers(0, 1 << 64, (count, _RENSA_PRELOADED_SHINGLES), dtype=np.uint64).tolist()
+        self._index.insert_matrix(
+            self._sketch.digest_matrix_from_token_hash_sets(shingle_hashes, PERMUTATIONS, _RENSA_SEED), self._articles
+        )
+        self._articles += count
+
+    def judge(self, _article_id: str, text: str) -> bool:
+        """Say whether the text shares a band with one in the index; if not, put it there."""
+        sketch = self._sketch(PERMUTATIONS, _RENSA_SEED)
+        sketch.update(list(shingles(text)))
+        if self._index.query(sketch):
+            return True
+        self._index.insert(self._articles, sketch)
+        self._articles += 1
+        return False
 
 
 def shingles(text: str, chars: int = SHINGLE_CHARS) -> set[str]:
