@@ -24,7 +24,7 @@ from benchmarks.speed.report import OUT, publish, tell
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake.event_reading import place_in_topic
 from consumer.console.intake.intake import Intake, IntakeParts
-from consumer.console.intake.store_reading import fill_in
+from consumer.console.intake.store_reading import fill_in_sources
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.judge.events import duplicate_event, kept_event
 from consumer.model.hooks import Hooks
@@ -101,7 +101,7 @@ class Console:
         for start in range(0, len(flags), LIMITS.batch_records_max):
             events = self._intake.read(flags[start : start + LIMITS.batch_records_max], place_in_topic)
             self._intake.take_in(events, self._intake.proceed)
-        while fill_in(self._parts, self._articles):
+        while fill_in_sources(self._parts, self._articles):
             pass
         return len(flags)
 

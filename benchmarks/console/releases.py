@@ -29,7 +29,7 @@ from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
-from consumer.console.intake.store_reading import flags_in
+from consumer.console.intake.store_reading import entry_verdicts
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.feed_kind import Streams
@@ -113,8 +113,8 @@ def _measure(config: Config, database: Database, single: int, releases: int) -> 
     """Release flags one after another, then many at once. Return the times."""
     hooks = Hooks()
     access = LazyStore(config, hooks.report, None)
-    versions = [verdict for verdicts in flags_in(access()) for verdict in verdicts]
-    for events in flags_in(access()):
+    versions = [verdict for verdicts in entry_verdicts(access()) for verdict in verdicts]
+    for events in entry_verdicts(access()):
         database.write(partial(add_events, events=events))
     chosen = random.Random(1).sample(range(len(versions)), 2 * single + releases)
     by_service, by_console = chosen[:single], chosen[single:]

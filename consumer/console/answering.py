@@ -78,7 +78,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OpenRoute:
-    """A path that everybody may request. POSTs are checked in the same way."""
+    """A path that everybody may request. POSTs are checked as for a ``Route``."""
 
     method: Method
     path: str
@@ -300,7 +300,7 @@ def _fields_or_error(data: bytes) -> tuple[Fields, PageError | None]:
 
 
 def _with_first_piece(answer: Answer, *, has_body: bool) -> _PreparedAnswer:
-    """Return an answer with its first piece, so that an error before that still becomes a page."""
+    """Return an answer. Make the first piece of a stream now, so that an error still becomes a page."""
     if isinstance(answer, Response):
         return answer
     if not has_body:

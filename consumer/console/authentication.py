@@ -1,6 +1,6 @@
 """Identifies the sender of a request by the session cookie or by a proxy's header.
 
-Anybody can send such a header, so it counts only from the addresses in ``console.proxy_addresses``.
+Anybody can send such a header, so it is ignored unless it comes from an address in ``console.proxy_addresses``.
 """
 
 import ipaddress
@@ -25,7 +25,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Proxies:
-    """The trusted proxies: addresses, or networks such as 10.1.0.0/16. Raises ``ConfigError``."""
+    """The trusted proxies: addresses, or networks such as 10.1.0.0/16. Raises ``ConfigError`` for anything else."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._networks = [_network(address) for address in addresses]
@@ -35,7 +35,10 @@ class Proxies:
         return self._contains(_parse_address(_peer(request)))
 
     def client(self, request: Request) -> str:
-        """Return the address of the client: the last one in X-Forwarded-For that is not a proxy, or the peer."""
+        """Return the address of the client: the peer, unless the peer is a trusted proxy that reports another address.
+
+        A proxy reports the client as the last address in ``X-Forwarded-For`` that is not a trusted proxy.
+        """
         peer = _peer(request)
         if not self.is_from_proxy(request):
             return peer
@@ -88,7 +91,10 @@ class RequestSender(NamedTuple):
 
 
 class SessionAuthentication:
-    """Authentication by session or proxy. With ``fixed_person``, everybody is that person. Raises ``ConfigError``."""
+    """Authentication by session or proxy. With ``fixed_person``, everybody is that person.
+
+    Raises ``ConfigError`` if there is a fixed person and the console does not listen on a loopback address.
+    """
 
     def __init__(self, context: ConsoleContext, proxies: Proxies, fixed_person: str | None) -> None:
         if fixed_person is not None and not is_loopback(parse_address(context.section.listen)):
@@ -109,7 +115,8 @@ class SessionAuthentication:
     def person(self, sender: RequestSender, *, is_use: bool = True) -> Person | None:
         """Return the person, or None if nobody is signed in. With ``is_use``, the request keeps the session alive.
 
-        Raises ``PageError`` for a proxy's person whose account is disabled or whose name is invalid.
+        Raises ``PageError`` for a name from a proxy, or that of the fixed person, if the name is invalid, if it differs
+        from an account's name only in case, or if its account is disabled. Raises ``DatabaseUnavailable``.
         """
         if self._fixed_person is not None:
             return self._trusted_person(self._fixed_person, "admin", sender.address)

@@ -16,7 +16,7 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.web.request_threads import Workers
 
 WAIT_S: Final = 5.0
-"""How long a request waits while another one reads or changes the banks."""
+"""The maximum time that a request waits while another one reads or changes the banks."""
 _NO_TIMEOUT: Final = -1.0
 
 _Answer = TypeVar("_Answer")
@@ -25,8 +25,8 @@ _Answer = TypeVar("_Answer")
 class BankAccess:
     """Banks, and the ``workers`` that answer requests about them. Used by several threads.
 
-    One thread calls ``follow`` every few seconds. If it finds the banks unreachable, requests are refused immediately
-    until a later call reaches them. While it runs, requests wait for at most ``WAIT_S``.
+    One thread calls ``follow`` every few seconds. If a call finds the banks unreachable, requests are refused
+    immediately until a later call reaches them. While a call runs, requests wait for at most ``WAIT_S``.
     """
 
     def __init__(self, log: BankLog, section: ConsoleSection) -> None:

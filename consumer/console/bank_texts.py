@@ -47,7 +47,10 @@ class BankTexts:
         self._prepared: _PreparedItems | None = None
 
     def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
-        """Return the items of these banks; ``banks`` is None if they have not been read yet."""
+        """Return the items of these banks; ``banks`` is None if they have not been read yet.
+
+        ``has_banks`` says whether the console has banks.
+        """
         if not has_banks:
             return KnownItems(None, "no banks")
         if banks is None:

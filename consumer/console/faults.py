@@ -119,7 +119,7 @@ _MESSAGES: Final[Mapping[ProblemKind, str]] = {
 
 
 def page_error(problem: ProblemError, *, changes: bool = False) -> PageError:
-    """Return the error for a problem. ``changes``: the request may have taken effect anyway."""
+    """Return the error for a problem. ``changes``: the request asks for a change, which a timeout may not prevent."""
     message = _MESSAGES[problem.kind]
     if changes and problem.kind is STORE:
         message = N_(
@@ -137,5 +137,5 @@ def _display_value(language: Language, name: str, value: object) -> object:
 
 
 def not_found() -> PageError:
-    """Return the error for a path without a page."""
+    """Return the error for a page that does not exist."""
     return PageError(HTTPStatus.NOT_FOUND, N_("There is no such page. It may have been removed."))

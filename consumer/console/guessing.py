@@ -1,8 +1,8 @@
 """Slows down password guessing without locking out people who sign in from a known address.
 
-Failed attempts count per address. They also count per name, with a limit that is ``NAME_TIMES`` times as high. All
-addresses share that limit, except those from which this person has recently signed in. So nobody can lock that person
-out of these addresses by failing with their name on purpose.
+Failed attempts count per address. They also count per name, with a limit that is ``NAME_LIMIT_FACTOR`` times as high.
+All addresses share the limit of a name, except those from which this person has recently signed in. So nobody can lock
+that person out of these addresses by failing with their name on purpose.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,19 @@ from consumer.reviews import attempts, audit
 from consumer.reviews.attempts import AttemptLimit, PendingAttempt
 from consumer.reviews.database import Connection
 
-NAME_TIMES: Final = 10
-KNOWN_MS: Final = 30 * 24 * 60 * 60 * 1_000
+NAME_LIMIT_FACTOR: Final = 10
+"""How many times as high the limit of failed attempts is for a name as for an address."""
+KNOWN_ADDRESS_MS: Final = 30 * 24 * 60 * 60 * 1_000
 """How long the address of a sign-in counts as known, in milliseconds."""
-SIGNED_IN: Final = "session.begin"
+SIGN_IN_ACTION: Final = "session.begin"
 """The audit log action of a sign-in. Its entry has the address."""
 
 
 def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
-    """Count an attempt before the password is compared. Raises ``PageError`` if there were too many."""
+    """Count an attempt before the password is compared, and return it for ``end_attempt``.
+
+    Raises ``PageError`` if there were too many failed attempts.
+    """
     context, now_ms = visit.context, visit.context.now_ms()
     begun, wait_ms = context.database.write(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
     if wait_ms:
@@ -41,9 +45,9 @@ def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
 
 
 def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None:
-    """Stop counting an attempt whose password was right. Earlier failures still count.
+    """Stop counting an attempt whose password was right.
 
-    Otherwise somebody with an account could reset the count by signing in while guessing others' passwords.
+    Earlier failures still count, so that nobody can reset the count by signing in to their own account between guesses.
     """
     for attempt in begun:
         attempts.take_back(connection, attempt)
@@ -63,8 +67,8 @@ def note_failure(connection: Connection, visit: Visit, name: str) -> None:
 def _limits(connection: Connection, visit: Visit, name: str, now_ms: int) -> list[AttemptLimit]:
     failures_max = visit.context.section.failures_max
     limits = [AttemptLimit(f"address:{visit.address}", failures_max)]
-    if not audit.has_entry(connection, SIGNED_IN, name, visit.address, now_ms - KNOWN_MS):
-        limits.append(AttemptLimit(_name_key(name), NAME_TIMES * failures_max))
+    if not audit.has_entry(connection, SIGN_IN_ACTION, name, visit.address, now_ms - KNOWN_ADDRESS_MS):
+        limits.append(AttemptLimit(_name_key(name), NAME_LIMIT_FACTOR * failures_max))
     return limits
 
 

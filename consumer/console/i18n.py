@@ -87,7 +87,7 @@ class Language:
         return format_timedelta(delta, threshold=1.0, add_direction=True, locale=self._locale)
 
     def duration(self, seconds: float) -> str:
-        """Return a duration in its largest unit, such as "3 hours"."""
+        """Return a duration rounded to its largest unit, such as "3 hours"."""
         return format_timedelta(timedelta(seconds=seconds), threshold=1.0, locale=self._locale)
 
 
@@ -125,7 +125,7 @@ def _catalogue(code: Code) -> gettext.NullTranslations:
 
 
 def _preferred_language(accept_language: str) -> Code:
-    """Return the supported language that a browser prefers."""
+    """Return the supported language that a browser prefers, or English if it accepts none."""
     ranges = [_language_range(entry) for entry in accept_language.split(",")[:_RANGES_MAX]]
     by_quality: Callable[[tuple[str, float]], float] = lambda entry: -entry[1]  # noqa: E731  # a key with a type
     for name, quality in sorted(ranges, key=by_quality):

@@ -15,9 +15,10 @@ class KindWords:
     """The words for one kind. All are messages to be translated.
 
     ``tag`` marks a row, "" for flags. ``repeats`` precedes the title of the earlier article or bank item in a list,
-    and ``role`` is its heading on the page of an entry. Buttons and the history show ``decisions``, rows show
-    ``states``, and the notice after a decision shows ``decided``. ``effect`` says what an answer changes, or is
-    "" if that depends on settings.
+    and ``role`` is the heading of this article or item on the page of an entry. On that page, ``reasons_heading``
+    stands above the reasons why the entry is in the queue, and ``reason_label`` before the choice of a reason. Buttons
+    and the history show ``decisions``, rows show ``states``, and the notice after a decision shows ``decided``.
+    ``effect`` says what an answer changes, or is "" if that depends on settings.
     """
 
     name: str
@@ -25,9 +26,9 @@ class KindWords:
     tag: str
     repeats: str
     role: str
-    why: str
+    reasons_heading: str
     effect: str
-    reason: str
+    reason_label: str
     decisions: Mapping[Decision, str]
     decided: Mapping[Decision, str]
     states: Mapping[str, str]
@@ -60,9 +61,9 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             tag="",
             repeats=N_("repeats"),
             role=N_("repeats this earlier article"),
-            why=N_("Why it was flagged"),
+            reasons_heading=N_("Why it was flagged"),
             effect="",
-            reason=N_("Reason, if wrong"),
+            reason_label=N_("Reason, if wrong"),
             decisions=_RIGHT,
             decided=_DECIDED_RIGHT,
             states=_IS_RIGHT,
@@ -73,12 +74,12 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             tag=N_("near miss"),
             repeats=N_("resembles"),
             role=N_("resembles this earlier article"),
-            why=N_("Why it was not flagged"),
+            reasons_heading=N_("Why it was not flagged"),
             effect=N_(
                 "This pair was not flagged. Your answer does not affect the two articles; it shows how good the "
                 "threshold is."
             ),
-            reason=N_("Reason, if different"),
+            reason_label=N_("Reason, if different"),
             decisions=_SAME,
             decided=_DECIDED_SAME,
             states=_IS_SAME,
@@ -89,13 +90,13 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             tag=N_("repeats a retracted article"),
             repeats=N_("repeats this retracted or replaced article:"),
             role=N_("repeats this article, which had been retracted or replaced"),
-            why=N_("Why it was not flagged"),
+            reasons_heading=N_("Why it was not flagged"),
             effect=N_(
                 "The article counts as unique, because the earlier one had already been retracted or replaced. "
                 "Your answer does not affect the two articles; it says whether somebody posted the same text "
                 "again."
             ),
-            reason=N_("Reason, if different"),
+            reason_label=N_("Reason, if different"),
             decisions=_SAME,
             decided=_DECIDED_SAME,
             states=_IS_SAME,
@@ -106,12 +107,12 @@ WORDS: Final[Mapping[Kind, KindWords]] = MappingProxyType(
             tag=N_("bank match"),
             repeats=N_("matches"),
             role=N_("matches this item"),
-            why=N_("Why it is here"),
+            reasons_heading=N_("Why it is here"),
             effect=N_(
                 "Right: the article repeats this text. Wrong: it does not. Your answer does not affect the "
                 "article. If the item matches too much, raise its similarity or disable it on its page."
             ),
-            reason=N_("Reason, if wrong"),
+            reason_label=N_("Reason, if wrong"),
             decisions=_RIGHT,
             decided=_DECIDED_RIGHT,
             states=_IS_RIGHT,

@@ -29,11 +29,12 @@ from consumer.text.visible import one_line, paragraphs, safe_url
 _FOLDER: Final = Path(__file__).parent / "static"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 LINE_CHARS_MAX: Final = 300
+"""The default maximum number of characters of a text on one line."""
 BEGINNING_CHARS_MAX: Final = 120
 """The maximum number of characters of an article's text that are shown if the article has no title."""
 _HOST_CHARS_MAX: Final = 60
 _IMPORTED: Final = "imported_templates"
-"""The value of each page that has its imported templates."""
+"""The name of the template variable that holds the templates that a page has imported."""
 _LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
@@ -100,7 +101,7 @@ def _environment(language: Language) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
-        finalize=visible,
+        finalize=visible_value,
     )
     environment.template_class = _PageTemplate
     environment.newstyle_gettext = True  # type: ignore[attr-defined]  # defined by the i18n extension
@@ -135,7 +136,7 @@ def _environment(language: Language) -> Environment:
     return environment
 
 
-def visible(value: object) -> object:
+def visible_value(value: object) -> object:
     """Return a value as pages show it: texts get a mark for each invisible character."""
     if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
         return paragraphs(value, len(value))
@@ -153,7 +154,7 @@ def beginning(text: str | None) -> str:
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL that ``safe_url`` let through."""
+    """Return the host of a URL that ``safe_url`` has accepted."""
     return one_line(urlsplit(url).hostname or "", _HOST_CHARS_MAX)
 
 
@@ -183,10 +184,10 @@ def _machine_time(at_ms: int) -> str:
 
 
 def _messages(language: Language) -> tuple[Callable[..., Markup], Callable[..., Markup]]:
-    """Return the message functions of templates. They escape values as ``visible`` does; messages may have markup."""
+    """Return the message functions of templates. Values are escaped, and shown as by ``visible_value``."""
 
     def visible_values(values: Mapping[str, Any]) -> dict[str, object]:
-        return {name: visible(value) for name, value in values.items()}
+        return {name: visible_value(value) for name, value in values.items()}
 
     @cache
     def fixed(message: str) -> Markup:

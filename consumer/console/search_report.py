@@ -16,7 +16,10 @@ from consumer.reviews.word_index.words import TERMS_MAX, TEXT_CHARS_MAX
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """A search as its page describes it. ``indexed`` and ``waiting`` are None if no texts were searched."""
+    """A search as its page describes it. ``has_index``: the words of texts are indexed.
+
+    ``indexed`` and ``waiting`` are numbers of flags, or None if no texts were searched.
+    """
 
     text: str
     hits: Hits

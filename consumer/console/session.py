@@ -32,7 +32,10 @@ _PURPOSE: Final = b"dupwatch console form"
 
 @dataclass(frozen=True, slots=True)
 class SessionCookies:
-    """The cookies of a request. ``secret`` is the secret of a session that may have ended."""
+    """The cookies of a request. ``secret`` is the secret of a session that may have ended, or None.
+
+    ``form_secret`` is the secret in the form cookie. It is new if the browser has no such cookie.
+    """
 
     is_secure: bool
     identity: str

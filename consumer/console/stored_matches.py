@@ -41,9 +41,10 @@ LOOK_UP_S: Final = 10.0
 """The time limit of one search."""
 WAIT_S: Final = 5.0
 """How long a request waits for its turn."""
-ID_CHARS_SHOWN: Final = 80
+ID_CHARS_SHOWN_MAX: Final = 80
 """The maximum number of characters of an id in an error."""
-_VERSIONS_AT_ONCE: Final = 64
+_VERSIONS_READ_MAX: Final = 64
+"""The maximum number of versions to read at a time."""
 
 
 class NamedVersion(NamedTuple):
@@ -63,7 +64,7 @@ class ItemMatches(NamedTuple):
 class TextMatches(NamedTuple):
     """The articles and items that a text would repeat if it arrived now, with the store's settings.
 
-    ``banks`` says whether it was also compared with the banks.
+    ``banks`` says whether the text was also compared with the banks.
     """
 
     queried: QueriedText
@@ -103,7 +104,7 @@ class MatchSearch:
         self._bank_texts = BankTexts(now_ms)
 
     def find_kept(self, banks: Banks) -> ItemMatches:
-        """Return the kept articles in the window that repeat an item of these banks."""
+        """Return the kept articles in the window that repeat an item of these banks, at most ``MATCHES_MAX``."""
         with self._exclusive() as (queried, proceed):
             opened = _require_sketches(queried.compared)
             return ItemMatches(BankLookUp(opened, self._now_ms, proceed).find(banks, MATCHES_MAX), opened.settings)
@@ -124,7 +125,10 @@ class MatchSearch:
             return TextMatches(found, opened.settings, items.state)
 
     def pair(self, one: NamedVersion, other: NamedVersion | Article) -> ComparedPair:
-        """Compare two stored articles, or one with a text. Raises ``PageError`` if one is not stored."""
+        """Compare two stored articles, or one with a text, which counts as the later one.
+
+        Raises ``PageError`` if an article is not stored.
+        """
         with self._exclusive() as (queried, proceed):
             opened = queried.compared
             store = opened.store
@@ -149,9 +153,9 @@ class MatchSearch:
             known = KnownTexts(opened.engine, opened.settings, self._now_ms)
             known.replace([*banks.banks.values(), *banks.items_at(self._now_ms())])
             found: set[bytes] = set()
-            for start in range(0, len(references), _VERSIONS_AT_ONCE):
+            for start in range(0, len(references), _VERSIONS_READ_MAX):
                 proceed()
-                read = opened.store.read(references[start : start + _VERSIONS_AT_ONCE])
+                read = opened.store.read(references[start : start + _VERSIONS_READ_MAX])
                 current = [stored for stored in read if stored is not None and stored.ends_at is None]
                 found.update(match.stored.record.reference for match in compare(opened.store, known, current).found())
             return frozenset(found)
@@ -206,7 +210,7 @@ def _read_article(store: Store, named: NamedVersion) -> ComparedArticle:
         message = N_("The store has no article %(id)s. Look it up to see possible reasons.")
         if named.version is not None:
             message = N_("The store no longer has this version of the article %(id)s.")
-        raise PageError(HTTPStatus.NOT_FOUND, message, id=one_line(named.id, ID_CHARS_SHOWN))
+        raise PageError(HTTPStatus.NOT_FOUND, message, id=one_line(named.id, ID_CHARS_SHOWN_MAX))
     return ComparedArticle(stored, store.bodies([stored.record.reference])[0], history)
 
 

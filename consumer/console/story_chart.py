@@ -9,14 +9,15 @@ from storage.clock import MS_PER_S
 BARS_MAX: Final = 60
 TICKS_MAX: Final = 5
 """The maximum number of tick labels that fit on a phone, where the font is smaller."""
-HEIGHT: Final = 96
-TOP: Final = 18
-"""Room above the bars for the count of the highest bar."""
-BELOW: Final = 20
-"""Room below the bars for the tick labels."""
+HEIGHT_PX: Final = 96
+"""The height of the highest bar."""
+TOP_PX: Final = 18
+"""The room above the bars for the count of the highest bar."""
+BOTTOM_PX: Final = 20
+"""The room below the bars for the tick labels."""
 _WIDTH_MAX: Final = 4.0
 """The maximum width of a bar, in percent, so that a few bars do not fill the picture."""
-_HEIGHT_MIN: Final = 3
+_HEIGHT_PX_MIN: Final = 3
 """The minimum height of a bar, so that one copy next to a thousand remains visible."""
 _WHOLE: Final = 100.0
 _MINUTE_S: Final = 60
@@ -37,7 +38,10 @@ TickUnit = Literal["second", "minute", "day", "year"]
 
 
 class Bar(NamedTuple):
-    """A bar for the copies that arrived from ``from_ms`` on. ``x`` and ``width`` are percentages of the picture."""
+    """A bar for the copies that arrived from ``from_ms`` on.
+
+    ``x`` and ``width`` are percentages of the picture; ``y`` and ``height`` are in pixels.
+    """
 
     x: float
     width: float
@@ -63,9 +67,9 @@ class Chart(NamedTuple):
     ticks: tuple[TimeTick, ...]
     bar_s: float
     most: int
-    top: int = TOP
-    bottom: int = TOP + HEIGHT
-    height: int = TOP + HEIGHT + BELOW
+    top: int = TOP_PX
+    bottom: int = TOP_PX + HEIGHT_PX
+    height: int = TOP_PX + HEIGHT_PX + BOTTOM_PX
 
 
 def bar_length_ms(first_ms: int, last_ms: int) -> int:
@@ -84,11 +88,10 @@ def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
         return round(_WHOLE * (at_ms - from_ms) / (to_ms - from_ms), 3)
 
     def bar(bucket: Bucket) -> Bar:
-        height = max(_HEIGHT_MIN, HEIGHT * bucket.copies // most)
+        height = max(_HEIGHT_PX_MIN, HEIGHT_PX * bucket.copies // most)
         left, right = x(bucket.from_ms), x(bucket.to_ms)
-        return Bar(
-            left, round(min(right - left, _WIDTH_MAX), 3), TOP + HEIGHT - height, height, bucket.from_ms, bucket.copies
-        )
+        width, top = round(min(right - left, _WIDTH_MAX), 3), TOP_PX + HEIGHT_PX - height
+        return Bar(left, width, top, height, bucket.from_ms, bucket.copies)
 
     step_ms = _length_ms(from_ms, to_ms, TICKS_MAX)
     ticks = [

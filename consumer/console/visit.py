@@ -34,7 +34,10 @@ _CLOSE_CONNECTION: Final = {"Connection": "close"}
 
 
 class Fields:
-    """The fields of a query or a form. A field may occur several times, or not at all."""
+    """The fields of a query or a form. A field may occur several times, or not at all.
+
+    Methods that return a single value return the last one.
+    """
 
     def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
         self._values: dict[str, list[str]] = {}
@@ -62,7 +65,10 @@ class Fields:
         return value if len(value) <= chars_max else ""
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return a field as a whole number from 0 to 2^63 - 1. Raises ``PageError`` if it is not one."""
+        """Return a field as a whole number from 0 to 2^63 - 1, or ``default`` if it is empty.
+
+        Raises ``PageError`` if it is not such a number.
+        """
         value = self._values.get(name, [""])[-1].strip()
         if not value and default is not None:
             return default
@@ -137,7 +143,7 @@ class Visit:
         return HTMLResponse(self.context.rendering.page(template, self.language, {**shared, **values}), status)
 
     def redirect(self, path: str, **query: object) -> Response:
-        """Return a redirect to another page of the console, which browsers request with GET."""
+        """Return a redirect to another page of the console, which browsers request with GET. Leaves out None values."""
         fields = {name: value for name, value in query.items() if value is not None}
         return RedirectResponse(f"{path}?{urlencode(fields)}" if fields else path, HTTPStatus.SEE_OTHER)
 

@@ -12,7 +12,7 @@ KINDS: Final[tuple[FeedKind, ...]] = (FILE, STREAM, KAFKA, NOWHERE)
 
 
 def source_of(url: str) -> SourceAdapter:
-    """Return the adapter of a source. For an unknown URL, raises ``ValueError`` with the valid forms."""
+    """Return the adapter of a source. Raises ``ValueError`` with the valid forms if no kind of source has this URL."""
     return _source_kind(url)[1]
 
 
@@ -22,12 +22,15 @@ def source_kind(url: str) -> FeedKind:
 
 
 def sink_of(url: str) -> SinkAdapter:
-    """Return the adapter of a sink. For an unknown URL, raises ``ValueError`` with the valid forms."""
+    """Return the adapter of a sink. Raises ``ValueError`` with the valid forms if no kind of sink has this URL."""
     return _sink_kind(url)[1]
 
 
 def banks_at(url: str, opening: SinkArguments) -> BankLog:
-    """Open the banks that a URL names. For an unknown URL, raises ``ValueError`` with the valid forms."""
+    """Open the banks at a URL. Raises ``ConfigError``.
+
+    Raises ``ValueError`` with the valid forms if no kind of feed with banks has this URL.
+    """
     kind = _kind_of(url)
     if kind is None or kind.banks is None:
         raise ValueError(_advice([kind.written_form for kind in KINDS if kind.banks is not None]))
@@ -38,7 +41,8 @@ def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | N
     """Return why a run cannot read this source and write to this sink; None if it can.
 
     Exactly-once delivery needs a source whose positions fit into a transaction, and a sink with transactions. A run
-    over a source that ends has a checkpoint instead, and ignores the setting.
+    over a source that ends ignores ``exactly_once``, because it has a checkpoint instead. Raises ``ValueError`` as
+    ``source_of`` and ``sink_of`` do.
     """
     source, (kind, sink) = source_of(source_url), _sink_kind(sink_url)
     refusal = source.refuses(kind.name)

@@ -2,9 +2,9 @@
 
 The table is our own, so that it does not depend on the version of Python. It has the blocks that IANA's registries of
 special-purpose addresses (https://www.iana.org/assignments/iana-ipv4-special-registry and
-https://www.iana.org/assignments/iana-ipv6-special-registry) do not call globally reachable. It also has blocks that
-lead to other addresses: relays, tunnels and translations. All IPv6 addresses outside 2000::/3, the only block allocated
-for global unicast, are refused too.
+https://www.iana.org/assignments/iana-ipv6-special-registry) do not call globally reachable. It also has multicast
+addresses, and blocks that lead to other addresses: relays, tunnels and translations. All IPv6 addresses outside
+2000::/3, the only block allocated for global unicast, are refused too.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,9 @@ _BLOCKS: Final[Sequence[tuple[str, AddressKind]]] = (
     ("::ffff:0:0:0/96", "translated"),
     ("64:ff9b::/96", "translated"),
     ("64:ff9b:1::/48", "translated"),
+    # Discard-only.
     ("100::/64", "reserved"),
-    # Protocol assignments, Teredo and ORCHID.
+    # Teredo, then protocol assignments, which include ORCHID.
     ("2001::/32", "translated"),
     ("2001::/23", "reserved"),
     ("2001:db8::/32", "documentation"),
@@ -67,7 +68,7 @@ _BLOCKS: Final[Sequence[tuple[str, AddressKind]]] = (
     ("ff00::/8", "multicast"),
 )
 BLOCKS: Final[Sequence[tuple[Network, AddressKind]]] = tuple((ip_network(block), kind) for block, kind in _BLOCKS)
-"""Refused blocks and their purposes. If several contain an address, the first counts."""
+"""Refused blocks and their purposes. If several contain an address, the first applies."""
 _ALLOCATED: Final = ip_network("2000::/3")
 
 

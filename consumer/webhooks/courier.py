@@ -27,11 +27,15 @@ _EXCERPT_CHARS_MAX: Final = 400
 _REDIRECTS: Final = range(300, 400)
 
 Result = Literal["accepted", "rejected", "unreachable", "refused_address"]
+"""How an attempt ended. ``refused_address`` also stands for a URL that was refused for a fault in itself."""
 Cause = Literal["status", "redirect", "url", "address", "name", "connection", "tls", "time", "answer"]
 
 
 class WebhookMessage(NamedTuple):
-    """A message. ``message_id`` is the same in every attempt, so that receivers can detect duplicates."""
+    """A message, signed with each of ``secrets``.
+
+    ``message_id`` is the same in every attempt, so that receivers can detect duplicates.
+    """
 
     message_id: str
     body: bytes
@@ -39,7 +43,10 @@ class WebhookMessage(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The outcome of an attempt. ``status`` is the HTTP status; ``cause`` and ``detail`` explain a failure."""
+    """The outcome of an attempt. ``cause`` and ``detail`` explain a failure.
+
+    ``status`` is the HTTP status, or None without an answer. ``retry_after_s`` is the pause that the receiver requests.
+    """
 
     result: Result
     status: int | None = None
@@ -48,7 +55,7 @@ class AttemptOutcome(NamedTuple):
     retry_after_s: float | None = None
 
     @property
-    def why(self) -> str:
+    def explanation(self) -> str:
         """The cause and its detail as one text, or "" without a failure; ``cause_of`` splits it."""
         return f"{self.cause} {self.detail}".strip() if self.cause else ""
 
@@ -62,14 +69,14 @@ class RefusedEndpoint(DupwatchError):  # noqa: N818  # named for the endpoint
         self.detail = detail
 
 
-def cause_of(why: str) -> tuple[str, str]:
-    """Return the cause and the detail in ``AttemptOutcome.why``."""
-    cause, _, detail = why.partition(" ")
+def cause_of(explanation: str) -> tuple[str, str]:
+    """Return the cause and the detail in ``AttemptOutcome.explanation``."""
+    cause, _, detail = explanation.partition(" ")
     return cause, detail
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the distinct addresses of a name. Raises ``OSError``."""
+    """Return the distinct addresses of a name. Raises ``OSError``, and ``UnicodeError`` for an invalid name."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -94,7 +101,7 @@ class Courier:
         self._tls: ssl.SSLContext | None = None
 
     def check(self, url: str) -> None:
-        """Raise ``RefusedEndpoint`` if a URL is refused. Its host name need not resolve yet."""
+        """Raise ``RefusedEndpoint`` if a URL is refused. A host name that does not resolve yet is accepted."""
         with suppress(OSError, DeadlinePassed):
             self._resolve_endpoint(url, AttemptDeadline(self._attempt_s))
 
@@ -140,7 +147,10 @@ class Courier:
         return endpoint, addresses
 
     def _addresses(self, endpoint: Endpoint, deadline: AttemptDeadline) -> Sequence[str]:
-        """Look up a name. The system's resolver cannot be stopped: if it is too slow, its thread is left behind."""
+        """Return the addresses of an endpoint's host. Raises ``OSError`` and ``DeadlinePassed``.
+
+        The system's resolver cannot be stopped: after the deadline, the thread that waits for it is left behind.
+        """
         call = Call(partial(self._resolve, endpoint.host, endpoint.port))
         if not call.ended(deadline.left_s()):
             raise DeadlinePassed

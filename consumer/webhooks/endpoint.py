@@ -8,12 +8,16 @@ from consumer.model.errors import DupwatchError
 
 URL_CHARS_MAX: Final = 2_000
 UrlFault = Literal["form", "scheme", "person", "host", "port"]
-"""The wrong part of a URL; *person* is a user name or password before the host."""
-_CHARACTERS: Final = re.compile(r"[!#-;=?-\[\]_a-z~%]+")
-"""The allowed characters: printable ASCII, except the space and ``" < > \\ ^ ` { | }``."""
+"""The wrong part of a URL; *person* is a user name or password before the host.
+
+*form* stands for the whole URL: it is too long, or has a character that is not allowed.
+"""
+_CHARACTERS: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
+"""The allowed characters: printable ASCII, except the space and ``" # < > \\ ^ ` { | }``."""
 _HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*|[0-9a-f]*:[0-9a-f:.]+")
 """ASCII names, as in DNS, and IP addresses."""
 _BRACKETS: Final = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
+"""An IPv6 address in brackets, with or without a port."""
 _PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -42,7 +46,7 @@ class Endpoint(NamedTuple):
 
 def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
     """Parse a URL. Raises ``UrlError``."""
-    if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url) or "#" in url:
+    if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url):
         raise UrlError("form")
     try:
         parts = urlsplit(url)

@@ -17,7 +17,7 @@ from consumer.webhooks.endpoint import Endpoint
 
 ANSWER_BYTES_MAX: Final = 4_096
 """The maximum number of bytes read from an answer, including its head."""
-_PIECE_BYTES: Final = 1_024
+_READ_BYTES_MAX: Final = 1_024
 
 
 class WebhookReply(NamedTuple):
@@ -70,7 +70,10 @@ def exchange(
 
 
 def _connect(addresses: Sequence[str], port: int, deadline: AttemptDeadline) -> socket.socket:
-    """Connect to the first address that answers. Each gets a share of the time left, since one may never answer."""
+    """Connect to the first address that answers. Raises ``OSError`` and ``DeadlinePassed``.
+
+    Each address gets a share of the time left, since some may never answer.
+    """
     for number, address in enumerate(addresses):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         opened = socket.socket(family, socket.SOCK_STREAM)
@@ -117,19 +120,22 @@ class _IncomingAnswer:
         self._bytes_left = ANSWER_BYTES_MAX
 
     def event(self) -> object:
-        """Return the next protocol event. Raises ``OSError``, ``NoReply`` and ``DeadlinePassed``."""
+        """Return the next protocol event.
+
+        Raises ``OSError``, ``NoReply``, ``DeadlinePassed`` and ``h11.ProtocolError``.
+        """
         while (event := self._protocol.next_event()) is h11.NEED_DATA:
             if not self._bytes_left:
                 raise NoReply(f"its head has more than {ANSWER_BYTES_MAX} bytes")
             self._connection.settimeout(self._deadline.left_s())
-            data = self._connection.recv(min(_PIECE_BYTES, self._bytes_left))
+            data = self._connection.recv(min(_READ_BYTES_MAX, self._bytes_left))
             self._bytes_left -= len(data)
             self._protocol.receive_data(data)
         return event
 
 
 def _reply(incoming: _IncomingAnswer) -> WebhookReply:
-    """Return the answer, with the beginning of its body unless it accepts the message."""
+    """Return the answer, with the beginning of its body unless it accepts the message. Raises as ``event`` does."""
     event = incoming.event()
     while isinstance(event, h11.InformationalResponse):
         event = incoming.event()

@@ -6,7 +6,7 @@ from typing import Final
 
 from storage.clock import MS_PER_DAY
 
-RETRIED_MS: Final = MS_PER_DAY
+RETRY_PERIOD_MS: Final = MS_PER_DAY
 """How long deliveries are retried. After that, the webhook is turned off until somebody turns it on."""
 _FIRST_PAUSE_MS: Final = 5_000
 _LAST_PAUSE_MS: Final = 3_600_000
@@ -31,11 +31,11 @@ def next_try_ms(failing_since_ms: int, now_ms: int, retry_after_s: float | None,
 
 def has_failed_too_long(failing_since_ms: int, now_ms: int) -> bool:
     """Return whether a receiver has failed for so long that nothing more is sent."""
-    return now_ms - failing_since_ms >= RETRIED_MS
+    return now_ms - failing_since_ms >= RETRY_PERIOD_MS
 
 
 def retry_after_s(value: str, now_s: float) -> float | None:
-    """Return the pause in seconds that a ``Retry-After`` header requests, or None if it is invalid."""
+    """Return the pause in seconds that a ``Retry-After`` header requests, or None if it is empty or invalid."""
     text = value.strip()
     if text.isascii() and text.isdigit():
         return float(text[:_DIGITS_MAX])

@@ -23,10 +23,10 @@ def signature(secret: str, message_id: str, at_s: int, body: bytes) -> str:
     return f"v1,{b64encode(digest).decode()}"
 
 
-def signed_headers(message_id: str, at_s: int, body: bytes, signing: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the headers of a message, with one signature per secret in ``signing``."""
+def signed_headers(message_id: str, at_s: int, body: bytes, signing_secrets: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the headers of a message, with one signature per secret."""
     return [
         ("webhook-id", message_id),
         ("webhook-timestamp", str(at_s)),
-        ("webhook-signature", " ".join(signature(secret, message_id, at_s, body) for secret in signing)),
+        ("webhook-signature", " ".join(signature(secret, message_id, at_s, body) for secret in signing_secrets)),
     ]

@@ -15,15 +15,21 @@ from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
 from consumer.console.context import ConsoleContext
 from consumer.console.intake.background import BackgroundWork, WorkSchedule
-from consumer.console.intake.event_sending import EVENTS_THREAD, EventSender, EventSenderParts, OutboxRoom, keep_bounds
+from consumer.console.intake.event_sending import (
+    EVENTS_THREAD,
+    EventSender,
+    EventSenderParts,
+    OutboxRoom,
+    enforce_limits,
+)
 from consumer.console.intake.indexing import IndexerDependencies, index_background
 from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts, count_queue
 from consumer.console.intake.rank_updates import RankUpdates
 from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
 from consumer.console.intake.setup_checks import CHECK_S, SetupChecks
-from consumer.console.intake.store_reading import fill_in
+from consumer.console.intake.store_reading import fill_in_sources
 from consumer.console.intake.webhook_sender import WebhookParts, count_webhooks, webhook_background
-from consumer.console.pages.review_evaluation import kept_evaluation
+from consumer.console.pages.review_evaluation import cached_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
@@ -121,7 +127,7 @@ class ConsoleServer(ListeningServer):
             listener.listen(hooks)
         super().__init__("console", section, hooks, health, needs_token=True)
         self._articles = StoredArticleReader(opened.reads)
-        self._evaluation = kept_evaluation(opened.database, opened.judging, now_ms)
+        self._evaluation = cached_evaluation(opened.database, opened.judging, now_ms)
         self._banks = None if opened.banks is None else BankAccess(opened.banks, section)
         self._checks = SetupChecks(
             opened.database,
@@ -200,11 +206,11 @@ class ConsoleServer(ListeningServer):
 
         @progress.at_work()
         def fill() -> bool:
-            return fill_in(intake_parts, self._articles)
+            return fill_in_sources(intake_parts, self._articles)
 
         @progress.at_work()
         def count() -> bool:
-            keep_bounds(database, room, now_ms(), hooks.report)
+            enforce_limits(database, room, now_ms(), hooks.report)
             count_webhooks(database, now_ms(), hooks.report)
             return count_queue(database, now_ms(), hooks.report)
 
@@ -219,7 +225,7 @@ class ConsoleServer(ListeningServer):
         ranking = progress.at_work()(RankUpdates(database, config.console.authority, now_ms, room.has_room).work)
         intake = BackgroundWork("intake", flag_work.work, WorkSchedule(_LOOK_S, "source"), hooks, stopping)
         # Reading a topic does not return while it succeeds, so an assignment of partitions marks the end of an outage.
-        hooks.on(PartitionsRebalanced, lambda _: intake.recovered())
+        hooks.on(PartitionsRebalanced, lambda _: intake.report_recovery())
         return [
             sending,
             events,
@@ -243,7 +249,7 @@ class ConsoleServer(ListeningServer):
             topic_work = SideTopicWork(side, config, database, hooks, stopping, again=self._rebuild == "sink")
             schedule = WorkSchedule(TOPICS_S, "source")
             backgrounds[side.thread] = BackgroundWork(side.thread, topic_work.work, schedule, hooks, stopping)
-        hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].recovered())
+        hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].report_recovery())
         yield from backgrounds.values()
 
     def _following_banks(self, progress: ThreadProgress, stopping: threading.Event) -> Iterator[BackgroundWork]:

@@ -19,7 +19,7 @@ from consumer.console.intake.event_file import EventFile
 from consumer.console.intake.event_reading import place_in_topic
 from consumer.console.intake.intake import EventSource, Intake
 from consumer.console.intake.setup_checks import FlagTopic
-from consumer.console.intake.store_reading import flags_in
+from consumer.console.intake.store_reading import entry_verdicts
 from consumer.decode.codecs import GZIP
 from consumer.files.kind import FILE, NOWHERE_URL
 from consumer.files.source import STREAM
@@ -319,7 +319,7 @@ def add_from_store(intake: Intake, access: StoreAccess) -> int:
     Raises ``StoreError`` and ``ConsoleStopped``.
     """
     count = 0
-    for events in flags_in(access()):
+    for events in entry_verdicts(access()):
         intake.take_in_all(events, intake.proceed)
         count += len(events)
     return count

@@ -29,20 +29,21 @@ _PARTS: Final[tuple[tuple[type[Exception], RunPart], ...]] = (
     (SourceError, "source"),
     (BankError, "banks"),
 )
-_FORESEEN: Final = tuple(kind for kind, _ in _PARTS)
+_EXPECTED_ERRORS: Final = tuple(kind for kind, _ in _PARTS)
 
 
 class WorkSchedule(NamedTuple):
-    """The pause between two turns of work in seconds, and the part that an outage names after an unforeseen error."""
+    """The pause between two turns of work in seconds, and the part that an outage names after an unexpected error."""
 
     pause_s: float
     part: RunPart
 
 
 class BackgroundWork:
-    """A thread that calls ``work`` inside its context: after a pause, when woken, or at once if it returned True.
+    """A context manager whose thread calls ``work`` repeatedly.
 
-    ``stopping`` is set when the context ends. Several threads may share it, and long work should check it.
+    The thread calls ``work`` after a pause, when woken, or at once if the last call returned True. ``stopping`` is set
+    when the context ends. Several threads may share it, and long work should check it.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class BackgroundWork:
         """End the pause between two turns of work. A pause after a failure continues."""
         self._woken.set()
 
-    def recovered(self) -> None:
+    def report_recovery(self) -> None:
         """Report the end of an outage before the current turn of work ends. Any thread may call this."""
         self._report_outage(None)
 
@@ -110,7 +111,10 @@ class BackgroundWork:
             self._hooks.report(Outage(part, name, f"{error}" or repr(error)))
             if self._outage_part is None:
                 log.warning(
-                    "The %s thread waits: %s", name, error, exc_info=None if isinstance(error, _FORESEEN) else error
+                    "The %s thread waits: %s",
+                    name,
+                    error,
+                    exc_info=None if isinstance(error, _EXPECTED_ERRORS) else error,
                 )
         elif self._outage_part is not None:
             log.warning("The %s thread goes on.", name)

@@ -40,7 +40,7 @@ class CachedResult(Generic[Found]):
     def latest(self, wait_s: float) -> Found | None:
         """Return the latest result after waiting up to ``wait_s`` for a new one; None if there is none yet.
 
-        Raises the error of ``compute`` if it has never yielded a result.
+        As long as there has never been a result, raises the error of the computation that failed last.
         """
         with self._changed:
             if self._thread is None and not self._is_closed and time.monotonic() >= self._due_s:
@@ -53,7 +53,7 @@ class CachedResult(Generic[Found]):
             return self._found
 
     def close(self) -> None:
-        """Stop computing at the next value, and wait up to ``_CLOSE_S`` for it."""
+        """Stop computing at the next value, and wait up to ``_CLOSE_S`` seconds for the thread."""
         with self._changed:
             self._is_closed = True
             thread = self._thread

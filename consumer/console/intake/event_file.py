@@ -1,8 +1,8 @@
 """Reads a file of events as it grows: the sink of a run or of the service, or the console's own file of releases.
 
 Only whole lines are read. The position is stored with the events, so that no event is lost or stored twice. A resumed
-run truncates its sink and writes different lines, and somebody may replace the file. So the last bytes before a
-position identify it, and reading continues at the latest stored position that still matches the file.
+run truncates its sink and writes different lines, and somebody may replace the file. So each position is stored as a
+mark: with a digest of the bytes before it. Reading continues at the latest mark that still matches the file.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ from storage.files import opened_regular
 log = logging.getLogger("dupwatch")
 
 CHUNK_BYTES: Final = 1 << 20
-"""The size of one read in bytes. Its complete lines form one batch, or several if there are too many."""
+"""The size of one read in bytes. Its complete lines form one batch, or several if they are too many for one."""
 TAIL_BYTES: Final = 4_096
-"""How many bytes before a position identify it: enough for several events with ids, versions and times."""
+"""The maximum number of bytes before a position that its mark digests: several events with ids, versions and times."""
 MARKS_MAX: Final = 4
-"""The maximum number of positions stored for a file. A file that matches none of them is read from the beginning."""
+"""The maximum number of marks of a file. A file that matches none of its marks is read from the beginning."""
 MARKS_APART_BYTES: Final = 1 << 20
-"""The minimum distance between earlier positions. It exceeds the batch of verdicts that a resumed run may cut off."""
+"""The minimum distance between marks other than the latest. A batch that a resumed run may cut off is shorter."""
 
 
-_NOTHING: Final = hashlib.sha256().hexdigest()
-_BEGINNING: Final = FileMark(0, 0, _NOTHING)
+_EMPTY_DIGEST: Final = hashlib.sha256().hexdigest()
+_BEGINNING: Final = FileMark(0, 0, _EMPTY_DIGEST)
 
 
 class EventFile(EventSource):
@@ -56,7 +56,7 @@ class EventFile(EventSource):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Yield the lines after the stored position.
+        """Yield the lines after the stored position. Yield nothing if there are no further whole lines.
 
         Raises ``FileNotFoundError``, ``SourceError`` if the file cannot be read, and ``DatabaseUnavailable``.
         """
@@ -92,7 +92,7 @@ class EventFile(EventSource):
 
     @override
     def check(self) -> None:
-        """Raise ``Abandoned`` if the current batch was cut off, or the file was replaced."""
+        """Raise ``Abandoned`` if the current batch was cut off, or the file was replaced or removed."""
         try:
             status = self.path.stat()
         except OSError:
@@ -102,12 +102,12 @@ class EventFile(EventSource):
 
     @override
     def note(self, connection: Connection, end: End) -> None:
-        if not move_marks(connection, self._key, self._marks, remembered(self._marks, _mark(end))):
+        if not move_marks(connection, self._key, self._marks, marks_to_keep(self._marks, _mark(end))):
             raise Abandoned(f"another console has read {self.path}, or began to read it again")
 
     @override
     def commit(self, end: End) -> None:
-        self._marks = remembered(self._marks, _mark(end))
+        self._marks = marks_to_keep(self._marks, _mark(end))
 
     @override
     def abandon(self) -> None:
@@ -118,9 +118,10 @@ class EventFile(EventSource):
         self._database.write(lambda connection: forget_marks(connection, [self._key]))
 
     def _place(self, descriptor: int) -> tuple[FileMark, bytes]:
-        """Return the latest stored position that still matches the file, and the bytes before it.
+        """Return the latest mark that still matches the file, and the bytes that it digests.
 
-        Forgets later positions. Raises ``DatabaseUnavailable``.
+        If none matches, return the beginning of the file. Forgets the marks after the returned one. Raises ``OSError``
+        and ``DatabaseUnavailable``.
         """
         with self._database.read_connection() as connection:
             self._marks = known = marks_of(connection, self._key)
@@ -170,8 +171,11 @@ class EventFile(EventSource):
             tail = window[-TAIL_BYTES:]
 
 
-def remembered(marks: FileMarks, latest: FileMark) -> FileMarks:
-    """Return the marks to keep after reading up to ``latest``. Earlier ones are ``MARKS_APART_BYTES`` or more apart."""
+def marks_to_keep(marks: FileMarks, latest: FileMark) -> FileMarks:
+    """Return the marks to keep after reading up to ``latest``, latest first, at most ``MARKS_MAX``.
+
+    All marks except the latest are ``MARKS_APART_BYTES`` or more apart.
+    """
     earlier = marks[1:]
     if marks and marks[0].offset - (earlier[0].offset if earlier else 0) >= MARKS_APART_BYTES:
         earlier = (marks[0], *earlier)

@@ -42,7 +42,7 @@ _ENDED_BEFORE: Final = b'"ended_before"'
 
 
 PlaceOf = Callable[[RawRecord], str]
-"""Returns the place of a record, for messages."""
+"""A function that returns the place of a record, for messages."""
 
 
 NEWER_EVENT: Final = "newer event"
@@ -84,7 +84,7 @@ def place_in_topic(record: RawRecord) -> str:
 def read_verdicts(
     records: Sequence[RawRecord], report: Callable[[object], None], place_of: PlaceOf = place_in_topic
 ) -> list[Verdict]:
-    """Return the verdicts in records, in order; report and log skipped ones. Raises ``NewerEvent``."""
+    """Return the verdicts in records, in order; report and log skipped records. Raises ``NewerEvent``."""
     return list(_read_events(records, _FLAGS, report, place_of))
 
 
@@ -208,7 +208,7 @@ def _check_times(*times: str) -> None:
 
 
 def _check_distance(distance: int | None) -> None:
-    """Raise ``ValueError`` for an impossible distance. One that the database cannot hold would block all records."""
+    """Raise ``ValueError`` for an impossible distance, since the database may not be able to hold it."""
     if distance is not None and distance > BITS_MAX:
         raise ValueError(f"its distance is more than {BITS_MAX} bits")
 

@@ -31,9 +31,9 @@ EVENTS_THREAD: Final = "events"
 """The name of the thread that sends events."""
 LEASE_S: Final = 30.0
 """How long a process may send alone before it must renew its lease."""
-LEASE_LEFT_S: Final = 22.0
-"""The time that must be left on the lease when a batch is sent. The sink may take most of it."""
-BATCH_EVENTS: Final = 1_000
+LEASE_LEFT_S_MIN: Final = 22.0
+"""The time that must be left on the lease when a batch is sent. The sink may take most of this time."""
+BATCH_EVENTS_MAX: Final = 1_000
 """The maximum number of events in a batch."""
 
 
@@ -99,7 +99,7 @@ class EventSender:
         self._holder = uuid.uuid4().hex
         self._lease_until_s = 0.0
         self._progress = ThreadProgress(parts.hooks)
-        self._seen_ids = dict.fromkeys(parts.port.streams, 0)
+        self._sent_up_to = dict.fromkeys(parts.port.streams, 0)
         """For each stream, the id up to which the sink has all events."""
 
     def work(self) -> bool:
@@ -110,7 +110,7 @@ class EventSender:
             return False
         has_more, failure = False, None
         with self._progress.at_work():
-            for stream in self._seen_ids:
+            for stream in self._sent_up_to:
                 try:
                     has_more |= self._send(stream)
                 except SinkError as error:
@@ -130,7 +130,7 @@ class EventSender:
     def _send(self, stream: frozenset[EventKind]) -> bool:
         """Send one batch of a stream; return whether there may be more."""
         events = self._next(stream)
-        if events and time.monotonic() > self._lease_until_s - LEASE_LEFT_S:
+        if events and time.monotonic() > self._lease_until_s - LEASE_LEFT_S_MIN:
             # The former holder of the lease may have sent some of these events.
             events = self._next(stream) if self._claim() else []
         if not events:
@@ -138,19 +138,19 @@ class EventSender:
         self._parts.port.send(events)
         event_ids = [event.event_id for event in events]
         self._parts.database.write(lambda connection: sink_events.sent(connection, event_ids))
-        self._seen_ids[stream] = event_ids[-1]
+        self._sent_up_to[stream] = event_ids[-1]
         for kind in get_args(SinkEventKind):
             if number := sum(event.kind == kind for event in events):
                 self._parts.hooks.report(EventsSent(kind, number))
-        return len(events) == BATCH_EVENTS
+        return len(events) == BATCH_EVENTS_MAX
 
     def _next(self, stream: frozenset[EventKind]) -> list[StoredEvent]:
         with self._parts.database.read_connection() as connection:
             # Read this first, so that events committed in between are not passed over.
             latest_id = sink_events.latest_id(connection)
-            events = sink_events.pending_events(connection, stream, self._seen_ids[stream], BATCH_EVENTS)
+            events = sink_events.pending_events(connection, stream, self._sent_up_to[stream], BATCH_EVENTS_MAX)
         if not events:
-            self._seen_ids[stream] = latest_id
+            self._sent_up_to[stream] = latest_id
         return events
 
     def _claim(self) -> bool:
@@ -164,11 +164,11 @@ class EventSender:
         return has_lease
 
 
-def keep_bounds(database: Database, room: OutboxRoom, now_ms: int, report: Callable[[object], None]) -> None:
+def enforce_limits(database: Database, room: OutboxRoom, now_ms: int, report: Callable[[object], None]) -> None:
     """Report the size of the outbox, and drop events beyond its limits. Raises ``DatabaseUnavailable``.
 
-    A webhook with too many waiting events gets no more until some are sent. The same applies to a sink while
-    sending to it fails. If the sink is only slow, the intake waits and nothing is dropped.
+    The latest events of a webhook are dropped if too many wait for it. So are those for the sink, but only while
+    sending to the sink fails. If the sink is only slow, the intake waits and nothing is dropped.
     """
     with database.read_connection() as connection:
         for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)

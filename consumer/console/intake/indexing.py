@@ -1,4 +1,4 @@
-"""Maintains the word index: adds the words of new flags, merges parts, and removes flags whose articles are gone.
+"""Maintains the word index: adds the words of new flags, merges its parts, and removes flags without stored articles.
 
 Several consoles may share a database. Each claims its work. If a console does not finish, its claim expires, and
 another console takes over.
@@ -59,7 +59,7 @@ class Indexer:
     def work(self) -> bool:
         """Index some flags or maintain the index, and return whether there may be more to do.
 
-        Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
+        Raises ``StoreError``, ``StoreMismatch``, ``DatabaseUnavailable`` and the errors of ``proceed``.
         """
         if not self._are_all_known:
             self._find_missing()
@@ -118,7 +118,10 @@ class Indexer:
         return texts, missing
 
     def _merge(self) -> bool:
-        """Merge some parts. Return False if there are none to merge, or if another console has claimed them."""
+        """Delete replaced parts, and merge some others.
+
+        Return False if there are none to merge, or if another console has claimed them.
+        """
         database, now_ms = self._dependencies.database, self._dependencies.now_ms()
         with database.read_connection() as connection:
             has_replaced = parts.has_replaced(connection, now_ms)
@@ -145,7 +148,7 @@ class Indexer:
         )
 
     def _check(self) -> bool:
-        """Check the part that was checked longest ago: remove flags whose articles are gone.
+        """Check the part that was checked longest ago: remove flags whose articles the store no longer has.
 
         Return False if no part is due, or if another console has claimed it.
         """
@@ -168,7 +171,7 @@ class Indexer:
         return True
 
     def _flags_without_articles(self, part: IndexPart) -> Numbers:
-        """Return the flags of a part whose articles the store no longer has."""
+        """Return the ids of a part's flags whose articles the store no longer has."""
         with self._dependencies.database.read_connection() as connection:
             flag_ids = parts.ids_of(connection, part.part_id)
         gone: list[int] = []

@@ -1,10 +1,10 @@
 """Stores flags and releases from the sink in the database, and other entries from their topics, batch by batch.
 
-A batch is one transaction. The position in the source is stored in it, or committed after it. So no event is lost if
-the process is killed, and an event that is read again changes nothing.
+A batch is one transaction. It also stores the position in the source, unless the source commits the position after the
+transaction. So no event is lost if the process is killed, and an event that is read again changes nothing.
 
 The intake waits for the source and the database. It does not read the store, because events name the sources of their
-articles. Where events of earlier versions lack them, ``store_reading.fill_in`` adds the sources later.
+articles. If events of earlier versions do not name them, ``store_reading.fill_in_sources`` adds the sources later.
 """
 
 import logging
@@ -51,7 +51,10 @@ class EventSource(Protocol):
     """A source of events that remembers its position: a topic in its consumer group, a file in the database."""
 
     def batches(self) -> Iterator[RawBatch]:
-        """Yield batches until the source is stopped, or has no more for now. Raises ``SourceError``."""
+        """Yield batches until the source is stopped, or has no more for now.
+
+        Raises ``SourceError``. A file also raises ``FileNotFoundError`` and ``DatabaseUnavailable``.
+        """
         ...
 
     def place_of(self, record: RawRecord) -> str:
@@ -63,13 +66,16 @@ class EventSource(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise ``Abandoned`` if the current batch was given up. Must not use the database."""
+        """Raise ``Abandoned`` if this process no longer has the current batch, or the batch no longer exists.
+
+        Must not use the database.
+        """
         ...
 
     def note(self, connection: Connection, end: End) -> None:
-        """Store the end of the current batch in the transaction of its events. Raises ``Abandoned``.
+        """Store the end of the current batch in the transaction of its events, if the database keeps the position.
 
-        Called again if the transaction is repeated.
+        Called again if the transaction is repeated. Raises ``Abandoned``.
         """
         ...
 
@@ -103,7 +109,7 @@ class BatchIntake(ABC, Generic[Event]):
         self._progress = ThreadProgress(hooks)
 
     def take_all(self, source: EventSource) -> None:
-        """Take in batches until the source ends. Raises ``SourceError`` and ``ConsoleStopped``."""
+        """Take in batches until the source ends. Raises ``ConsoleStopped``, and the errors of ``batches``."""
         for batch in source.batches():
             with self._progress.at_work():
                 self._take(source, batch)
@@ -124,7 +130,8 @@ class BatchIntake(ABC, Generic[Event]):
     ) -> None:
         """Store events in one transaction once the database answers, and report them.
 
-        ``proceed`` is called while waiting, and may raise. ``note`` is called first in the transaction.
+        ``proceed`` is called while waiting, and may raise. ``note`` is called first in the transaction. Without events,
+        there may be no transaction.
         """
 
     def _take(self, source: EventSource, batch: RawBatch) -> None:
@@ -173,7 +180,7 @@ class BatchIntake(ABC, Generic[Event]):
 
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
-    """The parts of an intake. ``wake_sender`` is called after flood events were stored in the outbox.
+    """The parts of an intake. ``wake_sender`` is called after flood events have been stored in the outbox.
 
     While ``has_room`` returns False, the intake waits.
     """
@@ -188,9 +195,10 @@ class IntakeParts:
     def decide_new(
         self, connection: Connection, flag_ids: Sequence[int], *, are_stored: bool = False
     ) -> Mapping[StandingOutcome, int]:
-        """Decide flags by standing decisions, as ``apply`` does. Call this in the transaction that stores the flags.
+        """Decide flags by standing decisions, and return the number of flags by decision, as ``apply`` does.
 
-        ``are_stored``: the flags came earlier, and the transaction stores their sources.
+        Call this in the transaction that stores the flags. ``are_stored``: the flags came earlier, and the transaction
+        stores their sources.
         """
         undo_ms = round(self.section.undo_s * MS_PER_S)
         return apply(connection, flag_ids, self.now_ms(), undo_ms, are_stored=are_stored)
@@ -203,7 +211,10 @@ class IntakeParts:
 
 
 class _IntakeOutcome(NamedTuple):
-    """The outcome of a batch. ``floods_begun`` counts floods; events were written about ``floods_with_events``."""
+    """The outcome of a batch. ``floods_begun`` is the number of floods that begin with it.
+
+    ``floods_with_events`` are the floods about which events were written.
+    """
 
     added: IntakeCounts
     sides: AddedEntries
@@ -215,7 +226,7 @@ class _IntakeOutcome(NamedTuple):
 class Intake(BatchIntake[Verdict]):
     """The intake of flags and releases.
 
-    ``takes_all``: also make other entries from the verdicts, since there are no topics for them.
+    ``takes_all``: also make entries of other kinds from the verdicts, since no topics have these entries.
     """
 
     def __init__(self, parts: IntakeParts, stopping: threading.Event, *, takes_all: bool = False) -> None:
@@ -285,7 +296,10 @@ class Intake(BatchIntake[Verdict]):
 
 
 def count_queue(database: Database, now_ms: int, report: Callable[[object], None]) -> bool:
-    """Report the flags in each state and the due releases; return False. Raises ``DatabaseUnavailable``."""
+    """Report figures of the queue, such as the flags in each state and the due releases.
+
+    Return False, because no work is left for ``BackgroundWork``. Raises ``DatabaseUnavailable``.
+    """
     with database.read_connection() as connection:
         counts, backlog = queue.counts(connection), sending.backlog(connection, now_ms)
         search_waiting, standing = waiting_count(connection), counts_in_force(connection, now_ms)

@@ -1,7 +1,7 @@
 """Carries out final decisions: releases articles in the store and in the sink.
 
 Every step may be repeated, since a release that is already in the store yields the same event. If a process is killed,
-another one repeats its releases when its claim has expired.
+another process repeats the releases that it had claimed, once the claim has expired.
 """
 
 import logging
@@ -33,9 +33,9 @@ PREPARED_MAX: Final = 1_000
 """The maximum number of releases that are prepared together."""
 PREPARED_S: Final = 60.0
 """How long prepared data remain usable."""
-PATIENT_MAX: Final = 5
-"""After this many attempts, a release is carried out even if its article cannot return to the clean feed."""
-_LEASE_LEFT_S: Final = 10.0
+PATIENT_ATTEMPTS_MAX: Final = 5
+"""After this many failed attempts, a release is carried out even if its article cannot return to the clean feed."""
+_LEASE_LEFT_S_MIN: Final = 10.0
 
 
 class PendingRelease(NamedTuple):
@@ -53,9 +53,11 @@ class ReleasePort(Protocol):
     def release(self, releases: Sequence[PendingRelease]) -> Sequence[ConfigError | SourceError | None]:
         """Release versions, and return once the sink has the events and the clean feed has the returning articles.
 
-        Carries out at least the first release, and returns the outcome of each that it began: None if it was released.
-        ``ConfigError``: it cannot be released, since the store no longer has the version or it is not flagged.
-        ``SourceError``: its article cannot return to the clean feed now, and ``is_patient`` is set.
+        Begins at least the first release. Returns the outcomes of the releases that were begun, in order:
+
+        - None: the version was released.
+        - ``ConfigError``: the version cannot be released. The store no longer has it, or it is not flagged.
+        - ``SourceError``: the article cannot return to the clean feed now, and ``is_patient`` is set.
 
         Raises ``SinkError`` and the store's errors. May be called again after any error.
         """
@@ -64,14 +66,17 @@ class ReleasePort(Protocol):
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
         """Note the next releases, given by id and version, so that their data can be looked up together.
 
-        They replace the releases of an earlier call. Other versions can also be released, but that takes longer.
+        These replace the releases of an earlier call. Other versions can also be released, but that takes longer.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSenderParts:
-    """The parts of a release sender. Releases wait while ``unwritable`` returns a path that it cannot write to."""
+    """The parts of a release sender.
+
+    ``unwritable`` returns a path that must be writable but is not, or None. While it returns a path, releases wait.
+    """
 
     database: Database
     releases: ReleasePort
@@ -81,7 +86,7 @@ class ReleaseSenderParts:
 
 
 class ReleaseSender:
-    """A sender of due releases. Used by one thread; other processes may do the same."""
+    """A sender of due releases. Used by one thread. Senders in other processes share the work by claims."""
 
     def __init__(self, parts: ReleaseSenderParts) -> None:
         self._parts = parts
@@ -102,7 +107,7 @@ class ReleaseSender:
             return self._parts.unwritable() is None and self._send_releases()
 
     def _send_releases(self) -> bool:
-        if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
+        if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S_MIN:
             # Another process may claim these releases soon.
             self._claimed.clear()
         if not self._claimed:
@@ -110,12 +115,12 @@ class ReleaseSender:
         while self._claimed:
             self._progress.report()
             self._send_next()
-            if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S:
+            if time.monotonic() > self._claimed_until_s - _LEASE_LEFT_S_MIN:
                 return True
         return self._is_full
 
     def _send_next(self) -> None:
-        """Send the claimed releases together; after an error one by one, so that only failing ones wait."""
+        """Send the claimed releases together. After an error, send one at a time: only failing ones wait."""
         dues = [self._claimed.popleft() for _ in range(1 if self._singles_left else len(self._claimed))]
         self._singles_left = max(0, self._singles_left - 1)
         try:
@@ -138,11 +143,11 @@ class ReleaseSender:
             raise put_off[0][1]
 
     def _pending_release(self, due: DueRelease) -> PendingRelease:
-        flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_MAX
+        flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_ATTEMPTS_MAX
         return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
 
     def _prepare(self) -> bool:
-        """Prepare due releases, unless the next ones were prepared recently. Return whether any are due."""
+        """Prepare due releases, unless the next ones were prepared recently. Return whether any can be claimed."""
         with self._parts.database.read_connection() as connection:
             coming = sending.claimable_releases(connection, self._worker, self._parts.now_ms(), PREPARED_MAX)
         is_old = time.monotonic() > self._prepared_until_s

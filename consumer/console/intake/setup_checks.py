@@ -21,8 +21,8 @@ log = logging.getLogger("dupwatch")
 
 CHECK_S: Final = 30.0
 """The seconds between two checks that the store has articles of the latest flags."""
-CHECKED_FLAGS: Final = 50
-"""The number of latest flags whose articles are checked."""
+CHECKED_FLAGS_MAX: Final = 50
+"""The maximum number of flags whose articles are checked, latest first."""
 _HEAD_BYTES: Final = 256
 _EVENT: Final = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dupwatch\.')
 """The beginning of every event that dupwatch writes."""
@@ -43,7 +43,7 @@ class SetupChecks:
     """Checks of the setup, run by two threads, and their latest results.
 
     ``sink`` is the topic or the file of the flags. ``store_url`` is for the log. ``clock_s`` is monotonic.
-    ``unwritable`` returns a path that this process cannot write to, so that releases wait.
+    ``unwritable`` returns a path that this process cannot write to, so that releases wait, or None.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class SetupChecks:
         self._was_read_before = False
         self._missing_articles_of = 0
         self._waiting_intakes: set[str] = set()
-        self._unsent_why = ""
+        self._unsent_reason = ""
 
     def note_outage(self, outage: Outage) -> None:
-        """Note the beginning or end of an outage if intake waits for a newer console, or events wait for the sink."""
+        """Note that events wait for the sink, or that an intake waits for a newer console, and when this ends."""
         if (outage.part, outage.reporter) == ("sink", EVENTS_THREAD):
-            self._unsent_why = outage.why or ""
+            self._unsent_reason = outage.why or ""
         if not outage.reporter.startswith(NEWER_EVENT):
             return
         if outage.why is None:
@@ -89,20 +89,20 @@ class SetupChecks:
             self._unwritable(),
             fault,
             needs_update=bool(self._waiting_intakes),
-            unsent_why=self._unsent_why,
+            unsent_reason=self._unsent_reason,
         )
 
     def check_topic(self) -> bool:
         """Check once whether the group has read flags although the database has none.
 
         Returns False, because no work is left for ``BackgroundWork``. Raises ``DatabaseUnavailable`` and
-        ``SourceError``; then the next call checks again.
+        ``SourceError``; after these errors, the next call checks again.
         """
         topic = self._sink
         if isinstance(topic, Path) or self._topic_is_checked:
             # A file's position is stored in the database itself, so it cannot be ahead of the flags.
             return False
-        # Ask the database last: flags are stored there before their offsets are committed.
+        # Ask the database again at the end: flags are stored there before their offsets are committed.
         self._was_read_before = not self._has_flags() and topic.has_been_read() and not self._has_flags()
         self._topic_is_checked = True
         if self._was_read_before:
@@ -117,12 +117,13 @@ class SetupChecks:
     def check_store(self) -> None:
         """Check at most every ``CHECK_S`` seconds whether the store has any article of the latest flags.
 
-        Raises ``DatabaseUnavailable``, ``StoreError`` and ``StoreMismatch``.
+        As long as there are no flags, every call looks for some. Raises ``DatabaseUnavailable``, ``StoreError`` and
+        ``StoreMismatch``.
         """
         if self._clock_s() - self._store_checked_s < CHECK_S:
             return
         with self._database.read_connection() as connection:
-            flags = queue.page(connection, Filters(state=None, kind="flag"), "newest", CHECKED_FLAGS).rows
+            flags = queue.page(connection, Filters(state=None, kind="flag"), "newest", CHECKED_FLAGS_MAX).rows
         pairs = [(flag.article_id, flag.version) for flag in flags]
         pairs += [(flag.original_id, flag.original_version) for flag in flags]
         is_missing = all(view is None for view in self._articles.read(pairs, bodies=False))
@@ -143,7 +144,7 @@ class SetupChecks:
 
 
 def sink_fault(path: Path) -> SinkFault | None:
-    """Return why a file yields no flags, or None if it begins with an event or has no line yet."""
+    """Return why a file yields no flags, or None if it begins with an event or is still too short to tell."""
     try:
         with opened_regular(path) as (descriptor, _):
             head = os.pread(descriptor, _HEAD_BYTES, 0)

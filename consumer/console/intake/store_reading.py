@@ -16,18 +16,18 @@ from consumer.reviews.standing.standing_decisions import StandingOutcome
 from storage.interface import Store
 from storage.records import StoredVersion
 
-BATCH: Final = 500
+BATCH_MAX: Final = 500
 """The maximum number of flags to read at once."""
 
 
-def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
-    """Read the sources of flags whose events do not name them; return whether there may be more.
+def fill_in_sources(parts: IntakeParts, articles: ArticleReader) -> bool:
+    """Read and store the sources of flags whose events do not name them; return whether there may be more.
 
     Flags that match a standing decision about their sources are then decided. An article that is no longer in the
     store gets the source "". Raises ``StoreError``, ``StoreMismatch`` and ``DatabaseUnavailable``.
     """
     with parts.database.read_connection() as connection:
-        missing = sources_missing(connection, BATCH)
+        missing = sources_missing(connection, BATCH_MAX)
     if not missing:
         return False
     copies = [(row.article_id, row.version) for row in missing]
@@ -40,24 +40,24 @@ def fill_in(parts: IntakeParts, articles: ArticleReader) -> bool:
         for row, copy, original in zip(missing, copies, originals, strict=True)
     ]
 
-    def filled(connection: Connection) -> Mapping[StandingOutcome, int]:
+    def store_sources(connection: Connection) -> Mapping[StandingOutcome, int]:
         stories = set_sources(connection, rows)
         # Decide first: an article whose flag is decided to be wrong is not a copy, so it cannot be preferred.
         decided = parts.decide_new(connection, [row.flag_id for row in rows], are_stored=True)
         refresh_preferred(connection, MemberChanges(stories=stories), parts.now_ms())
         return decided
 
-    parts.report_decided(parts.database.write(filled))
-    return len(missing) == BATCH
+    parts.report_decided(parts.database.write(store_sources))
+    return len(missing) == BATCH_MAX
 
 
-def flags_in(store: Store) -> Iterator[list[Verdict]]:
+def entry_verdicts(store: Store) -> Iterator[list[Verdict]]:
     """Yield the verdicts in a store that become entries, in batches; may take minutes.
 
     Raises the store's errors.
     """
     flags = (verdict for verdict in _verdicts(store) if _makes_entries(verdict))
-    while batch := list(islice(flags, BATCH)):
+    while batch := list(islice(flags, BATCH_MAX)):
         yield batch
 
 

@@ -1,7 +1,7 @@
 """Sends due events to webhooks. Each attempt has its own thread, so that a slow receiver does not delay others.
 
-One thread claims deliveries, starts an attempt for each, and stores the results. If a process is killed, another one
-sends the same events under the same ids when its claims have expired.
+One thread claims deliveries, starts an attempt for each, and stores the results. If a process is killed, another
+process sends the events that it had claimed, under the same ids, once the claims have expired.
 """
 
 import logging
@@ -30,19 +30,21 @@ from storage.clock import MS_PER_S
 
 log = logging.getLogger("dupwatch")
 
-AT_ONCE: Final = 4
+ATTEMPTS_MAX: Final = 4
 """The maximum number of simultaneous attempts for a webhook. A failing webhook gets one at a time."""
 LEASE_S: Final = 60.0
 """How long a claim lasts; an attempt takes at most ten seconds."""
 LOOK_S: Final = 1.0
+"""The pause between two searches for due deliveries."""
 PAUSE_S: Final = 0.5
+"""The pause of a webhook after its first failure. Each further failure doubles it."""
 PAUSE_MAX_S: Final = 30.0
 """The longest pause of a failing webhook, to spare a receiver that is down. The receiver may ask for a longer one."""
 _END_S: Final = 2.0
-"""How long ``close`` waits for attempts. Another process repeats attempts that take longer."""
+"""How long ``close`` waits for attempts. Attempts that take longer are repeated after their claims have expired."""
 _TIDY_S: Final = 60.0
 _DOUBLINGS_MAX: Final = 10
-_OFF: Final = {"day": "a delivery has failed for a day", "gone": "its receiver answered that it is gone"}
+_OFF_REASONS: Final = {"day": "a delivery has failed for a day", "gone": "its receiver answered that it is gone"}
 
 
 def message_id(database_name: str, event_id: int, at_ms: int) -> str:
@@ -59,7 +61,10 @@ def no_wake() -> None:
 
 @dataclass(slots=True)
 class WebhookParts:
-    """The parts of a webhook sender. Threads call ``wake`` after an attempt; ``chance`` spreads retries."""
+    """The parts of a webhook sender. Each attempt's thread calls ``wake`` at its end.
+
+    ``chance`` returns random numbers from 0 to 1, which spread retries.
+    """
 
     database: Database
     courier: Courier
@@ -78,7 +83,7 @@ class DeliveryAttempt(NamedTuple):
 
 
 class WebhookSender:
-    """A sender of due deliveries. Used by one thread; other processes may do the same."""
+    """A sender of due deliveries. Used by one thread. Senders in other processes share the work by claims."""
 
     def __init__(self, parts: WebhookParts) -> None:
         self._parts = parts
@@ -91,9 +96,12 @@ class WebhookSender:
         self._tidied_ms = 0
 
     def work(self) -> bool:
-        """Store the results of attempts, and begin others; return False. Raises ``DatabaseUnavailable``."""
+        """Store the results of ended attempts, and begin new ones. Raises ``DatabaseUnavailable``.
+
+        Return False, because attempts wake the thread when they end.
+        """
         with self._progress.at_work():
-            self._note()
+            self._store_ended()
             self._tidy()
             self._begin()
         return False
@@ -105,14 +113,14 @@ class WebhookSender:
             time.sleep(0.01)
         # Attempts whose results are not stored are repeated.
         with suppress(DatabaseUnavailable):
-            self._note()
+            self._store_ended()
 
-    def _note(self) -> None:
+    def _store_ended(self) -> None:
         ended = list(self._ended)
         if not ended:
             return
         now_ms, chance = self._parts.now_ms(), self._parts.chance
-        note = partial(_note_attempts, ended=ended, before=self._failures, now_ms=now_ms, chance=chance)
+        note = partial(_store_results, ended=ended, failures_before=self._failures, now_ms=now_ms, chance=chance)
         noted = self._parts.database.write(note)
         for attempt in ended:
             self._ended.popleft()
@@ -124,8 +132,8 @@ class WebhookSender:
             if not self._failures[destination.webhook_id]:
                 log.warning("The webhook %r fails: %s", destination.name, cause)
         self._failures = noted.failures
-        for destination, why in noted.given_up:
-            log.warning("The webhook %r is off: %s", destination.name, _OFF[why])
+        for destination, reason in noted.given_up:
+            log.warning("The webhook %r is off: %s", destination.name, _OFF_REASONS[reason])
 
     def _tidy(self) -> None:
         """Forget expired former secrets, and end waits that are too long because the clock was ahead."""
@@ -160,7 +168,7 @@ class WebhookSender:
 
     def _room(self, webhook_id: int) -> int:
         """Return how many more attempts of a webhook may begin now."""
-        return (1 if self._failures[webhook_id] else AT_ONCE) - self._in_flight[webhook_id]
+        return (1 if self._failures[webhook_id] else ATTEMPTS_MAX) - self._in_flight[webhook_id]
 
     def _send(self, destination: Destination, claim: DeliveryClaim) -> None:
         """Make an attempt. Runs in a thread of its own."""
@@ -176,7 +184,10 @@ class WebhookSender:
 
 
 def webhook_background(parts: WebhookParts, stopping: threading.Event, running: ExitStack) -> BackgroundWork:
-    """Return the work that sends to webhooks. ``running`` closes the sender, after the thread has ended."""
+    """Return the work that sends to webhooks. ``running`` closes the sender.
+
+    The caller must enter the work in ``running``, so that its thread ends first.
+    """
     sender = WebhookSender(parts)
     background = BackgroundWork("webhooks", sender.work, WorkSchedule(LOOK_S, "database"), parts.hooks, stopping)
     parts.wake = background.wake
@@ -185,7 +196,7 @@ def webhook_background(parts: WebhookParts, stopping: threading.Event, running: 
 
 
 def count_webhooks(database: Database, now_ms: int, report: Callable[[object], None]) -> None:
-    """Report the age of the oldest waiting event, and how many webhooks were turned off after failures.
+    """Report the age of the oldest event for an enabled webhook, and how many webhooks the console has turned off.
 
     Raises ``DatabaseUnavailable``.
     """
@@ -202,24 +213,27 @@ def _end_expired(connection: Connection, now_ms: int) -> None:
 
 
 class _FailureReport(NamedTuple):
-    """The consecutive failures of each webhook, and the webhooks that were turned off."""
+    """The consecutive failures of each webhook, and the webhooks that were turned off, with the reasons."""
 
     failures: Counter[int]
     given_up: list[tuple[Destination, OffReason]]
 
 
-def _note_attempts(
+def _store_results(
     connection: Connection,
     ended: Sequence[DeliveryAttempt],
-    before: Counter[int],
+    failures_before: Counter[int],
     now_ms: int,
     chance: Callable[[], float],
 ) -> _FailureReport:
-    """Store the results of attempts; ``before`` has the earlier consecutive failures of each webhook."""
+    """Store the results of attempts, and turn off webhooks whose receivers are gone or have failed for too long.
+
+    ``failures_before`` has the earlier consecutive failures of each webhook.
+    """
     accepted = [attempt.claim for attempt in ended if attempt.outcome.result == "accepted"]
     if accepted:
         deliveries.note_accepted(connection, accepted, now_ms)
-    noted = _FailureReport(before.copy(), [])
+    noted = _FailureReport(failures_before.copy(), [])
     for destination, claim, outcome in ended:
         webhook_id, paused_until_ms = destination.webhook_id, None
         if outcome.result == "accepted":
@@ -227,13 +241,13 @@ def _note_attempts(
         else:
             failing_since_ms = now_ms if claim.failing_since_ms is None else claim.failing_since_ms
             due_ms = next_try_ms(failing_since_ms, now_ms, outcome.retry_after_s, chance())
-            deliveries.note_failed(connection, Failure(claim, outcome.status, outcome.why, due_ms), now_ms)
-            why = _off_reason(connection, webhook_id, outcome, now_ms)
-            if why is not None and _turn_off(connection, destination, why, now_ms):
-                noted.given_up.append((destination, why))
+            deliveries.note_failed(connection, Failure(claim, outcome.status, outcome.explanation, due_ms), now_ms)
+            reason = _off_reason(connection, webhook_id, outcome, now_ms)
+            if reason is not None and _turn_off(connection, destination, reason, now_ms):
+                noted.given_up.append((destination, reason))
             paused_until_ms = now_ms + _pause_ms(noted.failures[webhook_id], outcome.retry_after_s)
             noted.failures[webhook_id] += 1
-        last = LastAttempt(now_ms, outcome.status, outcome.why, paused_until_ms)
+        last = LastAttempt(now_ms, outcome.status, outcome.explanation, paused_until_ms)
         deliveries.note_last(connection, webhook_id, last)
     return noted
 
@@ -245,17 +259,17 @@ def _pause_ms(failures: int, retry_after_s: float | None) -> int:
 
 
 def _off_reason(connection: Connection, webhook_id: int, outcome: AttemptOutcome, now_ms: int) -> OffReason | None:
-    """Return why a webhook that has just failed is turned off, or None if it is not."""
+    """Return why a webhook that has just failed is turned off, or None if it stays on."""
     if outcome.status == GONE:
         return "gone"
     since_ms = deliveries.failing_since(connection, webhook_id)
     return "day" if since_ms is not None and has_failed_too_long(since_ms, now_ms) else None
 
 
-def _turn_off(connection: Connection, destination: Destination, why: OffReason, now_ms: int) -> bool:
+def _turn_off(connection: Connection, destination: Destination, reason: OffReason, now_ms: int) -> bool:
     """Turn a webhook off, record that in the audit log, and return whether it was on."""
-    if not webhooks.turn_off(connection, destination.webhook_id, why, now_ms):
+    if not webhooks.turn_off(connection, destination.webhook_id, reason, now_ms):
         return False
-    subject, reason = destination.name, _OFF[why]
-    audit.add_entry(connection, at_ms=now_ms, person="", address="", action="webhook.off", subject=subject, why=reason)
+    subject, why = destination.name, _OFF_REASONS[reason]
+    audit.add_entry(connection, at_ms=now_ms, person="", address="", action="webhook.off", subject=subject, why=why)
     return True

@@ -39,12 +39,12 @@ def change_language(visit: SignedInVisit) -> Response:
 
 
 def change_password(visit: SignedInVisit) -> Response:
-    """Change the password if the current one is right. All sessions end, and this browser gets a new one."""
+    """Change the password if the current one is right. All sessions end, and this browser gets a new session."""
     context, person, form = visit.context, visit.person, visit.form
     old, new = form.exact("old", PASSWORD_CHARS_MAX), form.exact("new", PASSWORD_CHARS_MAX)
-    why_not = _why_not(new, form.exact("again", PASSWORD_CHARS_MAX), person.name)
-    if why_not:
-        return _page(visit, why_not, HTTPStatus.BAD_REQUEST)
+    fault = _password_fault(new, form.exact("again", PASSWORD_CHARS_MAX), person.name)
+    if fault:
+        return _page(visit, fault, HTTPStatus.BAD_REQUEST)
     # Somebody at an unattended browser must not be able to guess without limit.
     attempt = begin_attempt(visit, person.name)
     with context.database.read_connection() as connection:
@@ -66,7 +66,7 @@ def change_password(visit: SignedInVisit) -> Response:
     return response
 
 
-def _why_not(new: str, again: str, name: str) -> str:
+def _password_fault(new: str, again: str, name: str) -> str:
     """Return why a new password is refused, or "" if it is not."""
     if len(new) < PASSWORD_CHARS_MIN:
         return N_("The new password is too short or too long. Nothing was changed.")

@@ -76,7 +76,8 @@ ACTIONS: Final[dict[str, str]] = {
 }
 """Labels of actions. Other actions are shown by their names."""
 ROWS_MAX: Final = 100
-_EXPORT_ROWS: Final = 1_000
+_PIECE_ROWS_MAX: Final = 1_000
+"""The maximum number of entries in one piece of an export."""
 _COLUMNS: Final = ("at", "person", "address", "action", "subject", "flag", "why")
 _FIELDS: Final = ("person", "action", "text", "from", "to")
 _CELL_CHARS_MAX: Final = 4_000
@@ -112,7 +113,7 @@ def export(visit: SignedInVisit) -> StreamedResponse:
 
     def piece(after: str | None) -> tuple[bytes, str | None]:
         with visit.context.database.read_connection() as connection:
-            page = audit.search(connection, filters, after, _EXPORT_ROWS)
+            page = audit.search(connection, filters, after, _PIECE_ROWS_MAX)
         if after is None:
             visit.context.database.write(lambda c: visit.add_audit_entry(c, "audit.export", subject=filtered_by))
         rows = _rows(page.rows)

@@ -26,7 +26,7 @@ class BankChoice(NamedTuple):
     """The banks that a page offers.
 
     ``banks`` are the banks that the person may add to, or None if the banks have not been read yet. ``chosen`` is
-    the bank to which a text was just added; ``notice`` and ``href`` describe the text. Without one, all three are "".
+    the bank to which a text was just added; ``notice`` and ``href`` describe it. They are "" if no text was added.
     """
 
     banks: tuple[Bank, ...] | None

@@ -1,6 +1,7 @@
 """Reads forms about banks, checks permissions, and makes and records changes.
 
-A form is refused if somebody else has changed the bank or the item since the page was rendered.
+A form that edits a bank, or edits, confirms or removes an item, is refused if somebody has changed the bank or the item
+since the page was rendered. A form that removes a bank is refused if its number of items has changed.
 """
 
 import logging

@@ -121,7 +121,7 @@ def add_to_bank(
 ) -> Addition:
     """Add an item to a bank, unless the bank has its text. The similarity comes from the visit's form.
 
-    ``must_allow``: refuse deny banks. Raises ``PageError`` and ``BankError``.
+    ``flag_id`` is for the audit log. ``must_allow``: refuse deny banks. Raises ``PageError`` and ``BankError``.
     """
     author = stamp(visit)
 

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple, get_args
 from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.pages.decision_notice import GONE, MANY, ONE, REFUSED
-from consumer.console.pages.flag_page import WITH_OTHERS, flag_answer, flag_href, requested_flag
+from consumer.console.pages.decision_notice import DECIDED_AT_FIELD, GONE_FIELD, REFUSED_FIELD, REVIEW_FIELD
+from consumer.console.pages.flag_page import OPENED_BY_OTHERS_FIELD, flag_answer, flag_href, requested_flag
 from consumer.console.pages.queue_filters import QueueSelection, selection_in, selection_of
 from consumer.console.pages.queue_pages import selected_max
-from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
+from consumer.console.pages.reasons_page import chosen_reason, reason_errors_as_pages
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.story_pages import requested_story
 from consumer.console.visit import Fields, SignedInVisit
@@ -25,7 +25,7 @@ from consumer.reviews.stories import root_versions
 from consumer.telemetry.metrics.console import FlagsDecided
 from storage.clock import MS_PER_S
 
-WHY_NOT: Final[dict[str, str]] = {
+REFUSAL_MESSAGES: Final[dict[str, str]] = {
     "gone": N_("This flag no longer exists."),
     "decided": N_("Somebody else decided this first. Nothing was changed. The history below says who."),
     "final": N_("Your decision about this flag is final. Nothing was changed."),
@@ -54,9 +54,9 @@ def decide(visit: SignedInVisit) -> Response:
     )
     decided = _decide(visit, [flag.flag_id], submitted, visit.context.now_ms())
     if decided.refused:
-        why = visit.language.gettext(WHY_NOT[decided.refused[0][1]])
+        why = visit.language.gettext(REFUSAL_MESSAGES[decided.refused[0][1]])
         return flag_answer(visit, selection, conflict=why, status=HTTPStatus.CONFLICT)
-    notice_fields = {ONE: decided.review_ids[0]}
+    notice_fields = {REVIEW_FIELD: decided.review_ids[0]}
     try:
         return _show_next(visit, selection, flag, notice_fields)
     except DatabaseUnavailable:
@@ -93,7 +93,7 @@ def _show_next(
     )
     if following is None:
         return visit.redirect("/", **selection.fields, **notice_fields)
-    with_others = {} if following.is_free else {WITH_OTHERS: 1}
+    with_others = {} if following.is_free else {OPENED_BY_OTHERS_FIELD: 1}
     return visit.redirect(f"/flags/{following.flag_id}", **selection.fields, **notice_fields, **with_others)
 
 
@@ -126,7 +126,7 @@ def undo(visit: SignedInVisit) -> Response:
         raise not_found()
 
     _undo(visit, lambda _: [review], now_ms)
-    return visit.redirect(f"/flags/{review.flag_id}", **selection.fields, **{ONE: review_id})
+    return visit.redirect(f"/flags/{review.flag_id}", **selection.fields, **{REVIEW_FIELD: review_id})
 
 
 def _undo(visit: SignedInVisit, chosen: Callable[[Connection], Sequence[OwnReview]], now_ms: int) -> None:
@@ -179,7 +179,7 @@ def _decide(visit: SignedInVisit, flag_ids: Sequence[int], submitted: SubmittedD
             visit.add_audit_entry(connection, action, at_ms=now_ms, subject=article_id, flag_id=flag_id, why=why)
         return decided
 
-    with refusing_reasons():
+    with reason_errors_as_pages():
         decided = visit.context.database.write(decide_with_audit)
     visit.context.hooks.report(FlagsDecided(decision, len(decided.review_ids)))
     return decided
@@ -200,7 +200,7 @@ def decide_selected(visit: SignedInVisit) -> Response:
 def undo_selected(visit: SignedInVisit) -> Response:
     """Undo a decision about flags that were selected in the queue."""
     selection = selection_of(visit.form, visit.context.cutter)
-    return visit.redirect("/", **selection.fields, **{MANY: undo_at(visit, None)})
+    return visit.redirect("/", **selection.fields, **{DECIDED_AT_FIELD: undo_at(visit, None)})
 
 
 def check_flag_count(flag_ids: Sequence[int], most: int) -> None:
@@ -260,7 +260,7 @@ def decide_together(
         message = N_("Nothing was decided: all of these flags were already decided, or no longer exist.")
         raise PageError(HTTPStatus.CONFLICT, message)
     gone = sum(why == "gone" for _, why in decided.refused)
-    return {MANY: now_ms, REFUSED: len(decided.refused) - gone or None, GONE: gone or None}
+    return {DECIDED_AT_FIELD: now_ms, REFUSED_FIELD: len(decided.refused) - gone or None, GONE_FIELD: gone or None}
 
 
 def undo_all(visit: SignedInVisit) -> Response:
@@ -269,7 +269,7 @@ def undo_all(visit: SignedInVisit) -> Response:
         # The story may have been merged since.
         story_id = requested_story(visit, connection).story_id
     at_ms = undo_at(visit, story_id)
-    return visit.redirect(f"/stories/{story_id}", **{MANY: at_ms})
+    return visit.redirect(f"/stories/{story_id}", **{DECIDED_AT_FIELD: at_ms})
 
 
 def undo_at(visit: SignedInVisit, story_id: int | None) -> int:

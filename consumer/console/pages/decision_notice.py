@@ -9,13 +9,13 @@ from consumer.reviews.database import Connection
 from consumer.reviews.decisions import Decision, OwnReview, own_review, own_reviews_at
 from consumer.reviews.kinds.rules import RULES, Kind
 
-ONE: Final = "decided"
+REVIEW_FIELD: Final = "decided"
 """Query field: the number of the review."""
-MANY: Final = "decided_at"
+DECIDED_AT_FIELD: Final = "decided_at"
 """Query field: the time of a decision about several flags."""
-REFUSED: Final = "refused"
+REFUSED_FIELD: Final = "refused"
 """Query field: how many of the flags had already been decided or released."""
-GONE: Final = "gone"
+GONE_FIELD: Final = "gone"
 """Query field: how many of the flags no longer exist."""
 
 
@@ -49,7 +49,9 @@ class DecisionNotice:
 
 def decision_notice(visit: SignedInVisit, connection: Connection) -> DecisionNotice | None:
     """Return the notice for the review in the query, or None if there is no review or somebody else made it."""
-    return review_notice(visit, connection, visit.query.integer(ONE)) if visit.query.text(ONE) else None
+    if not visit.query.text(REVIEW_FIELD):
+        return None
+    return review_notice(visit, connection, visit.query.integer(REVIEW_FIELD))
 
 
 def review_notice(visit: SignedInVisit, connection: Connection, review_id: int) -> DecisionNotice | None:
@@ -65,9 +67,9 @@ def bulk_decision_notice(
 
     If ``story_id`` is given, only flags of this story count.
     """
-    if not visit.query.text(MANY):
+    if not visit.query.text(DECIDED_AT_FIELD):
         return None
-    at_ms = visit.query.integer(MANY)
+    at_ms = visit.query.integer(DECIDED_AT_FIELD)
     reviews = own_reviews_at(connection, visit.person.person_id, story_id, at_ms)
     if not reviews:
         return None
@@ -91,6 +93,6 @@ def _notice_of(visit: SignedInVisit, reviews: Sequence[OwnReview], undo_path: st
         is_undone=is_undone,
         is_superseded=is_undone and any(review.is_superseded for review in reviews),
         undo_path=undo_path,
-        refused_count=visit.query.integer(REFUSED, 0),
-        gone_count=visit.query.integer(GONE, 0),
+        refused_count=visit.query.integer(REFUSED_FIELD, 0),
+        gone_count=visit.query.integer(GONE_FIELD, 0),
     )

@@ -38,7 +38,7 @@ from consumer.text.visible import paragraphs
 
 AROUND_MAX: Final = 3
 """The maximum number of copies of the story that a flag's page lists before the flag, and after it."""
-WITH_OTHERS: Final = "with_others"
+OPENED_BY_OTHERS_FIELD: Final = "with_others"
 """Query field: set if other people have all remaining flags open."""
 SIDES: Final = ("article", "original")
 ITEM: Final = "item"
@@ -53,7 +53,7 @@ def show_flag(visit: SignedInVisit) -> Response:
 def flag_answer(
     visit: SignedInVisit, selection: QueueSelection, *, conflict: str = "", status: HTTPStatus = HTTPStatus.OK
 ) -> Response:
-    """Return the page of the flag in the path; ``conflict`` says why an action on it was refused."""
+    """Record that the flag in the path is open, and return its page; ``conflict`` says why an action was refused."""
     context, now_ms = visit.context, visit.context.now_ms()
     with context.database.read_connection() as connection:
         flag = _read_requested(visit, connection)
@@ -111,7 +111,7 @@ def flag_answer(
         leave_href=flag_href(flag.flag_id, selection, "/leave"),
         opened_ms=now_ms,
         after_href=flag_href(flag.flag_id, selection, "/next") if has_next else None,
-        all_with_others=bool(others) and WITH_OTHERS in visit.query,
+        all_with_others=bool(others) and OPENED_BY_OTHERS_FIELD in visit.query,
         store_is_away=found.is_away,
         decision=notice,
         banks=bank_choice(visit),

@@ -1,4 +1,4 @@
-"""Adds a text to a bank: that of a flagged or reported article, of the earlier article, or of a story's original."""
+"""Adds the text of an article to a bank: a flagged or reported one, the earlier one, or the original of a story."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -61,7 +61,10 @@ def add_original(visit: SignedInVisit) -> Response:
 
 
 def _chosen_side(visit: SignedInVisit) -> str:
-    """Return the article that a form chooses, one of ``SIDES``. Raises ``PageError``, for example without banks."""
+    """Return the article that a form chooses, one of ``SIDES``.
+
+    Raises ``PageError`` if the form chooses neither, or if the console has no banks.
+    """
     banks_of(visit)
     side = visit.form.text("side")
     if side not in SIDES:
@@ -80,7 +83,7 @@ def _add_text(
 ) -> dict[str, str]:
     """Add the text of an article to the bank in the form; return the query fields of the notice.
 
-    ``more`` are further fields of the item.
+    ``more`` are further fields of the item. Raises ``PageError`` and ``BankError``.
     """
     if found.is_away:
         raise PageError(HTTPStatus.SERVICE_UNAVAILABLE, N_("The store does not answer. Try again."))

@@ -1,4 +1,4 @@
-"""The pages of stored articles that repeat an item, and of open flags to release because of it."""
+"""The pages of stored articles that repeat an item, and of open flags to release because of the item."""
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from consumer.banks.known_texts import PART_LETTERS_MIN
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import banks_of, check_seen, item_path, requested_bank, requested_item
 from consumer.console.pages.deciding import SubmittedDecision, check_flag_count, decide_together, undo_at
-from consumer.console.pages.decision_notice import MANY, bulk_decision_notice
+from consumer.console.pages.decision_notice import DECIDED_AT_FIELD, bulk_decision_notice
 from consumer.console.pages.stored_articles import articles_of, story_rows
 from consumer.console.stored_matches import COMPARED_MAX, ItemMatches
 from consumer.console.visit import SignedInVisit
@@ -52,11 +52,14 @@ class _RequestedItem(NamedTuple):
 
 
 class _OpenFlags(NamedTuple):
-    """Open flags whose articles repeat an item, among the ``compared`` flags. ``limited``: a limit excluded others."""
+    """Open flags whose articles repeat an item, out of ``compared_count`` flags.
+
+    ``is_limited``: a limit excluded other flags.
+    """
 
     flags: tuple[FlagRow, ...]
-    compared: int
-    limited: bool
+    compared_count: int
+    is_limited: bool
 
 
 def show_matches(visit: SignedInVisit) -> Response:
@@ -94,8 +97,8 @@ def confirm_release(visit: SignedInVisit) -> Response:
         item=chosen.item,
         path=_path(chosen),
         rows=story_rows(found.flags, articles),
-        compared=found.compared,
-        limited=found.limited,
+        compared=found.compared_count,
+        limited=found.is_limited,
         most=_flags_max(visit),
     )
 
@@ -116,9 +119,8 @@ def release(visit: SignedInVisit) -> Response:
 def undo(visit: SignedInVisit) -> Response:
     """Undo a release that an item was the reason for."""
     at_ms = undo_at(visit, None)
-    return visit.redirect(
-        f"{item_path(visit.path_parameters['bank'], visit.path_parameters['item'])}/matches", **{MANY: at_ms}
-    )
+    path = item_path(visit.path_parameters["bank"], visit.path_parameters["item"])
+    return visit.redirect(f"{path}/matches", **{DECIDED_AT_FIELD: at_ms})
 
 
 def _requested_item(visit: SignedInVisit) -> _RequestedItem:
@@ -141,7 +143,7 @@ def _item_matches(visit: SignedInVisit, chosen: _RequestedItem) -> ItemMatches |
 
 
 def _stories_by_root(connection: Connection, matches: Iterable[StoredMatch]) -> dict[str, Story]:
-    """Return the stories of kept articles, by article id."""
+    """Return the stories of matching articles that have copies, by article id."""
     return stories.stories_of_roots(connection, {match.stored.record.id for match in matches})
 
 
@@ -160,7 +162,7 @@ def _check_allows(bank: Bank) -> None:
 
 
 def _flags_max(visit: SignedInVisit) -> int:
-    """Return how many flags are compared and released at once."""
+    """Return the maximum number of flags that are compared and released at once."""
     return min(COMPARED_MAX, visit.context.section.reviewed_at_once_max)
 
 
@@ -168,7 +170,7 @@ def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
     """Return the open flags whose articles repeat an item, in stories whose originals repeat it too."""
     found, most = _item_matches(visit, chosen), _flags_max(visit)
     if found is None:
-        return _OpenFlags((), 0, limited=False)
+        return _OpenFlags((), 0, is_limited=False)
     with visit.context.database.read_connection() as connection:
         ids = [story.story_id for story in _stories_by_root(connection, found.matches.found).values()]
         flags = stories.open_flags(connection, ids, most + 1)
@@ -176,4 +178,4 @@ def _open_flags(visit: SignedInVisit, chosen: _RequestedItem) -> _OpenFlags:
     references = [reference for reference in versions.values() if reference is not None]
     repeating = visit.context.matches.references_repeating(chosen.banks, references)
     allowed = tuple(flag for flag in flags[:most] if versions[flag.flag_id] in repeating)
-    return _OpenFlags(allowed, len(references), limited=len(flags) > most or found.matches.truncated)
+    return _OpenFlags(allowed, len(references), is_limited=len(flags) > most or found.matches.truncated)

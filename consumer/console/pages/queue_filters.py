@@ -21,6 +21,7 @@ from consumer.text.timestamps import day_begins_ms
 FIELD: Final = "queue"
 """The form field that carries the query."""
 ANY: Final = "any"
+"""The value of the field ``state`` for flags in all states."""
 SOURCE_CHARS_MAX: Final = 300
 SEARCH_CHARS_MAX: Final = 200
 """The maximum number of characters of a search."""
@@ -45,13 +46,13 @@ class QueueSelection:
         return urlencode(self.fields)
 
     @property
-    def narrows(self) -> bool:
-        """Whether it uses filters other than the state, or a search."""
+    def is_narrowed(self) -> bool:
+        """Whether it has a search, or a filter other than the state."""
         return bool(self.fields.keys() - _DEFAULTS.keys())
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it uses filters other than the state, not just a search."""
+        """Whether it has a filter other than the state and the search."""
         return bool(self.fields.keys() - _DEFAULTS.keys() - {"q"})
 
     def field(self, name: str) -> str:

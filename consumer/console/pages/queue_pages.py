@@ -53,9 +53,10 @@ KIND_NAMES: Final[Mapping[str, str]] = {"": N_("all"), **{str(kind): words.plura
 
 
 class QueueRow(NamedTuple):
-    """A row of the queue. ``others`` are people who have the flag open; ``items`` are the bank items that it names.
+    """A row of the queue. ``others`` are other people who have the flag open.
 
-    ``standing_of`` is the person whose standing decision decided the flag, or "" if no standing decision did.
+    ``items`` are the bank items that the flag names. ``standing_of`` is the person whose standing decision decided the
+    flag, or "" if no standing decision did.
     """
 
     flag: FlagRow
@@ -99,7 +100,7 @@ class SourceSuggestions(NamedTuple):
 class RowStatus(NamedTuple):
     """A row on an open page. ``is_decided``: its state is no longer that of the page.
 
-    ``decided_by`` is None if it still has that state, or if no person decided it.
+    ``decided_by`` is None if the row still has the state of the page, or if no person decided it.
     """
 
     flag: FlagRow
@@ -204,7 +205,7 @@ def show_changes(visit: SignedInVisit) -> Response:
 
 
 def _new_flags(connection: Connection, filters: Filters, after_flag: int) -> Count:
-    """Return how many flags arrived after the flag ``after_flag``. New flags are always open."""
+    """Return how many flags arrived after the flag ``after_flag``; 0 on pages of another state than open."""
     return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
 
 

@@ -39,8 +39,8 @@ def chosen_reason(form: Fields) -> int | None:
 
 
 @contextmanager
-def refusing_reasons() -> Iterator[None]:
-    """Turn errors about the reason of a decision into ``PageError``."""
+def reason_errors_as_pages() -> Iterator[None]:
+    """Raise ``PageError`` instead of errors about the reason of a decision."""
     try:
         yield
     except reasons.ReasonMissing as error:

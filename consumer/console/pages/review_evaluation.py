@@ -24,8 +24,9 @@ PRECISION: Final = 0.995
 class ReviewSnapshot(NamedTuple):
     """The figures of the reviews at ``at_ms``.
 
-    ``overall`` is None if no pair with a similarity has been decided, or if there are too many kinds of pairs
-    (``is_too_much``). ``is_whole``: the figures of sources are computed as well.
+    ``overall`` is None if no pair with a similarity has been decided, or if the pairs differ in too many ways
+    (``is_too_much``, see ``TooManyCombinations``). ``is_whole``: the figures of sources are computed as well.
+    ``open`` counts the undecided pairs, ``without_similarity`` the decided pairs that the figures leave out.
     """
 
     at_ms: int
@@ -39,7 +40,7 @@ class ReviewSnapshot(NamedTuple):
     is_whole: bool = True
 
 
-def kept_evaluation(
+def cached_evaluation(
     database: Database, judging: JudgeSettings | None, now_ms: Callable[[], int]
 ) -> CachedResult[ReviewSnapshot] | None:
     """Return the cached report, or None if the judge settings are unknown or measure no similarity (plain SimHash)."""
@@ -49,7 +50,10 @@ def kept_evaluation(
 
 
 def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[], int]) -> Iterator[ReviewSnapshot]:
-    """Yield the report, first without sources, then with them. Raises ``DatabaseUnavailable``."""
+    """Yield the report, first without sources, then with them. Raises ``DatabaseUnavailable``.
+
+    If ``overall`` is None, only one report is yielded.
+    """
     at_ms = now_ms()
     try:
         with database.read_connection() as connection:

@@ -1,4 +1,4 @@
-"""Suggests a rule for the configuration, as TOML, that stops flags between two sources."""
+"""Suggests a rule for the configuration, as TOML, that stops flags between two sources or all flags of one."""
 
 import json
 import re
@@ -20,19 +20,19 @@ class Advice(NamedTuple):
 def advice(source: str | None, original_source: str | None) -> Advice | None:
     """Return the narrowest possible rule, or None if the article has no source or its source is not known yet.
 
-    A rule for the pair needs both sources.
+    Without the source of the original, the rule is for all articles of ``source``.
     """
     if not source:
         return None
-    section = f"[rules.{quoted(source)}]\n"
+    section = f"[rules.{toml_string(source)}]\n"
     if source == original_source:
         return Advice("within", source, source, f"{section}within_source = false\n")
     if original_source:
-        return Advice("pair", source, original_source, f"{section}never_with = [{quoted(original_source)}]\n")
+        return Advice("pair", source, original_source, f"{section}never_with = [{toml_string(original_source)}]\n")
     return Advice("source", source, "", f'{section}flag = "never"\n')
 
 
-def quoted(text: str) -> str:
+def toml_string(text: str) -> str:
     """Return a text as a basic string of TOML, on one line, with invisible characters escaped."""
     return _NOT_PRINTABLE_ASCII.sub(_escape, json.dumps(text, ensure_ascii=False))
 

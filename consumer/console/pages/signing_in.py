@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 
 from consumer.console.faults import N_
-from consumer.console.guessing import SIGNED_IN, begin_attempt, end_attempt, forgive, note_failure
+from consumer.console.guessing import SIGN_IN_ACTION, begin_attempt, end_attempt, forgive, note_failure
 from consumer.console.visit import SignedInVisit, Visit
 from consumer.reviews import audit, people, sessions
 from consumer.reviews.attempts import PendingAttempt
@@ -72,7 +72,7 @@ def _begin_session(
     people.renew_hash(connection, person.person_id, password)
     end_attempt(connection, attempt)
     forgive(connection, person.name)
-    audit.add_entry(connection, at_ms=now_ms, person=person.name, address=visit.address, action=SIGNED_IN)
+    audit.add_entry(connection, at_ms=now_ms, person=person.name, address=visit.address, action=SIGN_IN_ACTION)
     return sessions.begin_session(connection, person.person_id, now_ms, round(visit.context.section.session_s * 1_000))
 
 

@@ -16,7 +16,7 @@ from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
 
-_TEXTS_AT_ONCE: Final = 20
+_TEXTS_READ_MAX: Final = 20
 """The maximum number of texts read at once for their beginnings, so that few large texts are in memory at a time."""
 
 VersionKey = tuple[str, str]
@@ -77,7 +77,7 @@ def articles_named(context: ConsoleContext, named: Iterable[VersionKey], *, bodi
         found = _read(context, list(dict.fromkeys(named)), bodies=bodies)
         if not bodies:
             untitled = [pair for pair, view in found.items() if not view.title.strip()]
-            for portion in portions(untitled, _TEXTS_AT_ONCE):
+            for portion in portions(untitled, _TEXTS_READ_MAX):
                 found |= {pair: _beginning(view) for pair, view in _read(context, portion, bodies=True).items()}
     except (StoreError, StoreMismatch) as error:
         log.warning("The articles of a page could not be read: %s", error)

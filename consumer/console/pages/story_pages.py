@@ -35,24 +35,24 @@ STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
 """The maximum number of pairs of sources that are counted for a page."""
-PAIRS_SHOWN: Final = 50
+PAIRS_LISTED_MAX: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
 _DEFAULT_SPAN: Final = "24h"
 
 
 class StoryLine(NamedTuple):
-    """A story in a list; ``since`` is its number of copies within the span, ``step`` the length of its bar."""
+    """A story in a list; ``step`` is the length of its bar. ``copies_in_span`` is None in the list of the largest."""
 
     story: Story
     preferred: PreferredLine
     root: ArticleView | None
-    since: int | None
+    copies_in_span: int | None
     step: int
 
 
 class FloodLine(NamedTuple):
-    """A flood in a list."""
+    """A flood in a list, and the original of its story, if the store has it."""
 
     flood: Flood
     root: ArticleView | None
@@ -84,8 +84,8 @@ def show_stories(visit: SignedInVisit) -> Response:
     def root(root_id: str) -> ArticleView | None:
         return original_named(found, versions, root_id)
 
-    def line(story: Story, since: int | None, step: int) -> StoryLine:
-        return StoryLine(story, preferred.line(story.story_id, found), root(story.root_id), since, step)
+    def line(story: Story, copies_in_span: int | None, step: int) -> StoryLine:
+        return StoryLine(story, preferred.line(story.story_id, found), root(story.root_id), copies_in_span, step)
 
     return visit.page(
         "stories.html",
@@ -110,7 +110,7 @@ def show_story(visit: SignedInVisit) -> Response:
         versions = root_versions(connection, [story.root_id, *repairs.root_ids])
         notice = bulk_decision_notice(visit, connection, story.story_id, f"/stories/{story.story_id}/undo")
         preferred = read_preferred(connection, [story])
-        still_to_come = story_part(visit, connection, story)
+        further_copies = story_part(visit, connection, story)
     copies = [(flag.article_id, flag.version) for flag in page.rows]
     found = articles_named(context, [*versions.items(), *copies, *preferred.named])
     path = f"/stories/{story.story_id}"
@@ -127,8 +127,8 @@ def show_story(visit: SignedInVisit) -> Response:
         flag_query=urlencode({"order": "oldest", "story_id": story.story_id}),
         store_is_away=found.is_away,
         decision=notice,
-        notice=still_to_come.notice,
-        still_to_come=still_to_come,
+        notice=further_copies.notice,
+        further_copies=further_copies,
         splits=repairs.split_lines(found, versions),
         merges=repairs.merge_lines(found, versions),
     )
@@ -156,7 +156,7 @@ def show_sources(visit: SignedInVisit) -> Response:
         "sources.html",
         tabs=span.tabs,
         since_span=span.name,
-        pairs=lines[:PAIRS_SHOWN],
+        pairs=lines[:PAIRS_LISTED_MAX],
         matrix=source_matrix(lines, _pair_href),
         ranks=ranks,
         notice=rank_notice(visit),

@@ -19,8 +19,8 @@ COMPARED_CHARS_MAX: Final = 60_000
 """The maximum number of characters of each text that are compared, which takes about a tenth of a second."""
 PART_CHARS_MAX: Final = 12_000
 """The maximum number of characters of each text in one part."""
-_ISLAND_CHARS_MAX: Final = 3
-"""Equal text shorter than this between two changes is shown as changed, since a few common letters mean nothing."""
+_EQUAL_CHARS_MIN: Final = 3
+"""Shorter equal text between two changes is shown as changed, since a few common letters mean nothing."""
 
 PieceMark = Literal["same", "changed", "moved", "not compared"]
 
@@ -42,16 +42,16 @@ class PartPieces(NamedTuple):
 class PartComparison(NamedTuple):
     """One part of two texts; ``number`` counts from 1.
 
-    ``compared``: both were compared completely. ``equal``: they are the same, character for character.
-    ``same_folded``: they are the same once folded as for a fingerprint; False unless compared completely.
+    ``is_compared``: both were compared completely. ``is_equal``: they are the same, character for character.
+    ``is_same_folded``: they are the same once folded as for a fingerprint; False unless compared completely.
     """
 
     part: PartPieces
     number: int
     parts: int
-    compared: bool
-    equal: bool
-    same_folded: bool
+    is_compared: bool
+    is_equal: bool
+    is_same_folded: bool
 
 
 def compare_part(article: str, original: str, number: int = 1) -> PartComparison:
@@ -71,9 +71,9 @@ def compare_part(article: str, original: str, number: int = 1) -> PartComparison
         _part_pieces(parts[number - 1]),
         number,
         len(parts),
-        compared=all(stretch.kind != "not compared" for stretch in stretches),
-        equal=article == original,
-        same_folded=not any(tails) and (article == original or normalise(article) == normalise(original)),
+        is_compared=all(stretch.kind != "not compared" for stretch in stretches),
+        is_equal=article == original,
+        is_same_folded=not any(tails) and (article == original or normalise(article) == normalise(original)),
     )
 
 
@@ -127,11 +127,11 @@ def _is_island(stretches: Sequence[Stretch], index: int) -> bool:
     is_replaced = bool(around[0].a + around[2].a) and bool(around[0].b + around[2].b)
     text = stretches[index].a
     # Line ends always count as equal, so that texts keep their shape.
-    return is_replaced and "\n" not in text and len(text.strip()) < _ISLAND_CHARS_MAX
+    return is_replaced and "\n" not in text and len(text.strip()) < _EQUAL_CHARS_MIN
 
 
 def _parts(stretches: Sequence[Stretch]) -> Iterator[tuple[Stretch, ...]]:
-    """Yield the stretches of each part, at most ``PART_CHARS_MAX`` characters of either text."""
+    """Yield the stretches of each part, at most ``PART_CHARS_MAX`` characters of each text."""
     part: list[Stretch] = []
     room_a = room_b = PART_CHARS_MAX
     for whole in stretches:

@@ -9,7 +9,7 @@ from consumer.evaluation.curves import Rate
 from consumer.evaluation.review_figures import ReviewFigures, ReviewPoint, greatest_recall, whole_count
 from consumer.evaluation.reviewer_line import MISTAKES_MIN
 
-SHOWN_EVERY: Final = 5
+SHORT_TABLE_STEP: Final = 5
 """Percentage points between thresholds in the short table."""
 _PLACES: Final = 3
 
@@ -20,22 +20,19 @@ ThresholdMark = Literal["now", "moved", "f1", "precision"]
 class ThresholdTableInput:
     """The input of the table: all figures, two points to mark, and whether to show ``every`` threshold.
 
-    ``reaching`` is the point with the greatest recall at the target precision. ``moved`` is the point whose effect the
-    page shows.
+    ``at_precision`` is the point with the greatest recall at the target precision, or None if no point reaches that
+    precision. ``moved`` is the point whose effect the page shows, or None.
     """
 
     language: Language
     figures: ReviewFigures
-    reaching: ReviewPoint | None
+    at_precision: ReviewPoint | None
     moved: ReviewPoint | None
     every: bool
 
 
 class ThresholdRow(NamedTuple):
-    """A threshold in the table. ``gone`` and ``come`` count the flags lost and gained.
-
-    An unknown recall or F1 is "".
-    """
+    """A threshold in the table, compared with the current one. An unknown recall or F1 is ""."""
 
     threshold: str
     value: float
@@ -44,25 +41,25 @@ class ThresholdRow(NamedTuple):
     recall: str
     recall_interval: str
     f1: str
-    gone: str
-    come: str
+    flags_lost: str
+    flags_gained: str
     marks: tuple[ThresholdMark, ...]
 
 
 class SourceRow(NamedTuple):
     """A source in the table, at its configured threshold. ``line``: the lowest similarity that reviewers accept.
 
-    ``precision`` and ``recall`` are intervals; an unknown recall is "". ``reaching`` is the threshold with the greatest
-    recall at the target precision, or "" if no threshold reaches that precision.
+    An unknown recall is "". ``at_precision`` is the threshold with the greatest recall at the target precision, or ""
+    if no threshold reaches that precision.
     """
 
     name: str
     reviews: int
     now: str
-    precision: str
-    recall: str
+    precision_interval: str
+    recall_interval: str
     line: "LineText"
-    reaching: str
+    at_precision: str
 
 
 class LineText(NamedTuple):
@@ -79,7 +76,7 @@ def threshold_rows(rows: ThresholdTableInput) -> list[ThresholdRow]:
     return [
         _row(rows.language, point, marks)
         for point, marks in marked
-        if rows.every or marks or round(point.threshold * 100) % SHOWN_EVERY == 0
+        if rows.every or marks or round(point.threshold * 100) % SHORT_TABLE_STEP == 0
     ]
 
 
@@ -126,8 +123,8 @@ def _row(language: Language, point: ReviewPoint, marks: tuple[ThresholdMark, ...
         recall="" if point.recall is None else rate_text(language, point.recall),
         recall_interval="" if point.recall is None else interval_text(language, point.recall),
         f1="" if point.f1 is None else language.decimal(point.f1, _PLACES),
-        gone=language.number(whole_count(point.change.gone)),
-        come=language.number(whole_count(point.change.come)),
+        flags_lost=language.number(whole_count(point.change.gone)),
+        flags_gained=language.number(whole_count(point.change.come)),
         marks=marks,
     )
 
@@ -141,7 +138,7 @@ def _marks(rows: ThresholdTableInput, point: ReviewPoint) -> tuple[ThresholdMark
     marked: tuple[tuple[ThresholdMark, ReviewPoint | None], ...] = (
         ("moved", rows.moved),
         ("f1", rows.figures.best_f1),
-        ("precision", rows.reaching),
+        ("precision", rows.at_precision),
     )
     now: tuple[ThresholdMark, ...] = ("now",) if point.threshold == rows.figures.now else ()
     return now + tuple(mark for mark, other in marked if other is not None and other.threshold == point.threshold)
@@ -150,15 +147,15 @@ def _marks(rows: ThresholdTableInput, point: ReviewPoint) -> tuple[ThresholdMark
 def source_row(language: Language, figures: ReviewFigures, precision: float) -> SourceRow:
     """Return the row of a source."""
     now = figures.at_now
-    reaching = greatest_recall(figures.points, precision)
+    at_precision = greatest_recall(figures.points, precision)
     return SourceRow(
         name=figures.source or "",
         reviews=figures.counts.reviews,
         now=threshold_text(language, figures.now),
-        precision=interval_text(language, now.precision),
-        recall="" if now.recall is None else interval_text(language, now.recall),
+        precision_interval=interval_text(language, now.precision),
+        recall_interval="" if now.recall is None else interval_text(language, now.recall),
         line=line_text(language, figures),
-        reaching="" if reaching is None else threshold_text(language, reaching.threshold),
+        at_precision="" if at_precision is None else threshold_text(language, at_precision.threshold),
     )
 
 

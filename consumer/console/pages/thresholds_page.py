@@ -1,6 +1,6 @@
 """The threshold report: how good each threshold is according to the reviews, and what another one would change.
 
-It shows figures, and an SVG chart of precision and recall. The page changes nothing: thresholds are changed in the
+The page shows figures, and an SVG chart of precision and recall. It changes nothing: thresholds are changed in the
 configuration, with a migration.
 """
 
@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.review_evaluation import PRECISION, ReviewSnapshot
-from consumer.console.pages.rule_advice import quoted
+from consumer.console.pages.rule_advice import toml_string
 from consumer.console.pages.threshold_rows import (
     ThresholdTableInput,
     interval_text,
@@ -46,10 +46,11 @@ _RIGHT: Final = 350.0
 _TOP: Final = 10.0
 _BOTTOM: Final = 204.0
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_NARROW_SPAN: Final = 0.35
+_NARROW_SPAN_MAX: Final = 0.35
 """Up to this span of thresholds, ticks are 0.05 apart; beyond it, 0.1."""
-_LEAST_SPAN: Final = 0.01
-_KNOWN_WITHIN: Final = 0.5
+_SPAN_MIN: Final = 0.01
+"""The minimum span of thresholds on the axis."""
+_INTERVAL_MAX: Final = 0.5
 """The widest interval that is drawn, as a share of the scale. A wider band would say nothing."""
 WAIT_S: Final = 0.25
 """How long a page waits for new figures before it shows earlier ones, or says that there are none yet."""
@@ -74,7 +75,7 @@ class RatePlot(NamedTuple):
 
 
 class ChartStrip(NamedTuple):
-    """A vertical strip."""
+    """A vertical strip of the chart."""
 
     left: float
     width: float
@@ -105,7 +106,7 @@ class ThresholdChart(NamedTuple):
 def curve_of(figures: ReviewFigures) -> ThresholdChart:
     """Return the chart of all points."""
     thresholds = [point.threshold for point in figures.points]
-    first, last = thresholds[0], max(thresholds[-1], thresholds[0] + _LEAST_SPAN)
+    first, last = thresholds[0], max(thresholds[-1], thresholds[0] + _SPAN_MIN)
 
     def x(threshold: float) -> float:
         inside = min(max(threshold, first), last)
@@ -115,7 +116,7 @@ def curve_of(figures: ReviewFigures) -> ThresholdChart:
     precisions = [point.precision for point in figures.points]
     recalls = [point.recall for point in figures.points if point.recall is not None]
     left, right = x(figures.line.low), x(figures.line.high)
-    has_line = right - left <= _KNOWN_WITHIN * (_RIGHT - _LEFT)
+    has_line = right - left <= _INTERVAL_MAX * (_RIGHT - _LEFT)
     return ThresholdChart(
         width=WIDTH,
         height=HEIGHT,
@@ -145,7 +146,7 @@ def _plot(places: Sequence[float], rates: Sequence[Rate]) -> RatePlot:
 
 
 def _is_known(rate: Rate) -> bool:
-    return rate.value is not None and rate.high - rate.low <= _KNOWN_WITHIN
+    return rate.value is not None and rate.high - rate.low <= _INTERVAL_MAX
 
 
 def _points(places: Sequence[tuple[float, float]]) -> str:
@@ -157,7 +158,7 @@ def _y(share: float) -> float:
 
 
 def _tick_values(first: float, last: float) -> list[float]:
-    step = 5 if last - first <= _NARROW_SPAN else 10
+    step = 5 if last - first <= _NARROW_SPAN_MAX else 10
     low, high = ceil(round(first * 100 / step, 6)), floor(round(last * 100 / step, 6))
     return [number * step / 100 for number in range(low, high + 1)]
 
@@ -184,13 +185,13 @@ class ProfileAdvice(NamedTuple):
 class ThresholdChange(NamedTuple):
     """Another threshold. ``toml`` configures it, or is "" because a rule cannot make one source less strict.
 
-    ``come`` and ``gone`` count the flags gained and lost, or are None instead of 0. ``profile`` is the profile that the
-    threshold reaches, if any.
+    ``flags_gained`` and ``flags_lost`` are None without such flags. ``profile`` is the profile that the threshold
+    reaches, if any.
     """
 
     point: ReviewPoint
-    come: FlagCounts | None
-    gone: FlagCounts | None
+    flags_gained: FlagCounts | None
+    flags_lost: FlagCounts | None
     toml: str
     profile: ProfileAdvice | None
 
@@ -212,9 +213,11 @@ def show_thresholds(visit: SignedInVisit) -> Response:
     source = visit.query.exact("source", _NAME_CHARS_MAX)
     figures = _source_figures(found, source) if source else found.overall
     precision = _precision(visit)
-    reaching = greatest_recall(figures.points, precision)
-    moved = _chosen_change(visit, figures, reaching)
-    rows = ThresholdTableInput(visit.language, figures, reaching, moved and moved.point, every="every" in visit.query)
+    at_precision = greatest_recall(figures.points, precision)
+    moved = _chosen_change(visit, figures, at_precision)
+    rows = ThresholdTableInput(
+        visit.language, figures, at_precision, moved and moved.point, every="every" in visit.query
+    )
     return visit.page(
         "thresholds.html",
         why="",
@@ -226,7 +229,7 @@ def show_thresholds(visit: SignedInVisit) -> Response:
         sources=[] if source else [source_row(visit.language, each, precision) for each in found.sources],
         precision=precision,
         precisions=PRECISIONS,
-        reaching=reaching,
+        at_precision=at_precision,
         moved=moved,
         shows_every=rows.every,
         near_misses_open=near_misses_open,
@@ -266,12 +269,12 @@ def _precision(visit: SignedInVisit) -> float:
 
 
 def _chosen_change(
-    visit: SignedInVisit, figures: ReviewFigures, reaching: ReviewPoint | None
+    visit: SignedInVisit, figures: ReviewFigures, at_precision: ReviewPoint | None
 ) -> ThresholdChange | None:
     """Return the change to the threshold in the query, or else to a better threshold; None if there is none."""
     value = visit.query.number("threshold")
     if value is None:
-        best = figures.best_f1 or reaching
+        best = figures.best_f1 or at_precision
         return None if best is None or best.threshold == figures.now else _change_to(visit, figures, best)
     for point in figures.points:
         if abs(point.threshold - value) < SAME_WITHIN:
@@ -290,10 +293,10 @@ def _change_to(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint)
     def flag_counts(all_of: float, wrong: float) -> FlagCounts | None:
         return FlagCounts(whole_count(all_of), whole_count(wrong)) if all_of else None
 
-    come, gone = flag_counts(change.come, change.wrong_come), flag_counts(change.gone, change.wrong_gone)
+    gained, lost = flag_counts(change.come, change.wrong_come), flag_counts(change.gone, change.wrong_gone)
     reached = profile_reached(_profiles(visit), figures.now, point.threshold)
     advice = None if reached is None else _advice(visit, figures, reached)
-    return ThresholdChange(point, come, gone, _toml(visit, figures, point), advice)
+    return ThresholdChange(point, gained, lost, _toml(visit, figures, point), advice)
 
 
 def _profiles(visit: SignedInVisit) -> tuple[ProfileThreshold, ...]:
@@ -309,7 +312,7 @@ def _advice(visit: SignedInVisit, figures: ReviewFigures, reached: ProfileThresh
         return ProfileAdvice(name, threshold, f'[judge]\nprofile = "{name}"\n', "")
     source = _SOURCE_PLACEHOLDER if figures.source is None else figures.source
     toml = f'[judge]\nprofile = "{name}"\n' if figures.source is None else ""
-    return ProfileAdvice(name, threshold, toml, f'[rules.{quoted(source)}]\nprofile = "{name}"\n')
+    return ProfileAdvice(name, threshold, toml, f'[rules.{toml_string(source)}]\nprofile = "{name}"\n')
 
 
 def _toml(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> str:
@@ -318,7 +321,7 @@ def _toml(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint) -> s
         return f"[judge]\n{setting}"
     if judging is not None and point.threshold < judging.similarity_min:
         return ""
-    return f"[rules.{quoted(figures.source)}]\n{setting}"
+    return f"[rules.{toml_string(figures.source)}]\n{setting}"
 
 
 def _href(**query: object) -> str:

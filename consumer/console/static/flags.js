@@ -1,7 +1,7 @@
 // Single keys: each does what a click on the element with the same data-key does. Lists are walked with J and K.
 {
-  const KEPT = "dupwatch-keys-off";
-  const isOff = () => { try { return localStorage.getItem(KEPT) === "yes"; } catch { return false; } };
+  const STORAGE_KEY = "dupwatch-keys-off";
+  const isOff = () => { try { return localStorage.getItem(STORAGE_KEY) === "yes"; } catch { return false; } };
   const FURTHER = { n: 'a.further[rel="next"]', p: 'a.further[rel="prev"]' };
   const elementOf = (key) =>
     document.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? (FURTHER[key] && document.querySelector(FURTHER[key]));
@@ -26,7 +26,7 @@
   };
 
   toggle?.addEventListener("change", () => {
-    try { localStorage.setItem(KEPT, toggle.checked ? "no" : "yes"); } catch { /* Applies to this page only. */ }
+    try { localStorage.setItem(STORAGE_KEY, toggle.checked ? "no" : "yes"); } catch { /* Applies to this page only. */ }
     show();
   });
 
@@ -73,7 +73,7 @@
   });
 
   // A list with the focus takes the next key as the first letter of a choice, so it loses the focus after a choice.
-  // If the keyboard is used to choose, it keeps the focus until Enter or Escape.
+  // If the keyboard is used to choose, the list keeps the focus until Enter or Escape.
   for (const list of document.querySelectorAll("select#reason")) {
     let walks = false;
     list.addEventListener("pointerdown", () => { walks = false; });

@@ -19,7 +19,7 @@ from consumer.config.sections.console import ConsoleSection
 from consumer.console.app import build_console
 from consumer.console.bank_access import BankAccess
 from consumer.console.context import ArticleReader, ArticleView, ConsoleContext, SetupWarnings
-from consumer.console.pages.review_evaluation import kept_evaluation
+from consumer.console.pages.review_evaluation import cached_evaluation
 from consumer.console.probes import Probes
 from consumer.console.rendering import Rendering
 from consumer.console.stored_matches import MatchSearch
@@ -258,7 +258,7 @@ def served(
     registry, requests, reactions = metrics()
     requests.listen(heard)
     reactions.listen(heard)
-    evaluation = kept_evaluation(opened, judging, clock)
+    evaluation = cached_evaluation(opened, judging, clock)
     access = None if banks is None else BankAccess(banks, section)
     archive = comparable or empty_store
     desk = ConsoleContext(

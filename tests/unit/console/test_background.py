@@ -144,7 +144,7 @@ def test_work_that_does_not_end_says_that_it_goes_well(caplog: pytest.LogCapture
         turns = work.turns
         wait_for(lambda: work.turns > turns)
         assert work.outages[-1].why == "gone"
-        background.recovered()
+        background.report_recovery()
         assert work.outages[-1] == Outage("sink", "work", None)
         over.set()
     assert "The work thread goes on." in caplog.messages

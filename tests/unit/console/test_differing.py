@@ -31,9 +31,9 @@ def test_what_differs_is_marked_on_its_own_side() -> None:
     found = compare_part("rebuilt on Tuesday evening", "rebuilt on Friday evening")
     assert found.part.article == (Piece("rebuilt on ", "same"), Piece("Tuesday", "changed"), Piece(" evening", "same"))
     assert told(found.part.original, "changed") == ["Friday"]
-    assert (found.number, found.parts, found.compared) == (1, 1, True)
-    assert not found.equal
-    assert not found.same_folded
+    assert (found.number, found.parts, found.is_compared) == (1, 1, True)
+    assert not found.is_equal
+    assert not found.is_same_folded
 
 
 def test_text_that_stands_elsewhere_has_moved() -> None:
@@ -48,7 +48,7 @@ def test_text_that_stands_elsewhere_has_moved() -> None:
 def test_equal_texts_are_said_to_be_equal() -> None:
     """Nothing is marked."""
     found = compare_part(WORDS, WORDS)
-    assert found.equal
+    assert found.is_equal
     assert found.part.article == found.part.original == (Piece(WORDS, "same"),)
 
 
@@ -58,10 +58,10 @@ def test_characters_that_verdicts_take_for_the_same_do_not_differ() -> None:
     found = compare_part(article, original)
     assert found.part.article == (Piece(article, "same"),)
     assert found.part.original == (Piece(original, "same"),)
-    assert found.same_folded
-    assert not found.equal
+    assert found.is_same_folded
+    assert not found.is_equal
     changed = compare_part("Ｔｈｅ　Ｍａｐ，１８８４", "the map,1885")
-    assert not changed.same_folded
+    assert not changed.is_same_folded
     assert told(changed.part.article, "changed") == ["１８８４"]
 
 
@@ -69,14 +69,14 @@ def test_characters_that_verdicts_take_for_the_same_do_not_differ() -> None:
 def test_texts_can_be_the_same_though_some_of_their_characters_are_marked(article: str, original: str) -> None:
     """A reader sees which, and that they do not count."""
     found = compare_part(article, original)
-    assert found.same_folded
+    assert found.is_same_folded
     assert told(found.part.article, "changed") != []
 
 
 def test_long_texts_are_not_said_to_be_the_same() -> None:
     """Their ends were not compared."""
     text = "Map " * (COMPARED_CHARS_MAX // 4 + 1)
-    assert not compare_part(text, text.upper()).same_folded
+    assert not compare_part(text, text.upper()).is_same_folded
 
 
 def test_single_letters_in_common_are_no_islands() -> None:
@@ -123,7 +123,7 @@ def test_text_behind_what_is_compared_is_not_marked() -> None:
     article = WORDS * (COMPARED_CHARS_MAX // len(WORDS) + 2000)
     found = compare_part(article, article + "More.", 10**9)
     assert found.number == found.parts > 5
-    assert not found.compared
+    assert not found.is_compared
     assert {piece.mark for piece in found.part.original} == {"not compared"}
     assert {piece.mark for piece in compare_part(article, article + "More.").part.original} == {"same"}
 
@@ -140,7 +140,7 @@ def test_no_more_than_so_much_is_compared(monkeypatch: pytest.MonkeyPatch) -> No
     found = compare_part("码头" * 500_000, "轮渡" * 500_000)
     assert compared == [(COMPARED_CHARS_MAX, COMPARED_CHARS_MAX)]
     assert sum(len(piece.text) for piece in found.part.article) == PART_CHARS_MAX
-    assert not found.compared
+    assert not found.is_compared
 
 
 def test_insertions_do_not_make_what_stands_between_them_differ() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from consumer.console.pages.rule_advice import advice
 from consumer.console.source_matrix import HEAT_STEPS, NAMES_MAX, PairLine, source_matrix
-from consumer.console.story_chart import BARS_MAX, HEIGHT, TICKS_MAX, bar_length_ms, chart_of
+from consumer.console.story_chart import BARS_MAX, HEIGHT_PX, TICKS_MAX, bar_length_ms, chart_of
 from consumer.reviews.stories import Bucket
 
 DAY_MS: Final = 86_400_000
@@ -31,12 +31,12 @@ def test_bars_stay_in_the_picture(counts: list[int]) -> None:
     assert drawn is not None
     assert len(drawn.bars) == sum(count > 0 for count in counts)
     for bar in drawn.bars:
-        assert 0 < bar.height <= HEIGHT
+        assert 0 < bar.height <= HEIGHT_PX
         assert bar.y + bar.height == drawn.bottom
         assert bar.width > 0
         assert bar.x + bar.width <= 100.001
     assert all(a.x + a.width <= b.x + 0.001 for a, b in pairwise(drawn.bars))
-    assert max(bar.height for bar in drawn.bars) == HEIGHT
+    assert max(bar.height for bar in drawn.bars) == HEIGHT_PX
     assert drawn.most == max(counts)
 
 

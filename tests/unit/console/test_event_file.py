@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import event_file
-from consumer.console.intake.event_file import MARKS_APART_BYTES, MARKS_MAX, TAIL_BYTES, EventFile, remembered
+from consumer.console.intake.event_file import MARKS_APART_BYTES, MARKS_MAX, TAIL_BYTES, EventFile, marks_to_keep
 from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts
 from consumer.model.errors import SourceError
 from consumer.model.flood import FloodEvent, encode_flood
@@ -374,7 +374,7 @@ def test_places_that_are_remembered_lie_apart() -> None:
     """The latest, one that is close to it or not, and earlier ones; not more than a few."""
     marks: tuple[FileMark, ...] = ()
     for number in range(1, 1_000):
-        marks = remembered(marks, FileMark(number, number * 40_000, ""))
+        marks = marks_to_keep(marks, FileMark(number, number * 40_000, ""))
         apart = [one.offset - other.offset for one, other in pairwise(marks[1:])]
         assert all(each >= MARKS_APART_BYTES for each in apart)
         assert marks[0].line == number

@@ -8,13 +8,13 @@ import pytest
 from typing_extensions import override
 
 from consumer.console.intake.event_sending import (
-    BATCH_EVENTS,
+    BATCH_EVENTS_MAX,
     LEASE_S,
     EventPort,
     EventSender,
     EventSenderParts,
     OutboxRoom,
-    keep_bounds,
+    enforce_limits,
 )
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
@@ -85,7 +85,7 @@ class Consoles:
 
     def count(self) -> OutboxCounted:
         """Keep the bounds, and return what is reported of them."""
-        keep_bounds(self.database, self.room, self.at_ms, self.hooks.report)
+        enforce_limits(self.database, self.room, self.at_ms, self.hooks.report)
         counted = self.reported.pop()
         assert isinstance(counted, OutboxCounted)
         return counted
@@ -116,10 +116,10 @@ def test_events_are_sent_in_their_order_and_then_gone(consoles: Consoles) -> Non
 def test_many_events_are_sent_batch_by_batch(consoles: Consoles) -> None:
     """It says that there are more, until there are none."""
     consoles.topics.streams = (frozenset({"story", "flood"}),)
-    consoles.append(*["story", "flood", "flood"] * BATCH_EVENTS)  # type: ignore[arg-type]  # kinds
+    consoles.append(*["story", "flood", "flood"] * BATCH_EVENTS_MAX)  # type: ignore[arg-type]  # kinds
     sender = consoles.sender()
     assert [sender.work() for _ in range(4)] == [True, True, True, False]
-    assert consoles.topics.sent == list(range(1, 3 * BATCH_EVENTS + 1))
+    assert consoles.topics.sent == list(range(1, 3 * BATCH_EVENTS_MAX + 1))
 
 
 def test_what_was_sent_and_not_noted_is_sent_again(consoles: Consoles, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 import pytest
 from markupsafe import Markup
 
-from consumer.console.rendering import Rendering, visible
+from consumer.console.rendering import Rendering, visible_value
 from consumer.reviews import audit
 from tests.unit.console.serving import Served
 
@@ -108,8 +108,8 @@ def test_values_of_messages_are_text_as_well() -> None:
 
 def test_what_is_visible_keeps_what_scripts_need() -> None:
     """Line ends, joiners and markup of our own stay."""
-    assert visible("a\nb\u200dc\td") == "a\nb\u200dc\td"
-    assert visible("a\x1bb") == "a\ufffdb"
-    assert visible(Markup("<b>\u202e</b>")) == Markup("<b>\u202e</b>")
-    assert visible(7) == 7
-    assert visible("李娜") == "李娜"
+    assert visible_value("a\nb\u200dc\td") == "a\nb\u200dc\td"
+    assert visible_value("a\x1bb") == "a\ufffdb"
+    assert visible_value(Markup("<b>\u202e</b>")) == Markup("<b>\u202e</b>")
+    assert visible_value(7) == 7
+    assert visible_value("李娜") == "李娜"

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from consumer.config.sections.console import ConsoleSection
 from consumer.console.intake import intake as module
 from consumer.console.intake.intake import ConsoleStopped, Intake, IntakeParts, count_queue
-from consumer.console.intake.store_reading import fill_in
+from consumer.console.intake.store_reading import fill_in_sources
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.verdict import encode
 from consumer.reviews import queue
@@ -78,7 +78,7 @@ def test_a_batch_is_stored_with_its_sources_and_then_committed(database: Databas
     taking, store = Taking(database), SourcesStore({})
     store.error = StoreUnavailable("gone")
     source = taking.take(batch(flag(1), flag(2), release(3)))
-    assert not fill_in(taking.parts, store)
+    assert not fill_in_sources(taking.parts, store)
     assert store.calls == []
     assert taking.rows() == [("a1", "open", "s1", "s0"), ("a2", "open", "s2", "s0"), ("a3", "released", "s3", "s0")]
     assert source.committed == [3]
@@ -104,12 +104,12 @@ def test_sources_of_earlier_flags_are_read_from_the_store(database: Database) ->
     assert taking.rows() == [*unknown, ("a4", "open", "s4", "s0")]
     store.error = StoreUnavailable("gone")
     with pytest.raises(StoreUnavailable):
-        fill_in(taking.parts, store)
+        fill_in_sources(taking.parts, store)
     store.error = None
-    assert not fill_in(taking.parts, store)
+    assert not fill_in_sources(taking.parts, store)
     known = [("a1", "open", "s1", "s0"), ("a2", "open", "", "s0"), ("a3", "released", "", "s0")]
     assert taking.rows() == [*known, ("a4", "open", "s4", "s0")]
-    assert not fill_in(taking.parts, store)
+    assert not fill_in_sources(taking.parts, store)
     assert store.calls == [4, 4]
 
 
@@ -126,7 +126,7 @@ def test_the_preferred_member_is_that_of_every_batch(database: Database) -> None
 
     taking.take(batch(of_earlier_version(flag(1))))
     assert preferred() == "a0"
-    fill_in(taking.parts, store)
+    fill_in_sources(taking.parts, store)
     assert preferred() == "a1"
     taking.take(batch(flag(2), flag(3)))
     assert preferred() == "a3"
@@ -333,7 +333,7 @@ def test_a_mute_fits_once_the_store_says_the_sources(database: Database) -> None
     taking, store = Taking(database), SourcesStore({"a0": "s0", "a1": "s1", "a2": "s2"})
     taking.take(batch(of_earlier_version(flag(1)), of_earlier_version(flag(2))))
     assert [each[1] for each in taking.rows()] == ["open", "open"]
-    assert not fill_in(taking.parts, store)
+    assert not fill_in_sources(taking.parts, store)
     assert taking.rows() == [("a1", "wrong", "s1", "s0"), ("a2", "open", "s2", "s0")]
     assert taking.reported[-1] == FlagsDecided("wrong", 1, "standing_decision")
     assert causes_of(database) == [("began", "a0", 2)]

@@ -197,7 +197,7 @@ def test_articles_without_title_and_those_that_left_are_named_by_id(desk: Office
 
 def test_a_flag_without_title_shows_how_its_text_begins(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """On one line, and cut; only texts without a title are read, and few of them at the same time."""
-    monkeypatch.setattr(stored_articles, "_TEXTS_AT_ONCE", 1)
+    monkeypatch.setattr(stored_articles, "_TEXTS_READ_MAX", 1)
     body = "Two\nlines " + "and more " * 99
     desk.room.flag(article("untitled", " ", body), article("untitled-too", "", body), 0.8)
     desk.room.flag(article("titled", "A title", body), article("titled-too", "A title", body), 0.9)

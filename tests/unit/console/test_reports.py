@@ -154,7 +154,7 @@ def test_a_pasted_text_is_reported_and_kept_nowhere(desk: Desk) -> None:
         rows = [row for table in METADATA.sorted_tables for row in connection.execute(table.select())]
     assert not [row for row in rows if text[:40] in str(row)]
     again = page(desk.office.ann, "/reports/1")
-    assert "Only a digest of a pasted text and the figures are stored" in again.answer.shown
+    assert "Of a pasted text, only a digest, the source and the figures are stored" in again.answer.shown
     assert again.hrefs(".side .about a")[0].startswith("/look-up?id=first")
     known = desk.compared(one="first", text=f" {text}\n")
     assert known.link("Open it") == "/reports/1"

@@ -10,7 +10,7 @@ from typing_extensions import override
 from consumer.console.intake.sending import (
     CLAIMED_MAX,
     LEASE_S,
-    PATIENT_MAX,
+    PATIENT_ATTEMPTS_MAX,
     PREPARED_S,
     PendingRelease,
     ReleasePort,
@@ -225,15 +225,15 @@ def test_patience_has_an_end(desk: Desk, error: Exception) -> None:
     desk.decided(1)
     desk.at_ms += UNDO_MS
     if isinstance(error, SourceError):
-        desk.outcomes = {"a1": [error] * PATIENT_MAX}
+        desk.outcomes = {"a1": [error] * PATIENT_ATTEMPTS_MAX}
     else:
-        desk.errors = [error] * PATIENT_MAX
+        desk.errors = [error] * PATIENT_ATTEMPTS_MAX
     sender = desk.sender()
-    for _ in range(PATIENT_MAX):
+    for _ in range(PATIENT_ATTEMPTS_MAX):
         with pytest.raises(type(error)):
             sender.work()
     sender.work()
-    assert desk.patient == [*[True] * PATIENT_MAX, False]
+    assert desk.patient == [*[True] * PATIENT_ATTEMPTS_MAX, False]
     assert len(desk.released) == 1
 
 

@@ -130,12 +130,12 @@ def test_events_that_wait_are_told(checked: Checked) -> None:
         (Outage("sink", EVENTS_THREAD, None), ""),
     ):
         checked.checks.note_outage(outage)
-        assert checked.checks.warnings().unsent_why == expected
+        assert checked.checks.warnings().unsent_reason == expected
 
 
 def test_pages_say_why_events_wait(tmp_path: Path) -> None:
     """To those who are signed in."""
-    with office(tmp_path, warnings=lambda: SetupWarnings(unsent_why="there is no topic <p.stories>")) as opened:
+    with office(tmp_path, warnings=lambda: SetupWarnings(unsent_reason="there is no topic <p.stories>")) as opened:
         assert "are waiting to be sent: there is no topic <p.stories>" in opened.ann.get("/").shown
         assert "are waiting to be sent" not in opened.served.browser().get("/sign-in").shown
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.console.guessing import KNOWN_MS, NAME_TIMES
+from consumer.console.guessing import KNOWN_ADDRESS_MS, NAME_LIMIT_FACTOR
 from consumer.reviews import audit, passwords, people
 from consumer.reviews.attempts import FORGOTTEN_MS
 from consumer.reviews.audit import AuditEntry, AuditFilters
@@ -246,13 +246,13 @@ def test_guessing_is_slowed_by_name(tmp_path: Path) -> None:
     with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
         console.add("Wei")
-        for guess in range(2 * NAME_TIMES):
+        for guess in range(2 * NAME_LIMIT_FACTOR):
             assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
         answer = guessed(console, "Ann", "10.0.0.99", PASSWORD)
         assert answer.status == 429
         assert "Too many failed attempts" in answer.shown
         assert 0 < int(answer.header("retry-after")) <= 900
-        assert len(entries(console, "session.refused")) == 2 * NAME_TIMES
+        assert len(entries(console, "session.refused")) == 2 * NAME_LIMIT_FACTOR
         assert guessed(console, "Wei", "10.0.0.99", PASSWORD).status == 303
         console.clock.pass_s(int(answer.header("retry-after")))
         assert guessed(console, "Ann", "10.0.0.99", PASSWORD).status == 303
@@ -263,7 +263,7 @@ def test_nobody_is_kept_out_by_others_who_fail_with_their_name(tmp_path: Path) -
     with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
         assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
-        for guess in range(2 * NAME_TIMES):
+        for guess in range(2 * NAME_LIMIT_FACTOR):
             assert guessed(console, "Ann", f"10.0.0.{guess}").status == 403
         assert guessed(console, "Ann", "10.0.1.2", PASSWORD).status == 429
         assert guessed(console, "Ann", "10.0.1.1").status == 403
@@ -289,10 +289,10 @@ def test_an_address_is_known_for_a_month(tmp_path: Path) -> None:
     """Then it is one like any other."""
     with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
-        for later_s, status in ((KNOWN_MS / 1_000, 303), (KNOWN_MS / 1_000 + 1, 429)):
+        for later_s, status in ((KNOWN_ADDRESS_MS / 1_000, 303), (KNOWN_ADDRESS_MS / 1_000 + 1, 429)):
             assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == 303
             console.clock.pass_s(later_s)
-            for guess in range(2 * NAME_TIMES):
+            for guess in range(2 * NAME_LIMIT_FACTOR):
                 guessed(console, "Ann", f"10.0.0.{guess}")
             assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == status
             console.clock.pass_s(2 * FORGOTTEN_MS / 1_000)
@@ -323,7 +323,7 @@ def test_a_sign_in_forgives_the_name(tmp_path: Path) -> None:
     """Somebody who mistypes now and then, wherever they are, never waits."""
     with served(tmp_path, failures_max=2, proxy_addresses=("127.0.0.1",), proxy_header="X-User") as console:
         console.add("Ann")
-        for number in range(2 * NAME_TIMES + 1):
+        for number in range(2 * NAME_LIMIT_FACTOR + 1):
             assert guessed(console, "Ann", f"10.0.1.{number}").status == 403
             assert guessed(console, "Ann", f"10.0.2.{number}", PASSWORD).status == 303
 

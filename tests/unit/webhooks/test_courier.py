@@ -189,7 +189,7 @@ def test_tls_proves_the_name_and_not_the_address(tmp_path: Path, monkeypatch: py
 def test_https_is_needed_unless_configured(receiver: Receiver) -> None:
     """And where it is, plain HTTP at the other end is a failure."""
     outcome = send(courier(allows_http=False), receiver.url())
-    assert (outcome.result, outcome.why) == ("refused_address", "url scheme")
+    assert (outcome.result, outcome.explanation) == ("refused_address", "url scheme")
     assert send(courier(), receiver.url(scheme="https")).cause == "tls"
     assert receiver.received == []
 
@@ -336,7 +336,7 @@ def test_a_receiver_that_is_away_is_unreachable() -> None:
 
     lost = Courier(resolve=nameless)
     outcome = send(lost, "https://no.example/")
-    assert (outcome.result, outcome.why) == ("unreachable", "name Name or service not known")
+    assert (outcome.result, outcome.explanation) == ("unreachable", "name Name or service not known")
     lost.check("https://no.example/")
     assert send(Courier(resolve=lambda host, port: []), "https://no.example/").result == "unreachable"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.webhooks.retrying import RETRIED_MS, has_failed_too_long, next_try_ms, retry_after_s
+from consumer.webhooks.retrying import RETRY_PERIOD_MS, has_failed_too_long, next_try_ms, retry_after_s
 
 
 def test_pauses_grow_to_an_hour() -> None:
@@ -20,7 +20,7 @@ def test_pauses_grow_to_an_hour() -> None:
 def test_chance_only_adds() -> None:
     """Up to a fifth, so that receivers that come back are not asked by all at once."""
     assert next_try_ms(0, 0, None, 0.5) == 5_500
-    assert next_try_ms(0, RETRIED_MS, None, 1.0) == RETRIED_MS + 4_320_000
+    assert next_try_ms(0, RETRY_PERIOD_MS, None, 1.0) == RETRY_PERIOD_MS + 4_320_000
 
 
 @pytest.mark.parametrize(("asked_s", "pause_s"), [(None, 5), (0.0, 5), (60.0, 60), (3_600.0, 3_600), (1e12, 3_600)])
@@ -49,5 +49,5 @@ def test_what_a_receiver_asks_for(value: str, seconds: float | None) -> None:
 
 def test_a_day_is_a_day() -> None:
     """To the millisecond."""
-    assert not has_failed_too_long(5, 5 + RETRIED_MS - 1)
-    assert has_failed_too_long(5, 5 + RETRIED_MS)
+    assert not has_failed_too_long(5, 5 + RETRY_PERIOD_MS - 1)
+    assert has_failed_too_long(5, 5 + RETRY_PERIOD_MS)

@@ -8,7 +8,7 @@ import pytest
 
 from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.config.loading import load_config
-from consumer.console.intake.store_reading import BATCH, flags_in
+from consumer.console.intake.store_reading import BATCH_MAX, entry_verdicts
 from consumer.console.stored_matches import MatchSearch
 from consumer.judge.detector import Detector
 from consumer.judge.events import released_event, version_name
@@ -118,7 +118,7 @@ def test_a_version_that_was_replaced_says_when(store: Store) -> None:
 def test_flags_and_releases_are_found_in_a_store(store: Store) -> None:
     """As they are stored; what is kept, pending or no article is not among them."""
     original = make_version("original", b"0")
-    copies = [make_version(f"copy-{number}", b"%d" % number) for number in range(BATCH + 3)]
+    copies = [make_version(f"copy-{number}", b"%d" % number) for number in range(BATCH_MAX + 3)]
     released = make_version("released", b"7")
     store.create([original, released, *copies])
     flags = [(copy.record.reference, encode(verdict_on(copy, original))) for copy in copies[1:]]
@@ -126,8 +126,8 @@ def test_flags_and_releases_are_found_in_a_store(store: Store) -> None:
     store.settle([(released.record.reference, encode(verdict_on(released, original)))])
     event = released_event(verdict_on(released, original), by="Ann", reason=None, decided_ms=TIME_MS)
     store.release([Release(released.record.reference, event.encoded, original.record.reference)])
-    batches = list(flags_in(store))
-    assert [len(batch) for batch in batches] == [BATCH, 3]
+    batches = list(entry_verdicts(store))
+    assert [len(batch) for batch in batches] == [BATCH_MAX, 3]
     found = {verdict.id: verdict for batch in batches for verdict in batch}
     assert found == {"released": event.verdict, **{copy.record.id: verdict_on(copy, original) for copy in copies[1:]}}
 

@@ -15,7 +15,7 @@ from consumer.reviews.moderation.decision_report import DecisionReport, Decision
 
 ROWS_MAX: Final = 500
 """The maximum number of groups that the page lists. The exported files have all groups."""
-BY: Final = "by"
+GROUPING_FIELD: Final = "by"
 _GROUPINGS: Final[Mapping[Grouping, str]] = {
     "day": N_("By day"),
     "source": N_("By source"),
@@ -38,7 +38,7 @@ class ReportRow(NamedTuple):
 def show_report(visit: SignedInVisit) -> Response:
     """Show the counts of the chosen days."""
     days = days_in(visit.query, visit.context.now_ms())
-    chosen = one_of(visit.query, BY, get_args(Grouping)) or "day"
+    chosen = one_of(visit.query, GROUPING_FIELD, get_args(Grouping)) or "day"
     grouping: Grouping = next(each for each in _GROUPINGS if each == chosen)
     with visit.context.database.read_connection() as connection:
         found = report(connection, days.span, grouping)
@@ -49,7 +49,11 @@ def show_report(visit: SignedInVisit) -> Response:
         days=days,
         grouping=grouping,
         tabs=[
-            Tab(visit.language.gettext(name), f"/decisions?{urlencode({**days.fields, BY: each})}", each == grouping)
+            Tab(
+                visit.language.gettext(name),
+                f"/decisions?{urlencode({**days.fields, GROUPING_FIELD: each})}",
+                each == grouping,
+            )
             for each, name in _GROUPINGS.items()
         ],
         rows=rows[:ROWS_MAX],

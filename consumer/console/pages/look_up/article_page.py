@@ -58,7 +58,7 @@ class QuotedPart(NamedTuple):
 
 
 class ArticleDetails(NamedTuple):
-    """The details of a stored version."""
+    """The details of a stored version. ``text`` is part ``part`` of ``parts`` of its text."""
 
     view: ArticleView
     verdict: Verdict | None
@@ -169,7 +169,7 @@ def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticleDetails:
 
 
 def quoted_parts(shared: Sequence[SharedPart]) -> Iterator[QuotedPart]:
-    """Yield the shared parts of an article with the passages that appear word for word in other articles."""
+    """Yield the shared parts of an article with the passages that appear word for word in the other article."""
     for part, passages in shared:
         quotes = None
         if passages is not None:

@@ -17,7 +17,10 @@ class PairSide(NamedTuple):
 
 
 class PairTexts(NamedTuple):
-    """Both articles with one part of their texts: ``number`` of ``parts``."""
+    """Both articles with one part of their texts: ``number`` of ``parts``.
+
+    ``is_compared``, ``is_equal`` and ``is_same_folded`` are as in ``PartComparison``.
+    """
 
     article: PairSide
     original: PairSide
@@ -40,7 +43,7 @@ class PairTexts(NamedTuple):
 
     @property
     def has_moved(self) -> bool:
-        """Whether a passage is in both texts at different places."""
+        """Whether a passage of this part is in both texts at different places."""
         return any(piece.mark == "moved" for piece in self.pieces)
 
 
@@ -50,7 +53,7 @@ def pair_texts(ids: tuple[str, str], views: tuple[ArticleView | None, ArticleVie
     if a is not None and b is not None:
         both = compare_part(a, b, number)
         pieces, shown, parts = (both.part.article, both.part.original), both.number, both.parts
-        is_compared, is_equal, is_same_folded = both.compared, both.equal, both.same_folded
+        is_compared, is_equal, is_same_folded = both.is_compared, both.is_equal, both.is_same_folded
     else:
         piece, shown, parts = plain_part(a if a is not None else b or "", number)
         alone = (piece,) if piece.text else ()

@@ -1,6 +1,6 @@
 """Pages for reports of missed copies: they compare two articles, ask for confirmation, and store the report.
 
-Of a pasted text, only a digest is stored, together with the figures of the comparison.
+Of a pasted text, only a digest, the source and the figures of the comparison are stored.
 """
 
 import logging
@@ -80,7 +80,7 @@ def compare(visit: SignedInVisit) -> Response:
 
 
 def report(visit: SignedInVisit) -> Response:
-    """Store a report, and show it."""
+    """Store a report, and show it, or show why the pair cannot be reported."""
     note, pair = visit.form.text("note", NOTE_CHARS_MAX), _pair_in(visit)
     refusal = _refusal(visit, pair)
     if refusal is None:

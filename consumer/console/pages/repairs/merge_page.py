@@ -23,7 +23,7 @@ from consumer.reviews.repairs import merge
 from consumer.reviews.repairs.merge import MergedStories
 from consumer.reviews.stories import Story
 
-OTHER: Final = "other"
+OTHER_STORY_FIELD: Final = "other"
 """Query field: the other story."""
 _CHARS_MAX: Final = 2_000
 _NUMBER: Final = re.compile("[0-9]{1,19}")
@@ -32,7 +32,7 @@ _LINK: Final = re.compile(f"/stories/({_NUMBER.pattern})(?:[/?#].*)?$")
 
 def confirm(visit: SignedInVisit) -> Response:
     """Show which story would become part of which, and ask for confirmation."""
-    named = visit.query.text(OTHER, _CHARS_MAX)
+    named = visit.query.text(OTHER_STORY_FIELD, _CHARS_MAX)
     with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
         other = _named_story(connection, named)

@@ -31,6 +31,6 @@ def run_repair(visit: SignedInVisit, repair: Callable[[Connection], _Result]) ->
         raise repair_error(error.why) from error
 
 
-def repair_error(why: RepairRefusal) -> PageError:
+def repair_error(refusal: RepairRefusal) -> PageError:
     """Return the error for a refused repair."""
-    return PageError(HTTPStatus.CONFLICT, _MESSAGES[why])
+    return PageError(HTTPStatus.CONFLICT, _MESSAGES[refusal])

@@ -29,7 +29,7 @@ class MergeLine(NamedTuple):
 
 
 class Repairs(NamedTuple):
-    """The repairs of a story: versions of its original that were split off others, and stories merged into it."""
+    """The repairs of a story: versions of its original split off other stories, and stories merged into it."""
 
     splits: Sequence[VersionSplit]
     merges: Sequence[StoryMerge]

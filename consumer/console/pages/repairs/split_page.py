@@ -17,10 +17,10 @@ def confirm(visit: SignedInVisit) -> Response:
     """Show what would be split off, and ask for confirmation."""
     flag = requested_flag(visit)
     with visit.context.database.read_connection() as connection:
-        why = split.why_not_split(connection, flag.flag_id)
+        refusal = split.why_not_split(connection, flag.flag_id)
         copies = split.copies_with(connection, flag.flag_id)
-    if why is not None:
-        raise repair_error(why)
+    if refusal is not None:
+        raise repair_error(refusal)
     found = articles_of(visit.context, [flag])
     return visit.page(
         "story_split.html", flag=flag, article=found.article(flag), original=found.original(flag), copies=copies

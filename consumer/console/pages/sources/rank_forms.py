@@ -28,7 +28,7 @@ class RankLine(NamedTuple):
     """A rank in the list, and the configured rank that it overrides, or None if it overrides none."""
 
     rank: SourceRank
-    replaced: int | None
+    overridden_rank: int | None
 
 
 class RankList(NamedTuple):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
-from consumer.console.pages.reasons_page import chosen_reason, refusing_reasons
+from consumer.console.pages.reasons_page import chosen_reason, reason_errors_as_pages
 from consumer.console.pages.standing.standing_words import (
     DEFAULT_S,
     done_fields,
@@ -46,7 +46,7 @@ LISTED_MS: Final = 30 * MS_PER_DAY
 RECORD_MS: Final = 7 * MS_PER_DAY
 """The time span before now for which the mute page summarises a pair's flags."""
 SOURCE_CHARS_MAX: Final = 2_000
-_NOT_POSSIBLE: Final[Mapping[type[Exception], str]] = {
+_REFUSAL_MESSAGES: Final[Mapping[type[Exception], str]] = {
     DuplicateStandingDecision: N_(
         "There is already a standing decision about this. Nothing was changed. Stop it first."
     ),
@@ -132,7 +132,7 @@ def mute(visit: SignedInVisit) -> Response:
 
 
 def end(visit: SignedInVisit) -> Response:
-    """End a standing decision, whoever made it, and return to the page of the form."""
+    """End a standing decision, whoever made it, and show the page of the form again."""
     now_ms, story_id = visit.context.now_ms(), visit.form.integer("story_id", 0)
 
     def end_with_audit_entries(connection: Connection) -> StandingRevocation:
@@ -166,14 +166,14 @@ def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
         visit.add_audit_entry(connection, "standing.begin", at_ms=now_ms, subject=made.subject, why=why)
 
     try:
-        with refusing_reasons():
+        with reason_errors_as_pages():
             visit.context.database.write(begin_with_audit_entry)
     except (DuplicateStandingDecision, TooManyStandingDecisions, OwnerDisabled) as error:
         raise _refusal(error) from error
 
 
 def _refusal(error: Exception) -> PageError:
-    return PageError(HTTPStatus.CONFLICT, _NOT_POSSIBLE[type(error)], most=IN_FORCE_MAX)
+    return PageError(HTTPStatus.CONFLICT, _REFUSAL_MESSAGES[type(error)], most=IN_FORCE_MAX)
 
 
 def _pair_in(fields: Fields, connection: Connection) -> tuple[int, int]:

@@ -10,9 +10,9 @@ from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews.standing.standing_decisions import LASTS_MS_MAX, StandingOutcome, StandingRevocation
 from storage.clock import MS_PER_S
 
-LASTS: Final = "lasts"
+DURATION_FIELD: Final = "lasts"
 """The form field with the duration of a standing decision, in seconds."""
-_LASTS_S: Final = (3_600, 86_400, 604_800, 2_592_000, 7_776_000)
+_POSSIBLE_DURATIONS_S: Final = (3_600, 86_400, 604_800, 2_592_000, 7_776_000)
 DEFAULT_S: Final = 86_400
 _DONE: Final = "done"
 _TAKEN_BACK: Final = "taken_back"
@@ -31,14 +31,14 @@ def duration_choices(visit: SignedInVisit, decision: StandingOutcome) -> list[tu
 
 def duration_ms_in(form: Fields, decision: StandingOutcome) -> int:
     """Return the duration in a form, in milliseconds. Raises ``PageError``."""
-    seconds = form.integer(LASTS)
+    seconds = form.integer(DURATION_FIELD)
     if seconds not in _durations_s(decision):
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Choose from the list how long it lasts. Nothing was changed."))
     return seconds * MS_PER_S
 
 
 def _durations_s(decision: StandingOutcome) -> list[int]:
-    return [seconds for seconds in _LASTS_S if seconds * MS_PER_S <= LASTS_MS_MAX[decision]]
+    return [seconds for seconds in _POSSIBLE_DURATIONS_S if seconds * MS_PER_S <= LASTS_MS_MAX[decision]]
 
 
 def done_fields(done: str, ending: StandingRevocation | None = None) -> dict[str, object]:

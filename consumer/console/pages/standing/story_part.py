@@ -27,7 +27,7 @@ class StoryPart(NamedTuple):
     """
 
     standing: StandingDecision | None
-    lasts: list[tuple[str, str]]
+    durations: list[tuple[str, str]]
     notice: str
     choice: BankChoice | None
     banks: tuple[Bank, ...] | None

@@ -189,7 +189,7 @@ def _page(
         off=off_text(language, webhook),
         last=None if webhook.last_ms is None else report(language, webhook.last_status, webhook.last_why),
         failing=None if failure is None else report(language, failure.status, failure.why),
-        tested=None if outcome is None else report(language, outcome.status, outcome.why),
+        tested=None if outcome is None else report(language, outcome.status, outcome.explanation),
         secret=secret,
         notice=language.gettext(notice) if notice else "",
         **_form_values(visit, fields_of(webhook.settings), refusal),

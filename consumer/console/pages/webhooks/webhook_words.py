@@ -17,7 +17,7 @@ KINDS: Final[Mapping[EventKind, str]] = {
     "flood": N_("Floods"),
     "decision": N_("Decisions"),
 }
-OFF: Final[Mapping[OffReason, str]] = {
+OFF_MESSAGES: Final[Mapping[OffReason, str]] = {
     "day": N_(
         "Turned off by the console: a delivery has failed for a day. Repair the receiver, and send the waiting events."
     ),
@@ -77,26 +77,26 @@ def off_text(language: Language, webhook: Webhook) -> str:
     """Return why a webhook is off, or "" if it is on."""
     if webhook.off_ms is None:
         return ""
-    label = OFF[webhook.off_why or "person"]
+    label = OFF_MESSAGES[webhook.off_why or "person"]
     return language.gettext(label)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptReport:
-    """The description of an attempt. ``excerpt`` is the beginning of the receiver's answer, or "" if unknown."""
+    """The description of an attempt. ``excerpt`` is the beginning of a refusing answer, or "" without one."""
 
     is_accepted: bool
     text: str
     excerpt: str
 
 
-def report(language: Language, status: int | None, why: str) -> AttemptReport:
-    """Return the description of an attempt, given its HTTP status and ``AttemptOutcome.why``."""
-    if not why:
+def report(language: Language, status: int | None, explanation: str) -> AttemptReport:
+    """Return the description of an attempt, given its HTTP status and ``AttemptOutcome.explanation``."""
+    if not explanation:
         return AttemptReport(
             is_accepted=True, text=language.gettext(N_("Accepted: %(status)s."), status=status), excerpt=""
         )
-    cause, detail = cause_of(why)
+    cause, detail = cause_of(explanation)
     text = sentence(language, cause, detail, status)
     return AttemptReport(is_accepted=False, text=text, excerpt=detail if cause == "status" else "")
 
