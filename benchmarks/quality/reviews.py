@@ -17,7 +17,7 @@ from benchmarks.speed.report import OUT, Row, publish
 from consumer.evaluation.curves import NORMAL_QUANTILE
 from consumer.evaluation.reviewed_pairs import ReviewedPair
 from consumer.evaluation.reviewer_line import fit_reviewer_line
-from consumer.evaluation.weighted_rates import DecisionCounts, rates, weighted
+from consumer.evaluation.weighted_rates import DecisionCounts, rates, weighted_pairs
 from storage.clock import MS_PER_DAY
 
 NOW: Final = 0.75
@@ -89,7 +89,7 @@ def line_row(people: People, seeds: range) -> Row:
     """How often the hidden line is within its interval, and how wide that is."""
     widths, held = [], 0
     for seed in seeds:
-        known = weighted(made_reviews(people, seed))
+        known = weighted_pairs(made_reviews(people, seed))
         line = fit_reviewer_line(known.similarity, known.right, known.weight)
         held += line.low <= people.line <= line.high
         widths.append(line.high - line.low)

@@ -1,4 +1,4 @@
-"""The commands by name, each imported on first use: importing all takes longer than most commands run."""
+"""The commands by name. Each is imported on first use, because importing all takes longer than most commands run."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class CommandGroup(TyperGroup):
         return _with_untyped_flags(super().get_params, ctx)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
-        """Run the command. Remove secrets from usage errors, which quote arguments."""
+        """Run the command. Remove secrets from the messages of usage errors, which quote arguments."""
         with _without_secrets(ctx.meta[_ARGUMENTS]):
             return super().invoke(ctx)
 
@@ -145,7 +145,7 @@ def _with_plain_help(command: Any) -> Any:  # noqa: ANN401  # as above
 
 
 def _with_untyped_flags(get_params: Callable[[Any], list[Any]], ctx: Any) -> list[Any]:  # noqa: ANN401  # as above
-    """Return the parameters of a command, including ``--help``. Its flags show no ``<bool>``."""
+    """Return the parameters of a command, including ``--help``, without the type ``<bool>`` of flags."""
     parameters = get_params(ctx)
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):

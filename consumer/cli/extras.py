@@ -11,9 +11,10 @@ from consumer.text.install_advice import CONSOLE_PACKAGES, imported
 
 @contextmanager
 def opened_database(config: Config, command: str, *, must_exist: bool = True) -> Iterator[Any]:
-    """Open the console's database for a command that reads or changes it.
+    """Open the console's database for a command that reads or changes it. With ``must_exist``, do not create its file.
 
-    Raises ``ConfigError``, including when packages are missing, and ``SinkError`` if the database does not answer.
+    Raises ``ConfigError`` if packages or, with ``must_exist``, the file are missing, or if the settings of the database
+    cannot be used. Raises ``SinkError`` if the database does not answer.
     """
     database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
     wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)

@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from consumer.cli import render
 from consumer.cli.commands import CommandGroup
-from consumer.cli.results import guarded_streams, results
+from consumer.cli.results import guard_streams, results
 from consumer.config.config import ENV_PREFIX
 from consumer.config.loading import plain_pydantic_message
 from consumer.lifecycle.stopping import SIGNALLED, accept_signals
@@ -42,7 +42,7 @@ app = typer.Typer(
         "Start with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
         "Exit codes:\n\n"
         "0  every record was answered, by a verdict or a dead letter\n\n"
-        "1  a bug, or a run that did not stop when told to\n\n"
+        "1  a bug, a run that did not stop when told to, or a removal that was not confirmed\n\n"
         "2  an invalid option or configuration, or an unknown id\n\n"
         "3  the input cannot be read\n\n"
         "4  the store was created with other settings, is damaged, or is not a dupwatch store\n\n"
@@ -67,20 +67,20 @@ def options(
 
 
 def main() -> None:
-    """Run a command and exit. An error prints one message and has its own exit code; a bug prints its traceback."""
+    """Run a command and exit. An error prints a message and decides the exit code; a bug prints its traceback."""
     if None in {sys.stdout, sys.stderr}:
-        # Otherwise the next file opened gets the free descriptor, and printed text is written into it.
+        # The next file opened would get the free descriptor, and printed text would be written into that file.
         with suppress(OSError):
             os.write(2, b"dupwatch: standard output and standard error must be open; redirect them to /dev/null\n")
         sys.exit(SinkError.exit_code)
     accept_signals()
-    with guarded_streams():
+    with guard_streams():
         try:
-            # Log this way until the command has read its configuration and sets up logging again.
+            # This logging applies until the command has read its configuration and sets up logging again.
             logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
             code = _run()
         except KeyboardInterrupt:
-            # Only before a command starts: a running command turns Ctrl-C into an exit code.
+            # This happens only before a command starts: a running command turns Ctrl-C into an exit code.
             code = SIGNALLED + SIGINT
     sys.exit(code)
 

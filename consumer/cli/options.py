@@ -57,7 +57,7 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Threads that compute fingerprints; without dupwatch-core, processes. With 0, the default, the judging "
+        help="Threads that compute fingerprints; with the Python engine, processes. With 0, the default, the judging "
         "thread computes them.",
     ),
 ]
@@ -68,10 +68,11 @@ VersionOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
-def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
-    """Set up the log, and return the configuration from file, environment, ``--set`` and flags; later sources win.
+def command_config(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
+    """Set up the log, and return the configuration from file, environment, ``--set`` and options; later sources win.
 
-    The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if the flag is absent.
+    ``flags`` has the values of the command's own options, None if an option is absent. The keyword of an option is the
+    name of its setting with ``__`` for each dot. Raises ``ConfigError``.
     """
     overrides: dict[str, Any] = {}
     for setting in settings or ():
@@ -84,10 +85,11 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
     return chosen
 
 
-def named_once(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
-    """Return the value of an argument or of the option with the same meaning, or None without either.
+def argument_or_option(argument: _Value | None, option: _Value | None, names: str) -> _Value | None:
+    """Return the value of an argument, or of the option with the same meaning; None if both are absent.
 
-    Raises ``ConfigError`` if both are present, and for an argument that is a setting. ``names`` names both in messages.
+    ``names`` names both in messages. Raises ``ConfigError`` if both are present, or if the argument looks like a
+    setting and no such file exists.
     """
     if argument is not None and option is not None:
         raise ConfigError(f"{names} cannot be used together; use one of them")
@@ -98,7 +100,7 @@ def named_once(argument: _Value | None, option: _Value | None, names: str) -> _V
 
 
 def _check_not_setting(argument: str) -> None:
-    """Raise ``ConfigError`` for a setting in place of a file: the user forgot --set.
+    """Raise ``ConfigError`` for a setting in place of a file, for which the user forgot --set.
 
     The message hides the value, which may be a secret.
     """

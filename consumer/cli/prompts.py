@@ -12,15 +12,15 @@ from consumer.model.errors import ConfigError
 
 
 def check_terminal(options: str = "--yes") -> None:
-    """Raise ``ConfigError`` without a terminal; ``options`` names the options that avoid the prompt."""
+    """Raise ``ConfigError`` if standard input is not a terminal. ``options`` names options that avoid the prompt."""
     if not sys.stdin.isatty():
         raise ConfigError(f"cannot prompt: standard input is not a terminal; add {options}")
 
 
-def confirmed(question: str) -> bool:
-    """Ask for confirmation on the terminal, and return the answer. Ctrl-C and the end of the input exit."""
+def ask_confirmation(question: str) -> bool:
+    """Ask for confirmation on the terminal, and return the answer. Ctrl-C or the end of the input ends the command."""
     try:
-        # Part of a prompt always goes to standard output, which is for results only.
+        # Typer writes part of a prompt to standard output, which is for results only.
         with redirect_stdout(sys.stderr):
             return typer.confirm(question, err=True)
     except typer.Abort as stopped:

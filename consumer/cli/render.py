@@ -24,8 +24,8 @@ def plain(text: str, chars_max: int | None = None) -> str:
     return one_line(text, len(text) if chars_max is None else chars_max)
 
 
-def abridged(text: str, chars_max: int) -> str:
-    """Return the text on one line; if it is longer than ``chars_max``, only its beginning and its end."""
+def abridge(text: str, chars_max: int) -> str:
+    """Return the text on one line. Of a text longer than ``chars_max``, return only the beginning and the end."""
     half = chars_max // 2
     if len(text) <= chars_max:
         return plain(text.replace("\n", " "))
@@ -44,7 +44,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def progress(console: Console) -> Progress:
-    """Return a progress bar that disappears when the work is done. Without a terminal it shows nothing."""
+    """Return a progress bar that disappears when the work is done, and shows nothing without a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -57,7 +57,10 @@ def progress(console: Console) -> Progress:
 
 
 def follow(bars: Progress, name: str, done_and_total: Callable[[], tuple[int, int | None]]) -> Callable[..., None]:
-    """Add a bar, and return a function that updates it and ignores its arguments."""
+    """Add a bar, and return a function that updates the bar and ignores its arguments.
+
+    ``done_and_total`` returns the work done and the whole work, which is None if unknown.
+    """
     done, total = done_and_total()
     task = bars.add_task(name, total=total, completed=done)
 
@@ -69,12 +72,12 @@ def follow(bars: Progress, name: str, done_and_total: Callable[[], tuple[int, in
 
 
 def similarity_text(similarity: float | None) -> str:
-    """Return the similarity as text; None, as with plain SimHash, means that none was estimated."""
+    """Return a similarity as text. None means that none was estimated, as with plain SimHash."""
     return "similarity –" if similarity is None else f"similarity {similarity:.2f}"
 
 
-def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
-    """Return a flag in four lines: the article, the one it repeats, the measures, and the shared keywords."""
+def flag_lines(verdict: Verdict, title: str, other_title: str) -> RenderableType:
+    """Return a flag in four lines: the article, the article that it repeats, the measures, and the shared keywords."""
     head = Text.assemble(
         ("≈ ", "bold yellow"), (plain(verdict.id), "bold"), "  ", (plain(title, _TITLE_CHARS_MAX), "dim")
     )
@@ -91,21 +94,21 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
     return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
 
 
-def parts(article_id: str, found: Sequence[Part]) -> RenderableType:
-    """Return a kept article and what it shares with earlier ones, one line each."""
+def part_lines(article_id: str, found: Sequence[Part]) -> RenderableType:
+    """Return a kept article and the parts that it shares with earlier articles, one line each."""
     head = Text.assemble(("◐ ", "bold cyan"), (plain(article_id), "bold"))
     return Group(head, *(Text(f"  {plain(part_text(part))}", "green") for part in found))
 
 
-def ended(article_id: str, found: EndedBefore) -> RenderableType:
+def ended_before_line(article_id: str, found: EndedBefore) -> RenderableType:
     """Return a line on a kept article and the ended text that it repeats."""
     return Text.assemble(
         ("↺ ", "bold magenta"), (plain(article_id), "bold"), "  ", (plain(ended_before_text(found)), "magenta")
     )
 
 
-def known(article_id: str, mentions: Sequence[BankMention]) -> RenderableType:
-    """Return an article and the known texts that it repeats, one line each."""
+def bank_lines(article_id: str, mentions: Sequence[BankMention]) -> RenderableType:
+    """Return an article and the items of banks that it repeats, one line each."""
     head = Text.assemble(("■ ", "bold red"), (plain(article_id), "bold"))
     return Group(head, *(Text(f"  {plain(bank_text(mention))}", "red") for mention in mentions))
 
@@ -118,7 +121,7 @@ def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngin
         "with a crowded fingerprint": tally.crowded_articles,
         "lost compare-and-sets": tally.lost_compare_and_sets,
     }
-    return pairs(
+    return value_table(
         "Summary",
         {
             "articles": f"{tally.versions}",
@@ -143,7 +146,7 @@ def table(
     title: str | None = None,
     header_style: str = "table.header",
 ) -> Table:
-    """Return a table without lines. A column of plain text may be given by its name."""
+    """Return a table without lines. The name of a column is enough if the column needs no format."""
     shown = Table(
         *columns,
         title=title,
@@ -158,12 +161,12 @@ def table(
     return shown
 
 
-def figures(*names: str) -> list[Column]:
-    """Return right-aligned columns for numbers, which are not wrapped."""
+def number_columns(*names: str) -> list[Column]:
+    """Return right-aligned columns for numbers, which do not wrap."""
     return [Column(name, justify="right", no_wrap=True) for name in names]
 
 
-def pairs(title: str, rows: Iterable[tuple[str, str | int | Text]]) -> Table:
+def value_table(title: str, rows: Iterable[tuple[str, str | int | Text]]) -> Table:
     """Return a table of names and values; whole numbers get thousands separators."""
     shown = table(
         [Column(no_wrap=True), Column(justify="right", overflow="fold")],
@@ -175,7 +178,7 @@ def pairs(title: str, rows: Iterable[tuple[str, str | int | Text]]) -> Table:
 
 
 def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Table:
-    """Return a stored version and its verdict as a table."""
+    """Return a stored version and its verdict as a table. ``in_force`` says since when, or why no longer."""
     table = Table(
         Column(style="dim", no_wrap=True),
         Column(overflow="fold"),
@@ -217,24 +220,24 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
 
 
 def seen_before_text(seen: SeenBefore) -> str:
-    """Return how often the same text was seen before, and when."""
+    """Return as text how often and when the same text was seen before."""
     if seen.times == 1:
         return f"once, {seen.first}"
     return f"at least {seen.times:,} times, first {seen.first}, last {seen.last}"
 
 
 def ended_before_text(ended: EndedBefore) -> str:
-    """Return the retracted or replaced text that an article repeats, with its end and the similarity."""
+    """Return a phrase on the retracted or replaced text that an article repeats, with its end and the similarity."""
     return f"repeats the text of {ended.id}, which ended at {ended.ended_at}, {similarity_text(ended.similarity)}"
 
 
 def part_text(part: Part) -> str:
-    """Return what an article shares with an earlier one."""
+    """Return a phrase on the part that an article shares with an earlier article."""
     return f"{part.share_of_this:.0%} of it is in {part.id}, {part.share_of_that:.0%} of {part.id} is in it"
 
 
 def bank_text(mention: BankMention) -> str:
-    """Return which known text an article repeats, in which form, and the action of its bank."""
+    """Return a phrase on the bank item that an article repeats, the form of the match, and the action of the bank."""
     how = {
         "equal": "equals",
         "similar": f"{similarity_text(mention.similarity)} to",
@@ -250,6 +253,6 @@ def facts_line(name: str, facts: Sequence[str]) -> Text:
 
 
 def keywords_line(words: Sequence[str]) -> Text:
-    """Return the first few meaningful shared keywords on one line."""
+    """Return the first few of the shared keywords that tell readers something, on one line."""
     shown = shown_keywords(words)[:KEYWORDS_SHOWN_MAX]
     return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(shown)) if shown else "none")

@@ -1,8 +1,8 @@
 r"""Results go to standard output. A closed or full standard output is an error like any other.
 
 All output without ``rich`` goes through this module. Articles, answers of brokers and file names may contain control
-characters or change the direction of text. On a terminal these are written as ``\uXXXX``; a pipe or a file gets the
-bytes unchanged.
+characters, and characters that change the direction of text. On a terminal such characters become ``\uXXXX``. A pipe
+or a file gets the bytes unchanged.
 """
 
 import os
@@ -21,7 +21,7 @@ from consumer.text.visible import for_terminal
 
 @contextmanager
 def results() -> Iterator[None]:
-    """Write results to standard output inside this context. Raises ``SinkError`` if that fails."""
+    """Write results to standard output inside this context, which flushes them at its end. Raises ``SinkError``."""
     try:
         yield
         sys.stdout.flush()
@@ -34,8 +34,8 @@ def results() -> Iterator[None]:
 
 
 @contextmanager
-def guarded_streams() -> Iterator[None]:
-    """Guard all text printed inside this context, whether by rich, by Typer's help or by a prompt.
+def guard_streams() -> Iterator[None]:
+    """Guard all text that is printed inside this context, by rich, by Typer's help or by a prompt.
 
     A failed write to standard output raises ``SinkError``, as in ``results``. A failed write to standard error loses
     the message, as with log lines, and the command continues. Characters that a stream cannot encode become escapes.
@@ -124,9 +124,9 @@ def standard_error() -> BinaryIO:
 
 
 def answer(*, json: bool, lines: Iterable[object], text: Iterable[RenderableType]) -> None:
-    """Write the result of a command: a line of JSON for each value, or the text for people. The other is not iterated.
+    """Write the result of a command: with ``json`` a JSON line for each of ``lines``, or else ``text`` for people.
 
-    Raises ``SinkError``.
+    The unused one of the two is not iterated. Raises ``SinkError``.
     """
     with results():
         if json:
@@ -139,17 +139,17 @@ def answer(*, json: bool, lines: Iterable[object], text: Iterable[RenderableType
 
 
 def write_json(value: object) -> None:
-    """Write one line of JSON."""
+    """Write a value to standard output as one line of JSON."""
     write(msgspec.json.encode(value) + b"\n")
 
 
 def write(data: bytes) -> None:
-    """Write whole lines."""
+    """Write whole lines to standard output."""
     standard_output().write(data)
 
 
 class _Terminal(_StreamWrapper):
-    """A terminal; control characters in whole lines are escaped."""
+    """A terminal that escapes control characters. It must be given whole lines."""
 
     def write(self, data: bytes) -> int:
         """Write whole lines, escaped."""

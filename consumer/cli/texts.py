@@ -17,7 +17,8 @@ from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.text.counts import counted
 from consumer.wiring.components import decoder, file_form
 
-_NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
+_TEXT_REASONS: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
+"""A file with one of these faults is plain text, even if it begins with a brace."""
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _CHUNK_BYTES: Final = 256 * 1024
 _HEAD_BYTES: Final = 64 * 1024
@@ -33,7 +34,7 @@ class NamedText(NamedTuple):
 
 
 def read_text(source: str, config: Config) -> NamedText:
-    """Return the text of the article that ``read_article`` reads."""
+    """Return the text of the article that ``read_article`` reads, and raise the same errors."""
     article = read_article(source, config)
     return NamedText(source, article.body or "", article.lang)
 
@@ -44,7 +45,7 @@ def input_name(source: str) -> str:
 
 
 def no_valid_article(source: str, lines: int, first_fault: str) -> SourceError:
-    """Return the error for a feed in which every line failed; ``first_fault`` includes its line number."""
+    """Return the error for a feed without a valid article. ``first_fault`` includes the number of its line."""
     return SourceError(
         f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first_fault}). Articles must be "
         "JSON lines in UTF-8; map other field names with --set source.fields.body=NAME."
@@ -82,8 +83,9 @@ def is_one_article(source: str, config: Config) -> bool:
     """Return whether a regular file holds one article for ``read_article``, and not JSON lines or a table.
 
     A file is JSON lines if one of its first lines is an object. An array of objects also counts as JSON lines, and
-    each of its lines is then an error. Anything else is one article: an object over several lines, or a text, which may
-    begin with a brace or a bracket. Raises ``SourceError`` if the file cannot be read.
+    each of its lines is then an error. So do an empty file, and a file that begins with a brace or a bracket and is too
+    long for one article. Anything else is one article: an object over several lines, or a text, which may begin with a
+    brace or a bracket. Raises ``SourceError`` if the file cannot be read.
     """
     if file_form(config).separator(Path(source)) is not None:
         return False
@@ -101,7 +103,7 @@ def is_one_article(source: str, config: Config) -> bool:
         try:
             whole = _read(source, config.source.record_bytes_max).removeprefix(BOM_UTF8).strip()
         except SourceError:
-            # It is too long for one article.
+            # The file is too long for one article, or its compressed data is damaged.
             return False
         # The first line may be longer than the head that was read.
         lines[0] = whole.split(b"\n", 1)[0]
@@ -123,8 +125,8 @@ def _beginning(codec: Codec, compressed: bytes) -> bytes:
 def read_article(source: str, config: Config) -> Article:
     """Return the one article in a file: a JSON object, or else the whole file as plain text; ``-`` is standard input.
 
-    Gzip and zstd data are decompressed. Raises ``SourceError`` if the file cannot be read, is too long, is not UTF-8
-    text, or holds several articles. Raises ``ConfigError`` for an invalid article or a retraction.
+    Gzip and zstd data are decompressed. Raises ``SourceError`` if the file cannot be read or decompressed, is too long,
+    is not UTF-8 text, or holds several articles. Raises ``ConfigError`` for an invalid article or a retraction.
     """
     data = _read(source, config.source.record_bytes_max)
     name = input_name(source)
@@ -132,7 +134,7 @@ def read_article(source: str, config: Config) -> Article:
         article = decoder(config)(data)
     except BadRecord as error:
         is_object = data.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
-        if is_object and error.reason not in _NO_ARTICLE:
+        if is_object and error.reason not in _TEXT_REASONS:
             raise ConfigError(f"invalid article in {name}: {error.detail}") from error
         return Article(id=source, body=_text(name, data))
     if article.body is None:
@@ -171,7 +173,7 @@ def _decompress(codec: Codec, source: str, data: bytes, bytes_max: int) -> bytes
 
 
 def _text(source: str, data: bytes) -> str:
-    """Return the whole file as plain text, without the line end after the last line."""
+    """Return the whole file as plain text, without the line end after the last line. Raises ``SourceError``."""
     if data.startswith(_UTF16_BOMS):
         raise _not_utf8(source, "it begins with a UTF-16 byte order mark", "UTF-16")
     if b"\0" in data:
@@ -195,14 +197,14 @@ def _text(source: str, data: bytes) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _not_utf8(source: str, why: str, encoding: str) -> SourceError:
+def _not_utf8(source: str, fault: str, encoding: str) -> SourceError:
     return SourceError(
-        f"{source} is not UTF-8: {why}. Convert it, for example with iconv -f {encoding} -t UTF-8 {source} > text.txt"
+        f"{source} is not UTF-8: {fault}. Convert it, for example with iconv -f {encoding} -t UTF-8 {source} > text.txt"
     )
 
 
 def _holds_articles(text: str) -> bool:
-    """Return whether the text is JSON lines: one of the first lines is a whole JSON object."""
+    """Return whether the text is JSON lines: it begins with a brace, and one of its first lines is an object."""
     begins = text.lstrip()
     lines = begins.split("\n", _LINES_EXAMINED)[:_LINES_EXAMINED]
     return begins.startswith("{") and any(isinstance(_parse_or_none(line.encode()), dict) for line in lines)

@@ -24,7 +24,7 @@ from consumer.fingerprint import SCHEME_NAMES, Scheme
 ENV_PREFIX: Final = "DUPWATCH_"
 ENV_NESTING: Final = "__"
 CONFIG_VARIABLE: Final = f"{ENV_PREFIX}CONFIG"
-"""Names the configuration file. A container needs it: its health check does not get the options of the run."""
+"""The variable that names the configuration file. Containers need it: health checks do not get the run's options."""
 _DAY_S: Final = 86_400
 
 
@@ -55,8 +55,7 @@ class Config(BaseSettings):
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads that compute fingerprints; without dupwatch-core, processes. With 0 the judging thread computes
-    them."""
+    """Threads that compute fingerprints; with the Python engine, processes. With 0 the judging thread computes them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -79,12 +78,16 @@ class Config(BaseSettings):
 
     @property
     def guards_facts(self) -> bool:
-        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both its rules."""
+        """Whether facts are extracted.
+
+        They are extracted from all articles if ``[judge]`` or any rule needs them, because a pair of articles obeys the
+        rules of both sources.
+        """
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
 
     @property
     def guards_slots(self) -> bool:
-        """Whether slots are extracted; like facts, from all articles or from none."""
+        """Whether slots are extracted. Like facts, they are extracted from all articles or from none."""
         rules = (rule.slot_conflicts_max for rule in self.rules.values())
         return any(conflicts is not None for conflicts in (self.judge.slot_conflicts_max, *rules))
 
@@ -103,7 +106,7 @@ class Config(BaseSettings):
 
 
 def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
-    """Yield the reasons why a batch might not be judged in full."""
+    """Yield the reason why the articles of a batch might not all be compared, if there is one."""
     if source.batch_records_max > judge.verifications_max:
         yield (
             f"source.batch_records_max {source.batch_records_max} is more than judge.verifications_max"
@@ -113,13 +116,13 @@ def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
 
 
 def schema_faults(kafka: KafkaSection, registry: RegistrySection) -> Iterator[str]:
-    """Yield the reasons why the values of messages could not be decoded."""
+    """Yield the reason why the values of messages could not be decoded, if there is one."""
     if kafka.value_format != "json" and not registry.url:
         yield f'kafka.value_format = "{kafka.value_format}" needs schemas; set registry.url to their registry'
 
 
 def near_miss_faults(kafka: KafkaSection, judge: JudgeSection) -> Iterator[str]:
-    """Yield the reasons why near misses could not be sent."""
+    """Yield the reason why near misses could not be sent, if there is one."""
     if kafka.near_miss_share and not judge.verify:
         yield "kafka.near_miss_share has no effect with verify = false; plain SimHash computes no similarity"
 
@@ -134,7 +137,7 @@ def bank_faults(banks: BanksSection) -> Iterator[str]:
 
 
 def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iterator[str]:
-    """Yield the reasons why the profile does not fit the scheme."""
+    """Yield the reason why the profile does not fit the scheme, if there is one."""
     if judge.profile not in {"posts", "mixed"} or fingerprint.scheme not in SCHEME_NAMES:
         return
     if not judge.verify:
@@ -192,7 +195,7 @@ def rule_faults(
 
 
 def _similarity_min(judge: JudgeSection, fingerprint: FingerprintSection) -> float:
-    """Return the threshold of the judge or its scheme; 0 for an unknown scheme, which is refused later."""
+    """Return the threshold of ``[judge]``, or else of the scheme; 0 for an unknown scheme, which is refused later."""
     if judge.similarity_min is not None:
         return judge.similarity_min
     return Scheme(fingerprint.scheme).definition.similarity_min if fingerprint.scheme in SCHEME_NAMES else 0.0

@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from consumer.config.config import Config
 
-RULES_OF_ALL: Final = "SOURCE"
-"""Placeholder for the name of a source in the names of settings."""
+SOURCE_PLACEHOLDER: Final = "SOURCE"
+"""The placeholder for a source in the names of settings."""
 _RULES: Final = "rules."
 
 
@@ -28,23 +28,23 @@ class Setting(NamedTuple):
     description: str
 
 
-def settings_described() -> Iterator[Setting]:
+def all_settings() -> Iterator[Setting]:
     """Yield every setting in the order of ``config show``; those of rules have the name ``rules.SOURCE.…``."""
     yield from _settings("", Config)
 
 
 def description_of(name: str, descriptions: Mapping[str, str]) -> str:
-    """Return the sentence for a name that ``flatten`` yields, which may contain the names of sources and map keys."""
+    """Return the sentence for a name that ``flatten`` yields. Names may contain names of sources and keys of maps."""
     if name.startswith(_RULES):
-        return descriptions[f"{_RULES}{RULES_OF_ALL}.{name.rpartition('.')[2]}"]
+        return descriptions[f"{_RULES}{SOURCE_PLACEHOLDER}.{name.rpartition('.')[2]}"]
     return next(text for known, text in descriptions.items() if name == known or name.startswith(f"{known}."))
 
 
-def section_described(name: str) -> str:
+def section_description(name: str) -> str:
     """Return the docstring of a section as one paragraph; nested sections have dotted names."""
     kind: type = Config
     for part in name.split("."):
-        if part != RULES_OF_ALL:
+        if part != SOURCE_PLACEHOLDER:
             kind = _section_in(_fields(kind)[part]) or kind
     return _one_line(kind.__doc__ or "")
 
@@ -57,7 +57,7 @@ def _settings(prefix: str, kind: type) -> Iterator[Setting]:
         if section is None:
             yield Setting(full, field, descriptions.get(name, ""))
         elif get_origin(field.annotation) is dict:
-            yield from _settings(f"{full}.{RULES_OF_ALL}.", section)
+            yield from _settings(f"{full}.{SOURCE_PLACEHOLDER}.", section)
         else:
             yield from _settings(f"{full}.", section)
 
@@ -79,7 +79,7 @@ def _fields(kind: type) -> Mapping[str, FieldInfo]:
 
 
 def _descriptions(kind: type) -> dict[str, str]:
-    """Return the docstring of each field of a section, those of a base class included."""
+    """Return the docstring of each field of a section that has one, including fields of base classes."""
     bases = [base for base in reversed(kind.__mro__) if base.__module__.partition(".")[0] == "consumer"]
     return {name: text for base in bases for name, text in _own_descriptions(base)}
 

@@ -1,7 +1,7 @@
 """The judge's settings and its scheme, built from the sections that configure them.
 
 Settings have the names of the fields of ``JudgeSettings``, ``Scheme`` and ``SketchLayout``; this module lists only the
-exceptions. Importing it raises ``TypeError`` for a field that no option sets.
+exceptions. Its import raises ``TypeError`` for a field that no option sets.
 """
 
 from collections.abc import Mapping
@@ -21,19 +21,22 @@ from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.article import BodyForm
 from storage.clock import MS_PER_S
 
-_BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
-"""Fields of ``JudgeSettings`` that are built below or, like ``scheme_digest``, by the caller."""
-_SCHEME_BUILT: Final = frozenset({"sketch", "facts", "slots"})
+_BUILT_FIELDS: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
+"""Fields of ``JudgeSettings`` that are not copied from an option: they are built below, or passed by the caller."""
+_BUILT_SCHEME_FIELDS: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
 """Options of ``[source]`` that change verdicts; the others select what is judged."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
 """Body forms that stored settings record as "". Older stores have only these two, and record neither."""
-_SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
+_FIXED_SKETCH_FIELDS: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
 
 def _options(kind: type, excluded: frozenset[str], section: type[BaseModel], **renamed: str) -> dict[str, str]:
-    """Return the option in this section for each field of a dataclass, except those ``excluded``."""
+    """Return the option in this section for each field of a dataclass that is not ``excluded``.
+
+    ``renamed`` has the options that are not named like their field. Raises ``TypeError`` for a field without an option.
+    """
     options = {field.name: renamed.get(field.name, field.name) for field in fields(kind) if field.name not in excluded}
     missing = options.values() - section.model_fields.keys()
     if missing:
@@ -41,9 +44,9 @@ def _options(kind: type, excluded: frozenset[str], section: type[BaseModel], **r
     return options
 
 
-_JUDGE: Final = _options(JudgeSettings, _BUILT, JudgeSection)
-_SCHEME: Final = _options(Scheme, _SCHEME_BUILT, FingerprintSection, name="scheme")
-_SKETCH: Final = _options(SketchLayout, _SKETCH_FIXED, FingerprintSection)
+_JUDGE: Final = _options(JudgeSettings, _BUILT_FIELDS, JudgeSection)
+_SCHEME: Final = _options(Scheme, _BUILT_SCHEME_FIELDS, FingerprintSection, name="scheme")
+_SKETCH: Final = _options(SketchLayout, _FIXED_SKETCH_FIELDS, FingerprintSection)
 
 
 def configured_scheme(config: Config) -> Scheme:
@@ -52,7 +55,7 @@ def configured_scheme(config: Config) -> Scheme:
 
 
 def configured_settings(config: Config, scheme: Scheme, scheme_digest: str) -> JudgeSettings:
-    """Return the configured settings. Raises ValueError if they contradict each other."""
+    """Return the configured settings. Raises ValueError for an unknown plan, or if settings contradict each other."""
     values = _values(config, scheme, JudgeSection.model_fields.keys(), with_rules=True)
     return JudgeSettings(scheme=scheme, scheme_digest=scheme_digest, extractor=_extractor(config.source), **values)
 
@@ -60,8 +63,8 @@ def configured_settings(config: Config, scheme: Scheme, scheme_digest: str) -> J
 def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     """Return the settings of a store, overridden by those that the configuration sets explicitly.
 
-    The digest of the scheme remains, since it depends on dictionaries. Raises ValueError if settings contradict each
-    other.
+    The digest of the scheme stays as stored, since it depends on dictionaries. Raises ValueError for an unknown scheme
+    or plan, and for settings that contradict each other.
     """
     scheme = _scheme(config, stored.scheme, config.fingerprint.model_fields_set)
     with_rules = "rules" in config.model_fields_set
@@ -74,24 +77,24 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     return replace(stored, scheme=scheme, **values)
 
 
-def completed(config: Config, stored: JudgeSettings) -> Config:
-    """Return the configuration. Settings that it does not set explicitly are those of the store.
+def with_stored_settings(config: Config, stored: JudgeSettings) -> Config:
+    """Return the configuration, with the store's values for settings that it does not set explicitly.
 
-    Dictionaries are left as they are, since a store does not hold files. Raises ValueError if the two contradict each
-    other.
+    This concerns the settings of the judge, the scheme, the rules, and how bodies are read. Dictionaries are left as
+    they are, since a store does not hold files. Raises ValueError if the configuration contradicts the store.
     """
     judge = {option: getattr(stored, name) for name, option in _JUDGE.items()}
     judge |= {"plan": stored.plan.name, "window_s": stored.window_ms // MS_PER_S}
     fingerprint = {option: getattr(stored.scheme, name) for name, option in _SCHEME.items()}
     fingerprint |= {option: getattr(stored.scheme.sketch, name) for name, option in _SKETCH.items()}
-    completed = {
+    update = {
         "judge": _complete_section(config.judge, judge),
         "fingerprint": _complete_section(config.fingerprint, fingerprint),
         "source": _source(config, stored),
     }
     if "rules" not in config.model_fields_set:
-        completed["rules"] = {name: RuleSection(**asdict(rule)) for name, rule in stored.sources.items()}
-    return config.model_copy(update=completed)
+        update["rules"] = {name: RuleSection(**asdict(rule)) for name, rule in stored.sources.items()}
+    return config.model_copy(update=update)
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
@@ -113,7 +116,7 @@ def _completed_source(config: Config, values: Mapping[str, Any]) -> SourceSectio
 
 
 def _extractor(source: SourceSection) -> str:
-    """Return the field ``extractor`` of ``JudgeSettings``."""
+    """Return the value of the field ``extractor`` of ``JudgeSettings``."""
     return "" if source.body_form in _UNNAMED_FORMS else source.body_form
 
 
@@ -141,7 +144,7 @@ def _scheme(config: Config, base: Scheme, options: AbstractSet[str]) -> Scheme:
 
 
 def _values(config: Config, scheme: Scheme, options: AbstractSet[str], *, with_rules: bool) -> dict[str, Any]:
-    """Return the fields of ``JudgeSettings`` that these options of ``[judge]`` set, and the rules."""
+    """Return the fields of ``JudgeSettings`` that these options of ``[judge]`` set; ``with_rules`` adds the rules."""
     judge = config.judge
     values = {name: getattr(judge, option) for name, option in _JUDGE.items() if option in options}
     if values.get("similarity_min", 0) is None:

@@ -20,7 +20,7 @@ from pydantic_settings import (
 )
 
 from consumer.config.config import CONFIG_VARIABLE, ENV_NESTING, ENV_PREFIX, Config
-from consumer.config.printing import SECRETS, SECRETS_IN, flatten, holds_secrets
+from consumer.config.printing import MAPS_WITH_SECRETS, SECRETS, flatten, holds_secrets
 from consumer.config.values import parse_value
 from consumer.model.errors import ConfigError
 from consumer.text.redaction import is_secret, redacted, remember, remember_credentials, remember_settings
@@ -51,9 +51,11 @@ _PLAIN_WORDS: Final = {
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
-    """Return the configuration in the file (None: no file), the environment and the overrides.
+    """Return the configuration from the file (None: no file), the environment and the overrides; later sources win.
 
-    Raises ``ConfigError``. It lists all invalid settings, or else the first contradiction between valid ones.
+    Also registers the secret values that the log and messages must hide. Raises ``ConfigError`` if the file cannot be
+    read or a variable cannot be used, for all invalid settings together, or for the first contradiction between valid
+    settings.
     """
     if path is not None:
         _check_toml(path)
@@ -90,7 +92,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
 
 
 class EnvironmentSource(EnvSettingsSource):
-    """Environment variables; maps and lists have the same syntax as in ``--set``."""
+    """The settings in environment variables; maps and lists have the same syntax as in ``--set``."""
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # overrides
         """Parse the value of a map or a list."""
@@ -107,7 +109,7 @@ def _unparsed_variables(error: SettingsError) -> str:
 
 def _remember_secrets(config: Config) -> None:
     settings = config.model_dump()
-    for place in SECRETS_IN:
+    for place in MAPS_WITH_SECRETS:
         section, name = place.split(".")
         remember_settings(settings[section][name])
     for place in SECRETS:
@@ -139,7 +141,7 @@ def _check_toml(path: Path) -> None:
 
 
 def _check_environment() -> None:
-    """Raise ``ConfigError`` for a variable that sets rules or the rank of one source, or that names no section.
+    """Raise ``ConfigError`` for a variable that names no section, and for one that sets rules or the rank of a source.
 
     The settings library would ignore a variable without a section.
     """
@@ -166,7 +168,10 @@ def _check_environment() -> None:
 
 @dataclass(frozen=True)
 class _Origins:
-    """The origins of settings. The command line overrides the environment, and the environment overrides the file."""
+    """The file and the overrides from which settings come, to name the origin of a setting in messages.
+
+    The command line overrides the environment, and the environment overrides the file.
+    """
 
     path: Path | None
     overrides: Mapping[str, Any]
@@ -215,7 +220,7 @@ def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
 
 
 def plain_pydantic_message(message: str) -> str:
-    """Return pydantic's message in plain words."""
+    """Return a message of pydantic in plain words."""
     message = message.replace("Value error, ", "")
     for theirs, ours in _PLAIN_WORDS.items():
         message = message.replace(theirs, ours)

@@ -11,15 +11,15 @@ from consumer.text.redaction import HIDDEN, is_secret, without_credentials
 
 SECRETS: Final = frozenset({"http.password"})
 """Settings that are always secret."""
-SECRETS_IN: Final = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
-"""Settings of client libraries; ``text.redaction.is_secret`` recognises the secret ones by name."""
+MAPS_WITH_SECRETS: Final = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
+"""Maps of settings for client libraries. ``text.redaction.is_secret`` recognises the secret settings by name."""
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
-    """Yield every setting as (dotted name, TOML value), in the order of the sections; unset ones have None.
+    """Yield every setting as (dotted name, TOML value), in the order of the sections.
 
-    ``HIDDEN`` replaces the values of secret settings, and values that contain credentials. If no source has a rule, the
-    settings of a rule appear under the name ``SOURCE``.
+    Unset settings and empty maps have the value None. ``HIDDEN`` replaces the values of secret settings, and values
+    that contain credentials. If no source has a rule, the settings of a rule appear under the name ``SOURCE``.
     """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
@@ -28,7 +28,7 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 full = f"{prefix}.{key}" if prefix else key
                 if inner is not None and (
-                    (prefix in SECRETS_IN and is_secret(name))
+                    (prefix in MAPS_WITH_SECRETS and is_secret(name))
                     or full in SECRETS
                     or (isinstance(inner, str) and without_credentials(inner) != inner)
                 ):
@@ -43,8 +43,11 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Return whether the value of a setting or section can be secret. Users may set a whole section to one text."""
-    return any(secret == name or secret.startswith(f"{name}.") for secret in (*SECRETS_IN, *SECRETS))
+    """Return whether the value with this name can be secret.
+
+    Names of sections count too, because a user may set a whole section to one text.
+    """
+    return any(secret == name or secret.startswith(f"{name}.") for secret in (*MAPS_WITH_SECRETS, *SECRETS))
 
 
 def _toml(value: object) -> str:

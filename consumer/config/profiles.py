@@ -33,7 +33,7 @@ PROFILES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyTyp
 
 
 def settings_by_profile(settings: JudgeSettings) -> dict[str, JudgeSettings]:
-    """Return the settings with the values of *news* and of *posts*, by profile; *mixed* has the values of *posts*.
+    """Return the settings with the values of the profiles *news* and *posts*, by profile. *mixed* has those of *posts*.
 
     The result is empty for plain SimHash, and for schemes that do not compare letters.
     """

@@ -6,16 +6,16 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from consumer.config.values import dotted
+from consumer.config.values import with_dotted_names
 from consumer.feeds.kinds import sink_of, source_of
 from consumer.text.visible import safe_url
 
-DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
-"""The validation of all sections. Those that are derived from a dataclass name it; the others inherit it."""
+SECTION_VALIDATION: Final = ConfigDict(extra="forbid", validate_default=True)
+"""The validation of all sections. Sections derived from a dataclass pass it to their decorator."""
 
 
 def _without_nul(text: str) -> str:
-    # Otherwise the operating system raises ValueError when the path is first used.
+    # Without this check, Python raises ValueError when a path is first used.
     if "\0" in text:
         raise ValueError("it contains a NUL character; remove it")
     return text
@@ -26,18 +26,18 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 """A name, path or URL: not empty, and without NUL."""
-ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(dotted)]
+ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(with_dotted_names)]
 """Settings of a client library; their names contain dots."""
-Ranks = Annotated[dict[Text, Annotated[int, Field(ge=-1_000, le=1_000)]], BeforeValidator(dotted)]
+Ranks = Annotated[dict[Text, Annotated[int, Field(ge=-1_000, le=1_000)]], BeforeValidator(with_dotted_names)]
 """Ranks of sources by name; the names may contain dots."""
-SecretFiles = Annotated[dict[str, Text], BeforeValidator(dotted)]
+SecretFiles = Annotated[dict[str, Text], BeforeValidator(with_dotted_names)]
 """Files that hold the values of a client library's settings."""
 
 
 class Section(BaseModel):
     """A section that is declared in ``config``, not by the code that it configures."""
 
-    model_config = ConfigDict(frozen=True, **DERIVED)
+    model_config = ConfigDict(frozen=True, **SECTION_VALIDATION)
 
 
 def _source_url(url: str) -> str:
@@ -66,11 +66,11 @@ def _file_mode(mode: str) -> str:
 
 
 FileMode = Annotated[str, AfterValidator(_file_mode)]
-"""The mode of a file in octal."""
+"""The mode of a file in octal, such as 0640."""
 
 
 def _site_url(url: str) -> str:
-    """Return the address of a site without a trailing slash."""
+    """Return the address of a site without a trailing slash. Raises ``ValueError`` for any other URL."""
     parts = urlsplit(url) if safe_url(url) else None
     if parts is None or parts.netloc != url.rstrip("/").removeprefix(f"{parts.scheme}://") or "@" in parts.netloc:
         raise ValueError("write it as https://HOST or http://HOST:PORT, without a path or a password")
@@ -83,4 +83,4 @@ def _site_url(url: str) -> str:
 
 
 SiteUrl = Annotated[Text, AfterValidator(_site_url)]
-"""The address of a site, http or https."""
+"""The address of a site: http:// or https:// with a host, without a path."""

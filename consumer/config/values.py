@@ -26,8 +26,8 @@ def _parse(text: str) -> object:
     return parsed["value"]
 
 
-def dotted(value: object) -> dict[str, object]:
-    """Flatten a map whose names contain dots: TOML reads ``a.b = 1`` as a map within a map.
+def with_dotted_names(value: object) -> dict[str, object]:
+    """Return a flat map whose names contain dots, from nested maps: TOML reads ``a.b = 1`` as a map within a map.
 
     Raises ``ValueError`` for anything except a map.
     """

@@ -1,4 +1,4 @@
 """Checks of a configuration and everything it names, with a remedy for each problem, and views of running consumers.
 
-Nothing here changes anything.
+All of them only read.
 """

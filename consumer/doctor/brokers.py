@@ -23,16 +23,17 @@ from storage.clock import MS_PER_S
 REQUEST_TIMEOUT_S: Final = 5.0
 """Time limit of one request."""
 _ATTEMPT_S: Final = 1.0
-OFFSETS: Final = "__consumer_offsets"
+"""Time limit of one attempt to read the metadata."""
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # missing from the stubs
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
 _NEWEST: Final[Any] = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # as above
-_SPECIFIC: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
-_UNSPECIFIC: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
+_SPECIFIC_ERRORS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
+_UNSPECIFIC_ERRORS: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
 
 
 class Cluster(NamedTuple):
-    """A cluster, and the settings of one of its brokers."""
+    """A cluster, and the settings of one of its brokers, which are empty if this user may not read them."""
 
     id: str
     brokers: int
@@ -45,7 +46,7 @@ class Cluster(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """A member of a group: where it runs and how many partitions it has; ``instance_id`` if it is a static member."""
+    """A group's member: where it runs and how many partitions it has. Only static members have an ``instance_id``."""
 
     client: str
     host: str
@@ -54,17 +55,17 @@ class GroupMember(NamedTuple):
 
 
 class GroupState(NamedTuple):
-    """A consumer group. ``state`` is Kafka's name for it, "dead" if the group does not exist."""
+    """A consumer group. ``state`` is Kafka's name of its state in lower case; "dead" if the group does not exist."""
 
     state: str
     members: tuple[GroupMember, ...]
 
 
 class GroupProgress(NamedTuple):
-    """The progress of a group in one partition: the first offset that exists, the end, and the committed offset.
+    """The progress of a group in one partition: the first offset that exists, the next offset, and the committed one.
 
-    ``young`` is the offset of the first message younger than the requested age, or None if no age was requested.
-    ``held`` says why the group holds the partition, or None if it does not.
+    ``young`` is the offset of the first message younger than the requested age; it is ``end`` if all messages are
+    older, and None if no age was requested. ``held`` says why the group holds the partition; None if it does not.
     """
 
     topic: str
@@ -85,9 +86,9 @@ class NewestMessage(NamedTuple):
 
 
 class Brokers:
-    """Read-only requests to one cluster. They raise ``KafkaException`` if a request fails.
+    """Read-only requests to one cluster. All methods raise ``KafkaException`` if a request fails.
 
-    ``cluster`` must be called first: it reads the metadata that the other methods use.
+    Call ``cluster`` first: it reads the metadata that the other methods use.
     """
 
     def __init__(self, address: str, settings: Mapping[str, Any]) -> None:
@@ -112,14 +113,14 @@ class Brokers:
         return Cluster(self._metadata.cluster_id or "", len(self._metadata.brokers), settings)
 
     def _read_metadata(self) -> Any:  # noqa: ANN401  # the client has no public type for it
-        """Return the metadata. Give up before the time limit if the client reports that all brokers are down."""
+        """Return the metadata. Raises ``SourceError`` at the time limit, or earlier if all brokers are down."""
         until_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
                 return self._admin.list_topics(timeout=_ATTEMPT_S)
             except KafkaException as error:
                 self._admin.poll(0)
-                all_down = any(reported.code() in _UNSPECIFIC for reported in self._errors)
+                all_down = any(reported.code() in _UNSPECIFIC_ERRORS for reported in self._errors)
                 if all_down or time.monotonic() > until_s:
                     reason = self._reason(error.args[0])
                     raise SourceError(f"The brokers at {self._address} do not answer: {reason}.") from error
@@ -133,11 +134,11 @@ class Brokers:
     def group(self, name: str) -> GroupState | None:
         """Return a group and its members; None if the topic of offsets does not exist, or is hidden from this user.
 
-        Then the brokers are not asked, because asking would make them create that topic.
+        Without this topic, no request is sent, because the request would make the brokers create it.
         """
-        if not self._has(OFFSETS):
+        if not self._has(OFFSETS_TOPIC):
             return None
-        described = _only(self._admin.describe_consumer_groups([name], request_timeout=REQUEST_TIMEOUT_S))
+        described = _single_result(self._admin.describe_consumer_groups([name], request_timeout=REQUEST_TIMEOUT_S))
         members = tuple(
             GroupMember(
                 member.client_id,
@@ -150,9 +151,10 @@ class Brokers:
         return GroupState(described.state.name.lower(), members)
 
     def progress(self, group: str, topics: Sequence[str], young_ms: Callable[[str], int | None]) -> list[GroupProgress]:
-        """Return the progress of a group by partition.
+        """Return the progress of a group in each partition of these topics. Topics that do not exist are left out.
 
-        ``young_ms`` returns the greatest age of ``young`` messages of a topic, or None to leave ``young`` out.
+        ``young_ms`` returns the age in milliseconds up to which messages of a topic are young; None leaves ``young``
+        out.
         """
         places = [
             TopicPartition(topic, partition)
@@ -161,7 +163,7 @@ class Brokers:
             for partition in self._metadata.topics[topic].partitions
         ]
         of_group = [ConsumerGroupTopicPartitions(group, places)]
-        offsets = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=REQUEST_TIMEOUT_S))
+        offsets = _single_result(self._admin.list_consumer_group_offsets(of_group, request_timeout=REQUEST_TIMEOUT_S))
         known = [place for place in offsets.topic_partitions if place.offset >= 0]
         committed = {(place.topic, place.partition): place.offset for place in known}
         held = {(place.topic, place.partition): note_of(place.metadata).held for place in known}
@@ -188,10 +190,10 @@ class Brokers:
             for place in places
         ]
 
-    def newest(self, topics: Sequence[str]) -> list[NewestMessage]:
-        """Return the newest message of each of these topics and of the topic of offsets. Skip missing or empty ones."""
+    def newest_messages(self, topics: Sequence[str]) -> list[NewestMessage]:
+        """Return the newest message of each of these topics and the topic of offsets. Skip missing and empty topics."""
         messages = []
-        for topic in filter(self._has, (*topics, OFFSETS)):
+        for topic in filter(self._has, (*topics, OFFSETS_TOPIC)):
             places = [TopicPartition(topic, partition) for partition in self._metadata.topics[topic].partitions]
             offsets = self._offsets(dict.fromkeys(places, _NEWEST))
             time_ms = max((offset.timestamp for offset in offsets.values()), default=-1)
@@ -213,13 +215,13 @@ class Brokers:
         return retry_during_election(ask, REQUEST_TIMEOUT_S)
 
     def _reason(self, error: KafkaError) -> str:
-        """Return the text of the most specific error, since the call itself raises only a time-out."""
-        specific = [reported for reported in self._errors if reported.code() in _SPECIFIC]
-        other = [reported for reported in self._errors if reported.code() not in _UNSPECIFIC]
+        """Return the text of the most specific error that the client reported; the call itself raises a time-out."""
+        specific = [reported for reported in self._errors if reported.code() in _SPECIFIC_ERRORS]
+        other = [reported for reported in self._errors if reported.code() not in _UNSPECIFIC_ERRORS]
         text = (specific or other or [error])[0].str()
         return text.rstrip(".")
 
 
-def _only(answers: Mapping[Any, Any]) -> Any:  # noqa: ANN401  # the type depends on the request
+def _single_result(answers: Mapping[Any, Any]) -> Any:  # noqa: ANN401  # the type depends on the request
     (answer,) = answers.values()
     return answer.result()

@@ -20,7 +20,10 @@ _COMMAND = "dupwatch console"
 
 
 def configures_console(config: Config) -> bool:
-    """Return whether a console setting differs from its default; ``config show`` writes the defaults too."""
+    """Return whether a console setting differs from its default.
+
+    A setting with the default value does not count, because ``config show`` writes defaults into files too.
+    """
     return config.console != ConsoleSection()
 
 
@@ -42,10 +45,10 @@ def console_checks(config: Config) -> Iterator[DoctorCheck]:
 
 
 def check_tables(section: ConsoleSection) -> Iterator[Finding]:
-    """Check that the database answers, and has the tables of this version."""
-    reviews = _imported("consumer.reviews.database")
+    """Check that the database answers and, if it exists, has the tables of this version."""
+    reviews = _console_module("consumer.reviews.database")
     try:
-        tables = _imported("consumer.wiring.console_database").found_tables(section)
+        tables = _console_module("consumer.wiring.console_database").found_tables(section)
     except reviews.DatabaseUnavailable as error:
         yield wrong(
             SinkError,
@@ -66,17 +69,17 @@ def check_tables(section: ConsoleSection) -> Iterator[Finding]:
         yield warning(
             f"The database {section.database} has tables of version {tables.stored}, and this dupwatch uses "
             f"{tables.used}.",
-            "Back it up and stop consoles of the earlier version. Then start dupwatch console, which moves the tables.",
+            "Back it up and stop consoles of the earlier version. Then start dupwatch console; it upgrades the tables.",
         )
 
 
 def check_flags(config: Config) -> Iterator[Finding]:
-    """Check that flags can come from the configured sink."""
-    feed = _imported("consumer.wiring.console_feed")
+    """Check that the console can read flags from the configured sink. Raises ``ConfigError`` if it never can."""
+    feed = _console_module("consumer.wiring.console_feed")
     feed.check_sink(config)
     place = feed.flag_sink(config)
     if isinstance(place, Path):
-        yield _file_finding(_imported("consumer.console.intake.setup_checks").sink_fault(place), place)
+        yield _file_finding(_console_module("consumer.console.intake.setup_checks").sink_fault(place), place)
         return
     read = feed.flags_read(config)
     if feed.is_there(config, read):
@@ -103,13 +106,13 @@ def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # its typ
 
 
 def check_rights(config: Config) -> Iterator[Finding]:
-    """Check that the store outlives a run, and that this user may write it to release articles."""
-    store = _imported("consumer.wiring.console_store")
+    """Check that the store outlives a run, or raise ``ConfigError``. Check that this user may write releases to it."""
+    store = _console_module("consumer.wiring.console_store")
     store.check_store(config)
     own = None
     # The check of flags reports a fault of the sink.
     with suppress(ConfigError):
-        own = _imported("consumer.wiring.console_feed").console_file(config)
+        own = _console_module("consumer.wiring.console_feed").console_file(config)
     path = store.unwritable_path(lambda: store.unwritable_part(config), own)
     if path is None:
         yield ok(f"The console reads articles from {config.store.url}, and may release them.")
@@ -119,5 +122,5 @@ def check_rights(config: Config) -> Iterator[Finding]:
         )
 
 
-def _imported(module: str) -> Any:  # noqa: ANN401  # its type needs the extra
+def _console_module(module: str) -> Any:  # noqa: ANN401  # its type needs the extra
     return imported(module, CONSOLE_PACKAGES, "console", _COMMAND)

@@ -53,7 +53,7 @@ _ANY_SCHEMA: Final = 1
 
 
 def checks_of(config: Config) -> list[DoctorCheck]:
-    """Return all checks, in the order in which they are to be made."""
+    """Return all checks, in the order in which to run them."""
     # The check of the store reports its faults.
     with suppress(StoreError, ConfigError):
         config = stores.completed_config(config, answer_s=DEADLINE_S)
@@ -82,7 +82,7 @@ def checks_of(config: Config) -> list[DoctorCheck]:
 
 
 def _check_banks(config: Config) -> Iterator[Finding]:
-    """Read the banks as a run does."""
+    """Read the banks as a run does, and check their cache."""
     try:
         banks = read_banks(config)
     except BankError as error:
@@ -95,7 +95,7 @@ def _check_banks(config: Config) -> Iterator[Finding]:
 
 
 def _cache_finding(folder: Path) -> Finding:
-    """Return a finding on whether the cache can be written; without it a run works, but starts slowly."""
+    """Return a finding on whether the cache can be written. Without a cache, a run works but starts slowly."""
     slow = "each start fingerprints all items"
     if folder.exists() and not folder.is_dir():
         return warning(
@@ -120,7 +120,7 @@ class _Kafka:
             self._clients[place.brokers] = cache(partial(self._client, place))
 
     def checks(self) -> Iterator[DoctorCheck]:
-        """Yield the checks in order; each needs the check of its brokers."""
+        """Yield the checks in order. All others need the check of their brokers."""
         yield DoctorCheck(_BROKERS, self._check_source_brokers)
         yield DoctorCheck("topics of articles", self._check_sources, _BROKERS)
         yield DoctorCheck("group", self._check_group, _BROKERS)
@@ -136,16 +136,18 @@ class _Kafka:
         return Brokers(place.brokers, admin_settings(place.brokers, components.kafka_options(self._config)))
 
     @property
-    def _at_source(self) -> Brokers:
+    def _source_client(self) -> Brokers:
         return self._clients[self._source.brokers]()
 
     def _check_source_brokers(self) -> Iterator[Finding]:
-        yield from cluster_findings(self._at_source.cluster(), self._config.kafka, transactional=self._transactional)
+        yield from cluster_findings(
+            self._source_client.cluster(), self._config.kafka, transactional=self._transactional
+        )
 
     def _check_sink_brokers(self, sink: TopicsAddress) -> Iterator[Finding]:
         cluster = self._clients[sink.brokers]().cluster()
         yield from cluster_findings(cluster, self._config.kafka, transactional=self._transactional)
-        if self._transactional and cluster.id != self._at_source.cluster().id:
+        if self._transactional and cluster.id != self._source_client.cluster().id:
             yield wrong(
                 ConfigError,
                 "Source and sink are in different clusters, and a Kafka transaction cannot span clusters.",
@@ -154,13 +156,13 @@ class _Kafka:
 
     def _check_sources(self) -> Iterator[Finding]:
         plans = topic_plan(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
-        yield from source_findings(plans, self._found(), self._keep_ms)
+        yield from source_findings(plans, self._source_topics(), self._keep_ms)
 
     def _check_group(self) -> Iterator[Finding]:
         section = self._config.kafka
-        found = self._found()
+        found = self._source_topics()
         partitions = sum(topic.partitions for topic in found.values())
-        group = self._at_source.group(section.group)
+        group = self._source_client.group(section.group)
         yield from group_findings(group, section, partitions, own_addresses())
         if group is None:
             return
@@ -169,13 +171,13 @@ class _Kafka:
             keep_ms = int(found[topic].settings.get("retention.ms", "-1"))
             return int(STALE_SHARE * keep_ms) if keep_ms >= 0 else None
 
-        yield from progress_findings(self._at_source.progress(section.group, self._source.names, stale_ms), section)
+        yield from progress_findings(self._source_client.progress(section.group, self._source.names, stale_ms), section)
 
     def _check_clocks(self) -> Iterator[Finding]:
-        found = self._found()
+        found = self._source_topics()
         by_broker = {name for name, topic in found.items() if not topics.dated_by_producers(topic)}
         ahead_ms = int(self._config.kafka.ahead_s_max * MS_PER_S)
-        yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
+        yield from clock_findings(self._source_client.newest_messages(self._source.names), by_broker, ahead_ms)
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
         sink_topics = kafka_parts.sink_topics(self._config)
@@ -183,8 +185,8 @@ class _Kafka:
         found = self._clients[sink.brokers]().topics(sink_topics.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
-    def _found(self) -> dict[str, ExistingTopic]:
-        return self._at_source.topics(self._source.names)
+    def _source_topics(self) -> dict[str, ExistingTopic]:
+        return self._source_client.topics(self._source.names)
 
     @property
     def _transactional(self) -> bool:
@@ -192,7 +194,7 @@ class _Kafka:
 
 
 def _check_registry(config: Config, value_format: SchemaFormat) -> Iterator[Finding]:
-    """Request a schema as a consumer would. Raises the error that the consumer would get."""
+    """Request a schema as a consumer does. Raises the error that a consumer would get."""
     # A schema in another format also shows that the registry answers.
     with suppress(UnusableSchema):
         ConfluentRegistry(components.registry_options(config), value_format).schema(_ANY_SCHEMA)
@@ -200,7 +202,7 @@ def _check_registry(config: Config, value_format: SchemaFormat) -> Iterator[Find
 
 
 def own_addresses() -> set[str]:
-    """Return the addresses that may be this machine's, including loopback."""
+    """Return this machine's addresses, as far as the system reveals them, including loopback."""
     addresses = {"127.0.0.1", "::1"}
     with suppress(OSError):
         addresses |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
@@ -213,11 +215,11 @@ def own_addresses() -> set[str]:
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check that a run could be built from this configuration; ``settings`` may raise ``ConfigError``."""
-    judged_by = settings()
-    scheme, plan, digest = judged_by.scheme.name, judged_by.plan.name, judged_by.short_digest()
+    """Check that a run could be built from this configuration. Raises ``ConfigError`` if ``settings`` does."""
+    judge = settings()
+    scheme, plan, digest = judge.scheme.name, judge.plan.name, judge.short_digest()
     yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")
-    chosen = components.engine_choice(config, judged_by, components.lexicon_of(config))
+    chosen = components.engine_choice(config, judge, components.lexicon_of(config))
     yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
     if feeds.source_side(config).lasting:
         yield from _check_lasting(config)

@@ -29,19 +29,19 @@ _NO_ANSWER: Final = frozenset(
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
-"""Errors that mean that brokers did not answer. With two of three down, the third still answers some requests."""
+"""Errors that mean that brokers did not answer. With two of three down, the last broker still answers some requests."""
 
 
 class Finding(NamedTuple):
-    """A sentence that says what was found and, unless it is ``ok``, a sentence that says what to do.
+    """A sentence that says what was found and, unless the status is "ok", a sentence that says what to do.
 
-    ``means`` is the error with which a run would fail; only ``wrong`` findings have it.
+    ``run_error`` is the error with which a run would fail; only findings with the status "wrong" have it.
     """
 
     status: Status
     found: str
     remedy: str | None = None
-    means: type[Fatal] | None = None
+    run_error: type[Fatal] | None = None
 
 
 class DoctorCheck(NamedTuple):
@@ -61,7 +61,7 @@ class CheckFindings(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether checks that need this one are skipped."""
+        """Whether the check failed or could not be completed. Checks that need it are skipped."""
         return any(finding.status in {"wrong", "unchecked"} for finding in self.findings)
 
 
@@ -82,9 +82,9 @@ def warning(found: str, remedy: str) -> Finding:
     return Finding("warning", found, remedy)
 
 
-def wrong(means: type[Fatal], found: str, remedy: str) -> Finding:
-    """Return a finding on a problem with which a run fails or breaks a guarantee."""
-    return Finding("wrong", found, remedy, means)
+def wrong(run_error: type[Fatal], found: str, remedy: str) -> Finding:
+    """Return a finding on a problem with which a run fails, with ``run_error``, or breaks a guarantee."""
+    return Finding("wrong", found, remedy, run_error)
 
 
 def unchecked(found: str, remedy: str) -> Finding:
@@ -97,13 +97,15 @@ def examine(checks: Sequence[DoctorCheck]) -> Iterator[CheckFindings]:
     failed: dict[str | None, CheckFindings] = {}
     for check in checks:
         needed = failed.get(check.needs)
-        result = CheckFindings(check.name, _bounded(check) if needed is None else (_skipped(needed),))
+        result = CheckFindings(
+            check.name, _findings_by_deadline(check) if needed is None else (_skipped_finding(needed),)
+        )
         if result.failed:
             failed[check.name] = result
         yield result
 
 
-def _skipped(needed: CheckFindings) -> Finding:
+def _skipped_finding(needed: CheckFindings) -> Finding:
     if any(finding.status == "wrong" for finding in needed.findings):
         return unchecked(f"Skipped because the check {needed.name!r} failed.", "Fix that check first.")
     return unchecked(f"Skipped because the check {needed.name!r} was not completed.", "See its result above.")
@@ -113,13 +115,13 @@ def exit_code(results: Iterable[CheckFindings]) -> int:
     """Return the exit code of a run that fails with the first wrong finding; 0 if nothing is wrong."""
     for result in results:
         for finding in result.findings:
-            if finding.means is not None:
-                return finding.means.exit_code
+            if finding.run_error is not None:
+                return finding.run_error.exit_code
     return 0
 
 
-def _bounded(check: DoctorCheck) -> tuple[Finding, ...]:
-    """Run a check on a thread, and abandon it at the deadline: some library calls have no time-out."""
+def _findings_by_deadline(check: DoctorCheck) -> tuple[Finding, ...]:
+    """Run a check on a thread and return its findings. Abandon it at the deadline: some calls have no time-out."""
     found: list[Finding] = []
     done = threading.Event()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from consumer.config.sections.kafka import KafkaSection
-from consumer.doctor.brokers import OFFSETS, Cluster, GroupProgress, GroupState, NewestMessage
+from consumer.doctor.brokers import OFFSETS_TOPIC, Cluster, GroupProgress, GroupState, NewestMessage
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.topics import (
@@ -22,8 +22,8 @@ from consumer.model.record import partition_name
 from consumer.text.counts import counted
 from storage.clock import MS_PER_S
 
-CLOCKS_AGREE_MS: Final = 5_000
-"""The maximum difference between clocks that agree, including the age of the message."""
+CLOCK_DIFFERENCE_MS_MAX: Final = 5_000
+"""The maximum difference between clocks that agree, including the age of the message that shows a clock's time."""
 STALE_SHARE: Final = 0.75
 """A message that has used up this share of its topic's retention is about to be deleted."""
 _MS_PER_H: Final = 3_600_000
@@ -34,7 +34,7 @@ _TRANSACTION_MAX: Final = "transaction.max.timeout.ms"
 
 
 def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: bool) -> Iterator[Finding]:
-    """Yield findings on a cluster that answers."""
+    """Yield findings on a cluster that answers. ``transactional`` says whether the run uses transactions."""
     if cluster.is_mock:
         yield unchecked(
             "These brokers are a mock cluster in memory, such as that of dupwatch demo. It has no controller, so "
@@ -69,7 +69,7 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, ExistingT
         if topic.name not in found:
             yield wrong(SinkError, f"The topic {topic.name} does not exist.", f"Create it: {init}")
             continue
-        yield from _as_planned(topic, found[topic.name], SinkError)
+        yield from _plan_findings(topic, found[topic.name], SinkError)
 
 
 def source_findings(
@@ -77,7 +77,8 @@ def source_findings(
 ) -> Iterator[Finding]:
     """Yield findings on the topics of articles.
 
-    They should exist, retain messages for window and slack (``needed_ms``), and have times set by brokers.
+    Topics should exist, retain messages for window and slack (``needed_ms``), have times set by brokers, and have no
+    limit in bytes.
     """
     for topic in topics:
         if topic.name not in found:
@@ -88,7 +89,7 @@ def source_findings(
             )
             continue
         existing = found[topic.name]
-        yield from _as_planned(topic, existing, SourceError)
+        yield from _plan_findings(topic, existing, SourceError)
         keep_ms = int(existing.settings.get("retention.ms", "-1"))
         if RETENTION_MIN_MS <= keep_ms < needed_ms:
             yield warning(
@@ -109,19 +110,19 @@ def source_findings(
             )
 
 
-def _as_planned(topic: PlannedTopic, found: ExistingTopic, means: type[Fatal]) -> Iterator[Finding]:
+def _plan_findings(topic: PlannedTopic, found: ExistingTopic, run_error: type[Fatal]) -> Iterator[Finding]:
     wrongs = [
-        wrong(means, f"{topic.name}: {problem.description}.", sentence(problem.remedy))
+        wrong(run_error, f"{topic.name}: {problem.description}.", sentence(problem.remedy))
         for problem in topic_problems(topic, found)
     ]
     yield from wrongs or [
         ok(f"{topic.name} has {counted(found.partitions, 'partition')} with {counted(found.replication, 'replica')}.")
     ]
-    yield from _replica_findings(topic.name, found, means)
+    yield from _replica_findings(topic.name, found, run_error)
 
 
-def _replica_findings(name: str, found: ExistingTopic, means: type[Fatal]) -> Iterator[Finding]:
-    """Yield a finding if a partition has no leader, too few replicas in sync for writes, or any replica not in sync."""
+def _replica_findings(name: str, found: ExistingTopic, run_error: type[Fatal]) -> Iterator[Finding]:
+    """Yield at most one finding: on missing leaders, on too few replicas in sync for writes, or on any not in sync."""
     brokers = ", ".join(map(str, found.missing))
     remedy = (
         f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start the brokers of its replicas."
@@ -129,10 +130,10 @@ def _replica_findings(name: str, found: ExistingTopic, means: type[Fatal]) -> It
     needed = int(found.settings.get("min.insync.replicas", "1"))
     if found.leaderless:
         numbers = ", ".join(map(str, found.leaderless))
-        yield wrong(means, f"{name} has no leader for partition {numbers}: nobody can read or write it.", remedy)
+        yield wrong(run_error, f"{name} has no leader for partition {numbers}: nobody can read or write it.", remedy)
     elif found.in_sync_min is not None and found.in_sync_min < needed:
         yield wrong(
-            means,
+            run_error,
             f"{name} has partitions with {counted(found.in_sync_min, 'replica')} in sync, but min.insync.replicas is "
             f"{needed}: brokers refuse writes to them.",
             remedy,
@@ -153,7 +154,7 @@ def group_findings(
         yield unchecked(
             f"The group {section.group} was not checked: as far as this user can see, no group has committed offsets "
             "on these brokers.",
-            f"Check again after the first run; if that does not help, allow this user to describe {OFFSETS}.",
+            f"Check again after the first run; if that does not help, allow this user to describe {OFFSETS_TOPIC}.",
         )
         return
     if not group.members:
@@ -177,10 +178,7 @@ def group_findings(
 
 
 def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) -> Iterator[Finding]:
-    """Yield findings on the lag of the group, and on held partitions.
-
-    Also yield findings on unread messages that were deleted or soon will be.
-    """
+    """Yield findings on the lag of the group, on held partitions, and on unread messages that are lost or soon lost."""
     lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
     uncommitted = [place for place in progress if place.committed is None]
     waiting = sum(place.end - place.first for place in uncommitted)
@@ -228,14 +226,17 @@ def _partition_findings(place: GroupProgress, committed: int, section: KafkaSect
 def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
     """Yield a finding that compares this machine's clock with the clocks that set the times of messages.
 
-    A message that is ahead of this machine gives a lower bound of the clocks' difference. A message that is behind
-    proves nothing: it may be old, or its clock may be slow. ``by_broker`` has the topics whose times the brokers set.
+    A message from the future of this machine gives a lower bound of the clocks' difference. A message from its past
+    proves nothing: the message may be old, or its clock may be slow. ``by_broker`` has the topics whose times the
+    brokers set.
     """
     agreed = False
     for message in newest:
         ahead_ms = message.time_ms - message.now_ms
-        clock_owner = "the brokers'" if message.topic in by_broker or message.topic == OFFSETS else "its producers'"
-        if ahead_ms > CLOCKS_AGREE_MS:
+        clock_owner = (
+            "the brokers'" if message.topic in by_broker or message.topic == OFFSETS_TOPIC else "its producers'"
+        )
+        if ahead_ms > CLOCK_DIFFERENCE_MS_MAX:
             found = f"The newest message of {message.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."
             remedy = f"Synchronise this machine's clock and {clock_owner} with NTP."
             if ahead_ms > ahead_ms_max:
@@ -244,14 +245,14 @@ def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_m
             else:
                 yield warning(found, remedy)
             return
-        if ahead_ms >= -CLOCKS_AGREE_MS and clock_owner == "the brokers'":
+        if ahead_ms >= -CLOCK_DIFFERENCE_MS_MAX and clock_owner == "the brokers'":
             agreed = True
     if agreed:
-        yield ok(f"The clocks of this machine and of the brokers agree within {CLOCKS_AGREE_MS // MS_PER_S} s.")
+        yield ok(f"The clocks of this machine and of the brokers agree within {CLOCK_DIFFERENCE_MS_MAX // MS_PER_S} s.")
     else:
         yield unchecked(
             "The clocks cannot be compared: there is no message of the last "
-            f"{CLOCKS_AGREE_MS // MS_PER_S} s with a time that the brokers set.",
+            f"{CLOCK_DIFFERENCE_MS_MAX // MS_PER_S} s with a time that the brokers set.",
             "Check again while articles arrive and a consumer of the group runs.",
         )
 

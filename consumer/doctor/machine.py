@@ -24,13 +24,15 @@ from consumer.wiring import stores
 from consumer.wiring.components import kafka_options
 from storage.kinds import needs_of_all
 
-DESCRIPTORS_COMFORTABLE: Final = 1024
+DESCRIPTORS_COMFORTABLE_MIN: Final = 1024
+"""A lower limit on open files is a reason for a warning, even if a run needs fewer."""
 _DESCRIPTORS_BASE: Final = 64
-"""Needed by every run: libraries, the dictionary, logs, and the connections of two clients to a few brokers."""
+"""The open files of every run: libraries, the dictionary, logs, and connections of two clients to a few brokers."""
 _DESCRIPTORS_WORKER: Final = 6
-ENDS_SOON: Final = timedelta(days=14)
+EXPIRY_WARNING: Final = timedelta(days=14)
+"""The time before its end from which a certificate or token is a reason for a warning."""
 PAGE_S: Final = 3.0
-_RELOADED: Final = frozenset({"http", "service"})
+_RELOADING_SECTIONS: Final = frozenset({"http", "service"})
 """The sections whose certificate is reloaded when its file changes."""
 
 
@@ -45,7 +47,7 @@ class TlsFiles(NamedTuple):
 
 
 def descriptors_needed(config: Config) -> int:
-    """Return how many files and connections one consumer may have open at once."""
+    """Return about how many files and connections one consumer has open at most."""
     of_stores = sum(needs.connections for needs in needs_of_all(stores.configured_opening(config)))
     return _DESCRIPTORS_BASE + CONNECTIONS_MAX + of_stores + _DESCRIPTORS_WORKER * config.workers
 
@@ -60,18 +62,20 @@ def descriptor_finding(limit: int, needed: int) -> Finding:
     if limit == resource.RLIM_INFINITY:
         return ok("The number of open files is unlimited.")
     found = f"The limit is {limit} open files; a run needs about {needed}"
-    remedy = f"Raise the limit to {max(DESCRIPTORS_COMFORTABLE, 2 * needed)}: ulimit -n, or LimitNOFILE= of the unit."
+    remedy = (
+        f"Raise the limit to {max(DESCRIPTORS_COMFORTABLE_MIN, 2 * needed)}: ulimit -n, or LimitNOFILE= of the unit."
+    )
     if limit < needed:
         return wrong(ConfigError, f"{found}.", remedy)
-    if limit < DESCRIPTORS_COMFORTABLE:
+    if limit < DESCRIPTORS_COMFORTABLE_MIN:
         return warning(f"{found}, and more with many brokers.", remedy)
     return ok(f"{found}.")
 
 
 def check_output_file(path: Path, description: str, setting: str) -> Iterator[Finding]:
-    """Yield a finding if a run could not write the file of this ``setting``.
+    """Yield a finding if a run could not write the file of this ``setting``; nothing if it could.
 
-    ``description`` is what messages call it.
+    Messages call the file ``description``.
     """
     folder = path.parent
     if not folder.is_dir():
@@ -107,7 +111,7 @@ def check_address(config: Config) -> Iterator[Finding]:
             f"The pages at {config.http.listen} require a password without TLS: it is sent in the clear.",
             "Set http.tls_certificate and http.tls_key, and scrape with https.",
         )
-    error = why_not_free(address)
+    error = listening_error(address)
     if error is None:
         yield ok(f"{config.http.listen} is free for the pages.")
     elif error.errno == errno.EADDRINUSE:
@@ -116,8 +120,8 @@ def check_address(config: Config) -> Iterator[Finding]:
         yield cannot_listen("http", config.http.listen, error)
 
 
-def why_not_free(address: ListenAddress) -> OSError | None:
-    """Return the error that prevents a server from listening on this address, or None."""
+def listening_error(address: ListenAddress) -> OSError | None:
+    """Return the error that prevents a server from listening on this address, or None if the address is free."""
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -130,7 +134,7 @@ def why_not_free(address: ListenAddress) -> OSError | None:
 
 
 def cannot_listen(section: str, listen: str, error: OSError) -> Finding:
-    """Return the finding that nothing can listen on this address of a section."""
+    """Return the finding that this machine cannot listen on the address ``listen`` of a section."""
     return wrong(
         ConfigError,
         f"Cannot listen on {listen}: {error.strerror or error}.",
@@ -139,7 +143,7 @@ def cannot_listen(section: str, listen: str, error: OSError) -> Finding:
 
 
 def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage | None:
-    """Return the answer of a server at /readyz, over TLS if it has a certificate, or None if nothing answers."""
+    """Return the answer of a server at /readyz, or None without one. With a ``certificate``, use TLS and trust it."""
     access = ClientAccess()
     if certificate is not None:
         # A server with the configured certificate is ours, under any host name.
@@ -199,7 +203,7 @@ def current_time() -> datetime:
 
 
 def check_tls(config: Config) -> Iterator[Finding]:
-    """Check that TLS files can be read, that certificates are valid today, and that they match their keys."""
+    """Check that TLS files can be read, that certificates are valid now, and that they match their keys."""
     groups = tls_files(config)
     if not groups:
         yield ok("No TLS files are configured.")
@@ -228,7 +232,7 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
     ends = min(validity.ends for validity in found)
     begins = max(validity.begins for validity in found)
     if ends <= now:
-        then = "; the server loads the new one within seconds" if section in _RELOADED else " and restart"
+        then = "; the server loads the new one within seconds" if section in _RELOADING_SECTIONS else " and restart"
         yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", f"Renew it{then}.")
     elif begins > now:
         yield wrong(
@@ -236,7 +240,7 @@ def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
             f"{section}: {path} is not valid before {begins:%Y-%m-%d %H:%M} UTC.",
             "Check the clock of this machine.",
         )
-    elif ends - now < ENDS_SOON:
+    elif ends - now < EXPIRY_WARNING:
         yield warning(f"{section}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
     else:
         yield ok(f"{section}: {path} is valid until {ends:%Y-%m-%d}.")
@@ -248,7 +252,7 @@ def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:
         # Without a password here, OpenSSL would prompt for it on the terminal.
         context.load_cert_chain(certificate, files.key, password=files.password or "")
     except OSError as error:
-        # The check of dates has already reported an unreadable file. SSLError is an OSError.
+        # SSLError is an OSError. An unreadable certificate is reported here too, after the check of its dates.
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         yield wrong(
             ConfigError,

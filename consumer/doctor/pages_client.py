@@ -52,7 +52,8 @@ class ClientAccess(NamedTuple):
 class PagesClient:
     """A client for the pages of one consumer, usable from any thread.
 
-    Raises ``ConfigError`` for an invalid URL or an unreadable file of certificates.
+    ``wait_s`` limits each of these: the connection, every read, and the whole body. Raises ``ConfigError`` for an
+    invalid URL or an unreadable file of certificates.
     """
 
     def __init__(self, url: str, access: ClientAccess, wait_s: float) -> None:
@@ -71,7 +72,7 @@ class PagesClient:
         self._context = _context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> FetchedPage:
-        """Fetch the page at this path. Raises ``PageUnavailable`` if that fails or takes too long."""
+        """Fetch the page at this path. Raises ``PageUnavailable`` if the page is missing, too slow or too large."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)
@@ -119,7 +120,7 @@ def configured_url(config: Config) -> str:
 
 
 def local_url(address: ListenAddress, *, is_secure: bool) -> str:
-    """Return the URL at which this machine reaches a server that listens on an address."""
+    """Return the URL at which this machine reaches a server that listens on this address."""
     return ListenAddress(_LOOPBACK_OF.get(address.host, address.host), address.port).url(is_secure=is_secure)
 
 

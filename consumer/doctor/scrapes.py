@@ -12,13 +12,13 @@ from consumer.judge.plan_choice import outgrown_postings
 
 Labels = frozenset[tuple[str, str]]
 _BOUND: Final = "le"
-_BEGAN: Final = "process_start_time_seconds"
+_START_TIME: Final = "process_start_time_seconds"
 _BUILD: Final = "dupwatch_build_info"
 _POSTINGS: Final = "dupwatch_postings_read_total"
 _ARTICLES: Final = "dupwatch_articles_total"
 _CONNECTIONS: Final = "dupwatch_store_connections_total"
 _ARTICLES_MIN: Final = 50
-"""With fewer articles in an interval, the mean since the start is used, because the sizes of rows vary."""
+"""With fewer articles in an interval, use the mean since the start of the consumers, because the sizes of rows vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Scrape:
     samples: Mapping[str, Mapping[Labels, float]]
 
     def values(self, name: str, **labels: str) -> list[float]:
-        """Return the values of all samples with this name and these labels."""
+        """Return the values of all samples with this name and at least these labels."""
         return [
             value
             for sample_labels, value in self.samples.get(name, {}).items()
@@ -37,7 +37,7 @@ class Scrape:
         ]
 
     def total(self, name: str, **labels: str) -> float:
-        """Return the sum of the values of all samples with this name and these labels; 0 if there are none."""
+        """Return the sum of the values of all samples with this name and at least these labels; 0 if there are none."""
         return sum(self.values(name, **labels))
 
     def values_of(self, name: str, label: str) -> list[str]:
@@ -67,16 +67,16 @@ class Interval:
 
     @property
     def seconds(self) -> float:
-        """The length of the interval; never 0."""
-        begin_s = self.before.at_s if self.before is not None else self.after.total(_BEGAN)
+        """The length of the interval, at least a millisecond."""
+        begin_s = self.before.at_s if self.before is not None else self.after.total(_START_TIME)
         return max(self.after.at_s - begin_s, 1e-3)
 
     def increases(self, name: str, **labels: str) -> Iterator[tuple[dict[str, str], float]]:
-        """Yield all labels and the increase of each counter with this name and these labels.
+        """Yield all labels and the increase of each counter with this name and at least these labels.
 
-        A counter that was reset increases from 0.
+        A counter that was reset, such as by a restart of the consumer, increases from 0.
         """
-        same_process = self.before is not None and self.before.total(_BEGAN) == self.after.total(_BEGAN)
+        same_process = self.before is not None and self.before.total(_START_TIME) == self.after.total(_START_TIME)
         earlier = self.before.samples.get(name, {}) if self.before is not None and same_process else {}
         for sample_labels, value in self.after.samples.get(name, {}).items():
             of_sample = dict(sample_labels)
@@ -86,7 +86,7 @@ class Interval:
 
 
 def rate(intervals: Sequence[Interval], name: str, **labels: str) -> float:
-    """Return the increase per second, over all consumers."""
+    """Return the increase of a counter per second, summed over all consumers."""
     return sum(
         sum(increase for _, increase in interval.increases(name, **labels)) / interval.seconds for interval in intervals
     )
@@ -102,7 +102,7 @@ def quantile(intervals: Sequence[Interval], share: float, name: str, **labels: s
     """Return the quantile ``share`` of the observations of a histogram, over all consumers.
 
     Assumes an even distribution within a bucket, like Prometheus' ``histogram_quantile``. Returns None if there are no
-    observations, and infinity above the last bound.
+    observations, and infinity if the quantile is above the last finite bound.
     """
     buckets: dict[float, float] = {0.0: 0.0}
     for interval in intervals:
@@ -132,8 +132,8 @@ class OutgrownPlan(NamedTuple):
 def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[OutgrownPlan]:
     """Yield the plans that the windows of these consumers have outgrown.
 
-    Consumers with the same plan are assumed to share a window. Their store counts as remote if any of them has opened
-    connections to one. A plan is not outgrown unless a larger one finds the same pairs.
+    Consumers with the same plan are assumed to share a window. Their store counts as remote if any of these consumers
+    has opened connections to a store. Only a plan for which a larger plan finds the same pairs can be outgrown.
     """
     by_plan: dict[tuple[str, str], list[Interval]] = {}
     for interval in intervals:

@@ -18,13 +18,13 @@ from consumer.doctor.console import configures_console
 from consumer.doctor.finding import DoctorCheck, Finding, ok, sentence, warning, wrong
 from consumer.doctor.kafka import cluster_findings, topic_findings
 from consumer.doctor.machine import (
-    ENDS_SOON,
+    EXPIRY_WARNING,
     cannot_listen,
     check_output_file,
     current_time,
     descriptors_needed,
+    listening_error,
     readiness_at,
-    why_not_free,
 )
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.planned_topics import topic_plan
@@ -92,7 +92,7 @@ def check_service_address(section: ServiceSection) -> Iterator[Finding]:
     address = parse_address(section.listen)
     if not is_loopback(address):
         yield from _exposure(section)
-    error = why_not_free(address)
+    error = listening_error(address)
     if error is None:
         yield ok(f"{section.listen} is free for the service.")
     elif error.errno == errno.EADDRINUSE:
@@ -127,7 +127,7 @@ def _names(section: ServiceSection) -> Iterator[Finding]:
     if invalid:
         yield wrong(
             ConfigError,
-            f"service.names has entries that are not host names: {_listed(invalid)}.",
+            f"service.names has entries that are not host names: {_name_list(invalid)}.",
             "Write host names alone, without scheme, port, path or wildcard.",
         )
     elif section.tls_certificate is not None and section.names:
@@ -138,7 +138,8 @@ def _names(section: ServiceSection) -> Iterator[Finding]:
             return
         if missing:
             yield warning(
-                f"The certificate {section.tls_certificate} does not cover {_listed(missing)}, so clients refuse it.",
+                f"The certificate {section.tls_certificate} does not cover {_name_list(missing)}, so clients refuse "
+                "it.",
                 "Add these names to the certificate, or remove them from service.names.",
             )
 
@@ -159,7 +160,7 @@ def names_not_in(certificate: str, key: str | None, names: Iterable[str]) -> lis
 
 
 def _covers(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
-    """Return whether a handshake finds no mismatch of the name; other faults of the certificate are ignored."""
+    """Return whether a certificate covers a name, according to a handshake. Ignore other faults of the certificate."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client_end = client.wrap_bio(to_client, to_server, server_hostname=name)
     server_end = server.wrap_bio(to_server, to_client, server_side=True)
@@ -220,14 +221,14 @@ def token_findings(path: str, tokens: Sequence[Token], now: datetime) -> Iterato
     expired = [token.name for token in tokens if token.state(now) == "expired"]
     if expired:
         yield warning(
-            f"{counted(len(expired), 'token has', 'tokens have')} expired: {_listed(expired)}.",
+            f"{counted(len(expired), 'token has', 'tokens have')} expired: {_name_list(expired)}.",
             "Give their programs new tokens, and revoke the old ones: dupwatch tokens revoke NAME.",
         )
-    soon = [token for token in valid if token.expires_at - now < ENDS_SOON]
+    soon = [token for token in valid if token.expires_at - now < EXPIRY_WARNING]
     if soon:
         yield warning(
-            f"{counted(len(soon), 'token expires', 'tokens expire')} within {ENDS_SOON.days} days, the first on "
-            f"{soon[0].expires_at:%Y-%m-%d}: {_listed([token.name for token in soon])}.",
+            f"{counted(len(soon), 'token expires', 'tokens expire')} within {EXPIRY_WARNING.days} days, the first on "
+            f"{soon[0].expires_at:%Y-%m-%d}: {_name_list([token.name for token in soon])}.",
             "Give their programs new tokens before that date.",
         )
     elif valid:
@@ -242,7 +243,7 @@ def check_audit(path: Path) -> Iterator[Finding]:
 
 
 def _check_sink(config: Config) -> Iterator[Finding]:
-    """Check the delivery and the topics of verdicts on requests."""
+    """Check the delivery guarantee, the brokers, and the topics to which the service sends verdicts."""
     if config.kafka.delivery == "exactly-once":
         yield wrong(
             ConfigError,
@@ -257,6 +258,6 @@ def _check_sink(config: Config) -> Iterator[Finding]:
     yield from topic_findings(plans, brokers.topics(sink_topics.written), init)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     more = len(names) - _LISTED_MAX
     return ", ".join(names[:_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -28,10 +28,10 @@ _ERRORS: Final[dict[str, type[Fatal]]] = {
     "broken": StoreBroken,
 }
 _GROWTH_MAX: Final = 2
-"""A window with more than this many times the expected articles is a reason to check the disks."""
+"""A window with more than this many times the expected articles is a reason to check the free disk space."""
 _SEEDS: Final = 1 << 32
 _COUNTED_MAX: Final = 100_000
-"""The maximum number of versions and retractions that are counted one by one, which takes a few seconds."""
+"""Up to this many versions and retractions are counted one by one, which takes a few seconds."""
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
@@ -65,7 +65,7 @@ def finding_of(found: StoreFinding) -> Finding:
 
 
 def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check that the store is bound to the configured settings, and that these are not outdated."""
+    """Check that the store is bound to the configured settings, and that these settings are not outdated."""
     ours = settings()
     try:
         with stores.opened_store(config, readonly=True) as store:
@@ -123,7 +123,7 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
     try:
         differing = differences(settings_in(stored), ours)
     except ValueError as error:
-        return _unreadable(error)
+        return _unreadable_finding(error)
     if differing:
         return wrong(
             StoreMismatch,
@@ -136,11 +136,11 @@ def _settings_finding(config: Config, stored: bytes, ours: JudgeSettings) -> Fin
         return wrong(StoreMismatch, f"{str(error)[0].upper()}{str(error)[1:]}", "See docs/operate/security.md.")
     except ValueError as error:
         # An empty member counts as a missing one when settings are compared, but not when they are decoded.
-        return _unreadable(error)
+        return _unreadable_finding(error)
     return ok(f"The store is bound to these settings, {ours.short_digest()}.")
 
 
-def _unreadable(error: ValueError) -> Finding:
+def _unreadable_finding(error: ValueError) -> Finding:
     return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
 
 
@@ -155,9 +155,10 @@ class StoreWindow:
 
     @property
     def larger_plan(self) -> str | None:
-        """The plan to move to, or None if the store has not outgrown its own.
+        """The plan to move to, or None if the store has not outgrown its own plan.
 
-        A store with no more articles than planned has not outgrown its plan, which was chosen for that number.
+        A store with too few postings for an estimate has not outgrown its plan, nor has a store with at most the
+        planned number of articles, for which its plan was chosen.
         """
         if self.size.error is None or (self.planned is not None and self.size.low <= self.planned.articles):
             return None
@@ -165,18 +166,21 @@ class StoreWindow:
 
 
 def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check whether the window has outgrown the plan of the store, by a sample of its postings."""
+    """Check whether the window has outgrown the plan of the store.
+
+    The size of the window is estimated from a sample of its postings. In a small embedded store, articles are counted.
+    """
     try:
         with stores.opened_store(config, readonly=True) as store:
             if store.settings() is None:
                 yield ok("Nothing has been judged into the store yet.")
                 return
-            judged_by = settings()
+            judge = settings()
             remote = stores.is_remote(config)
-            size = window_size(store, judged_by.plan, judged_by.window_ms, SystemRandom().randrange(_SEEDS))
+            size = window_size(store, judge.plan, judge.window_ms, SystemRandom().randrange(_SEEDS))
             if size.error is None and not remote:
-                size = counted_window(store, judged_by.window_ms, _COUNTED_MAX) or size
-            window = StoreWindow(size, store.planned(), judged_by, remote)
+                size = counted_window(store, judge.window_ms, _COUNTED_MAX) or size
+            window = StoreWindow(size, store.planned(), judge, remote)
     except StoreUnavailable as error:
         yield unchecked(f"The store does not answer: {error}", "Start the store, or correct store.url.")
         return
@@ -184,7 +188,7 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
 
 
 def size_finding(window: StoreWindow, config: Config) -> Finding:
-    """Return a finding on whether the window of a store has outgrown its plan, or its disks may be too small."""
+    """Return a finding on whether the window of a store has outgrown its plan, or may outgrow its disks."""
     plan, planned = window.settings.plan.name, window.planned
     expected = f", of {planned.articles:,} expected" if planned is not None else ""
     summary = f"The window has {described_size(window.size)}{expected}"

@@ -1,4 +1,4 @@
-"""Watches running consumers over HTTP; consumers that do not answer count as away."""
+"""Watches running consumers over HTTP. Consumers that do not answer are shown as away."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -57,8 +57,9 @@ class _Readiness(msgspec.Struct, frozen=True):
 class ConsumerStatus(NamedTuple):
     """The state of one consumer, from its latest answers.
 
-    Without an answer, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are
-    its latest flags, or None if it does not serve them. ``returning`` are the texts that came back most often.
+    If the consumer does not answer, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready.
+    ``flags`` are its latest flags, or None if it does not serve them. ``returning`` has the texts that came back most
+    often.
     """
 
     name: str
@@ -137,8 +138,8 @@ def look_at_all(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor) ->
     return list(pool.map(WatchedConsumer.look, watched))
 
 
-def latest(statuses: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag] | None:
-    """Return the latest flags of all consumers, newest first; None if no consumer serves them."""
+def latest_flags(statuses: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag] | None:
+    """Return up to ``flags_max`` latest flags of all consumers, newest first; None if no consumer serves flags."""
     pages = [consumer.flags for consumer in statuses if consumer.flags is not None]
     if not pages:
         return None
@@ -146,8 +147,8 @@ def latest(statuses: Sequence[ConsumerStatus], flags_max: int) -> list[ShownFlag
     return sorted(flags, key=lambda flag: flag.decided_at, reverse=True)[:flags_max]
 
 
-def returning(statuses: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
-    """Return the texts that came back most often, each once, with its highest count at any consumer."""
+def returning_texts(statuses: Sequence[ConsumerStatus], texts_max: int) -> list[ShownText]:
+    """Return up to ``texts_max`` texts that came back most often, each with its highest count at any consumer."""
     texts: dict[tuple[str, str], ShownText] = {}
     for text in (text for consumer in statuses for text in consumer.returning):
         known = texts.setdefault((text.id, text.first), text)

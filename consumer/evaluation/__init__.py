@@ -1,1 +1,1 @@
-"""Measures thresholds on labelled and reviewed pairs. Pure; ``cli.evaluation`` reads the pairs and prints."""
+"""Measures thresholds on labelled and reviewed pairs. Pure functions; ``cli.evaluation`` reads the pairs and prints."""

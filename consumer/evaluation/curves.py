@@ -1,4 +1,4 @@
-"""Computes precision, recall and F1 of thresholds on labelled pairs. Pure, with arrays over all pairs at once.
+"""Computes precision, recall and F1 of thresholds on labelled pairs. Pure functions on arrays of all pairs.
 
 There are three curves, one for each setting that a user has to choose. They differ in which pairs count as flagged:
 
@@ -35,6 +35,7 @@ NORMAL_QUANTILE: Final = 1.959963984540054
 NEVER_BITS: Final = 1 << 15
 """The distance or reach of a pair that is never a duplicate."""
 NEVER_SIMILAR: Final = -1.0
+"""The similarity of a pair that is never a duplicate, whatever its texts."""
 
 Bits = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -70,13 +71,13 @@ class Point(QualityFigures, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A setting over its ascending thresholds."""
+    """The quality of a setting at each of its thresholds, in ascending order."""
 
     setting: Setting
     points: tuple[Point, ...]
 
     def within(self, low: float, high: float) -> "Curve":
-        """Return the part of the curve from ``low`` to ``high``."""
+        """Return the part of the curve from ``low`` to ``high``, both included."""
         return Curve(self.setting, tuple(point for point in self.points if low <= point.threshold <= high))
 
 
@@ -133,7 +134,7 @@ class Wilson(NamedTuple):
 
 
 def evaluation_of(measures: Measures) -> Evaluation:
-    """Return all figures."""
+    """Return all figures for the measured pairs."""
     duplicate = measures.duplicate
     positives = int(np.count_nonzero(duplicate))
     right = np.array([np.count_nonzero(measures.flagged & duplicate)])
@@ -228,7 +229,7 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
 
 
 def figures_of(right: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], duplicates: int) -> list[QualityFigures]:
-    """Return the quality of n rules from their numbers of right and wrong flags, and of labelled duplicates."""
+    """Return the quality of n rules, given the counts of their right and wrong flags and of labelled duplicates."""
     precisions = _rates(right, right + wrong)
     recalls = _rates(right, np.full_like(right, duplicates))
     counts = zip(right.tolist(), wrong.tolist(), strict=True)
@@ -252,7 +253,7 @@ def _rates(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> list[R
 
 
 def wilson(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> Wilson:
-    """Return score intervals for shares of ``trials`` (Wilson, JASA 22, 1927); 0 to 1 without any trial."""
+    """Return Wilson's score intervals (JASA 22, 1927) for the shares ``hits / trials``; 0 to 1 without any trial."""
     n = np.maximum(trials, 1)
     share = hits / n
     z2 = NORMAL_QUANTILE**2

@@ -32,7 +32,7 @@ class LabelCut(NamedTuple):
 
 
 class LabelledPair(NamedTuple):
-    """Two different ids, in any order, whether they are labelled duplicates, and the number of the line."""
+    """Two different ids, whether they are labelled duplicates, and the number of the first line with this pair."""
 
     a: str
     b: str
@@ -41,7 +41,11 @@ class LabelledPair(NamedTuple):
 
 
 class LabelledPairs(NamedTuple):
-    """The pairs of a file. ``left_out`` counts pairs between the two thresholds, ``repeated`` counts repeated pairs."""
+    """The labelled pairs of a file.
+
+    ``left_out`` counts different pairs whose labels are between the two thresholds. ``repeated`` counts lines that
+    repeat a pair.
+    """
 
     pairs: tuple[LabelledPair, ...]
     left_out: int
@@ -57,8 +61,8 @@ class _LabelledLine(NamedTuple):
 def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
     """Read pairs. A pair that is repeated with the same label, in either order, counts once.
 
-    Raises ``ConfigError`` with the line number and the reason for the first line that is not a pair, and for a pair
-    with another label on an earlier line. Also raises it if no pair has a label.
+    Raises ``ConfigError`` with the line number and the reason for the first line that is not a pair, or that gives a
+    pair another label than an earlier line. Also raises it if there are no lines, or no pair has a label.
     """
     seen: dict[tuple[str, str], tuple[bool | None, int]] = {}
     repeated = 0
@@ -91,7 +95,7 @@ def _pair(data: bytes, cut: LabelCut) -> _LabelledLine:
 
 
 def _parts(data: bytes) -> tuple[Any, Any, Any]:
-    """Return both ids and the label. Other members and items are ignored, so that other tools' files can be read."""
+    """Return both ids and the label. Ignore further members and items, so that files of other tools can be read."""
     try:
         line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -107,7 +111,7 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
 
 
 def _id(value: object, name: str) -> str:
-    """Return an id. Like the decoder of feeds, accept integers, too."""
+    """Return an id. Accept integers too, as the decoder of feeds does. Raises ``ValueError`` for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
@@ -116,7 +120,7 @@ def _id(value: object, name: str) -> str:
 
 
 def _similarity(label: object) -> float:
-    """Return a label as a similarity: 1 is duplicate, 0 is unique."""
+    """Return a label as a similarity: 1 is duplicate, 0 is unique. Raises ``ValueError`` for anything else."""
     if isinstance(label, str) and label in _WORDS:
         return _WORDS[label]
     if isinstance(label, (bool, int, float)) and 0 <= label <= 1:

@@ -34,7 +34,7 @@ def pair_of(a: str, b: str) -> NamedPair:
     return (min(a, b), max(a, b))
 
 
-def pairs_named(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedPair]]:
+def named_pairs(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedPair]]:
     """Return the pairs that verdicts name as parts, and the pairs that they name as near."""
     parts, near = set(), set()
     for verdict in verdicts:
@@ -47,7 +47,7 @@ def pairs_named(verdicts: Iterable[Verdict]) -> tuple[set[NamedPair], set[NamedP
 def part_evaluation(
     pairs: Sequence[LabelledPair], parts: Collection[NamedPair], near: Collection[NamedPair]
 ) -> PartEvaluation:
-    """Compare the pairs that verdicts name with the labels."""
+    """Compare the pairs that verdicts name, as parts and as near, with the labels."""
     labels = {pair_of(pair.a, pair.b): pair.duplicate for pair in pairs}
     named = [labels[pair] for pair in {*parts, *near} if pair in labels]
     right = sum(named)

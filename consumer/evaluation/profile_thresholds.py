@@ -1,4 +1,7 @@
-"""Matches thresholds with profiles: the current profile, and the one that another threshold reaches. Pure functions."""
+"""Matches thresholds with profiles: the current profile, and the profile that another threshold reaches.
+
+Pure functions.
+"""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -6,8 +9,8 @@ from typing import Final, NamedTuple
 from consumer.config.profiles import settings_by_profile
 from consumer.judge.settings import JudgeSettings
 
-SAME_WITHIN: Final = 1e-6
-"""Thresholds that differ by less are equal except for rounding."""
+EQUALITY_TOLERANCE: Final = 1e-6
+"""Thresholds that differ by less than this are equal except for rounding."""
 
 
 class ProfileThreshold(NamedTuple):
@@ -28,21 +31,24 @@ def profile_thresholds(settings: JudgeSettings) -> tuple[ProfileThreshold, ...]:
 
 def profile_at(profiles: Sequence[ProfileThreshold], threshold: float) -> str | None:
     """Return the name of the profile with this threshold, or None if there is none."""
-    return next((name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < SAME_WITHIN), None)
+    return next(
+        (name for name, similarity_min, _ in profiles if abs(similarity_min - threshold) < EQUALITY_TOLERANCE), None
+    )
 
 
-def profile_reached(profiles: Sequence[ProfileThreshold], now: float, threshold: float) -> ProfileThreshold | None:
-    """Return the profile with other keys that a move of the threshold from ``now`` to ``threshold`` reaches or passes.
+def reached_profile(profiles: Sequence[ProfileThreshold], current: float, threshold: float) -> ProfileThreshold | None:
+    """Return the profile that a move of the threshold from ``current`` to ``threshold`` reaches or passes, or None.
 
-    If there are several, return the one nearest to ``threshold``.
+    Profiles with the same keys as the store do not count. If several are passed, return the one nearest to
+    ``threshold``.
     """
     reached = [
         profile
         for profile in profiles
         if not profile.has_same_keys
         and (
-            threshold - SAME_WITHIN < profile.similarity_min < now - SAME_WITHIN
-            or now + SAME_WITHIN < profile.similarity_min < threshold + SAME_WITHIN
+            threshold - EQUALITY_TOLERANCE < profile.similarity_min < current - EQUALITY_TOLERANCE
+            or current + EQUALITY_TOLERANCE < profile.similarity_min < threshold + EQUALITY_TOLERANCE
         )
     ]
     return min(reached, key=lambda profile: abs(profile.similarity_min - threshold), default=None)

@@ -9,16 +9,16 @@ from consumer.judge.settings import JudgeSettings
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A recommended threshold. ``ties`` are all thresholds that are equally good, including this one."""
+    """A recommended threshold. ``ties`` are all equally good thresholds, ascending, including the recommended one."""
 
     point: Point
     ties: tuple[float, ...]
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """The thresholds for the best F1 and for the required precision. ``now`` is the configured one.
+    """The thresholds for the best F1 (``best_f1``) and for the required precision (``reaching``).
 
-    Only thresholds from ``lowest`` to ``highest`` can be set: see ``recommend``.
+    ``now`` is the configured threshold. Only thresholds from ``lowest`` to ``highest`` can be set: see ``recommend``.
     """
 
     setting: Setting
@@ -33,28 +33,29 @@ class Recommendation(msgspec.Struct, frozen=True):
         return self.lowest <= threshold <= self.highest
 
 
-def best_f1(curve: Curve, now: float) -> Choice | None:
-    """Return the threshold with the greatest F1; among equals, the one with the fewest wrong flags.
+def best_f1(curve: Curve, current: float) -> Choice | None:
+    """Return the threshold with the greatest F1; among equals, the threshold with the fewest wrong flags.
 
-    Return None if no threshold flags a duplicate, and the configured threshold ``now`` if none is better.
+    Return None if no threshold flags a labelled duplicate, and the ``current`` threshold if none is better.
     """
     useful = [point for point in curve.points if point.right]
-    return _choice(curve.setting, now, useful, lambda point: (point.f1 or 0.0, -point.wrong))
+    return _choice(curve.setting, current, useful, lambda point: (point.f1 or 0.0, -point.wrong))
 
 
-def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
-    """Return the threshold with the greatest recall among those with at least this precision, or None.
+def at_precision(curve: Curve, current: float, precision_min: float) -> Choice | None:
+    """Return the threshold with the greatest recall among those with at least this precision.
 
-    Uses the measured precision, whose interval is wide if there are few pairs.
+    Return None if no such threshold flags a labelled duplicate. The measured precision decides; its interval is wide if
+    there are few pairs.
     """
     useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
-    return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
+    return _choice(curve.setting, current, useful, lambda point: (point.right, -point.wrong))
 
 
 def _choice(
-    setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
+    setting: Setting, current: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
 ) -> Choice | None:
-    """Choose one of the best thresholds: the configured one, else the fewest bits or the middle similarity.
+    """Choose one of the best thresholds: the current one, or else the fewest bits or the middle similarity.
 
     The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing. The middle
     similarity is equally far from wrong flags and from misses.
@@ -65,7 +66,7 @@ def _choice(
     ties = {point.threshold: point for point in points if worth(point) == most}
     thresholds = tuple(ties)
     index = thresholds[len(ties) // 2 if setting == "similarity_min" else 0]
-    return Choice(ties.get(now, ties[index]), thresholds)
+    return Choice(ties.get(current, ties[index]), thresholds)
 
 
 def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
@@ -82,13 +83,13 @@ def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: fl
         lowest, highest = limits.get(whole.setting, (0.0, 1.0))
         part = whole.within(lowest, highest)
         now = float(getattr(settings, part.setting))
-        found = (best_f1(part, now), reaching(part, now, precision_min))
+        found = (best_f1(part, now), at_precision(part, now, precision_min))
         recommendations.append(Recommendation(part.setting, now, *found, lowest, highest))
     return tuple(recommendations)
 
 
 def _found_max(settings: JudgeSettings) -> int:
-    """Return the greatest distance on the curve at which the plan finds every pair."""
+    """Return the greatest distance on the curve at which the plan finds every pair, or 0 if there is none."""
     return max((int(bits) for bits in DISTANCES if _is_found(settings, int(bits))), default=0)
 
 

@@ -1,8 +1,6 @@
 """Evaluates thresholds on reviews: precision and recall of each, the best ones, and the effect of a change.
 
-Pure functions.
-
-The results are plain values, which a command prints and a page draws.
+Pure functions. Their results are plain values, which a command prints and a page draws.
 """
 
 from collections import Counter
@@ -13,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.reviewed_pairs import DIGITS, Kind, ReviewedPair
+from consumer.evaluation.reviewed_pairs import ROUNDING_TOLERANCE, Kind, ReviewedPair
 from consumer.evaluation.reviewer_line import ReviewerLine, fit_reviewer_line
 from consumer.evaluation.weighted_rates import (
     DecisionCounts,
@@ -22,7 +20,7 @@ from consumer.evaluation.weighted_rates import (
     WeightedPairs,
     rates,
     split_counts,
-    weighted,
+    weighted_pairs,
 )
 from storage.clock import MS_PER_DAY
 
@@ -53,7 +51,11 @@ class ThresholdEffect(msgspec.Struct, frozen=True):
 
 
 class ReviewPoint(msgspec.Struct, frozen=True):
-    """One threshold. ``flags`` is how many pairs it flags. ``recall`` and ``f1`` are None if unknown."""
+    """The figures of one threshold.
+
+    ``flags`` is the number of pairs that it flags, ``change`` its effect compared with the configured threshold.
+    ``recall`` and ``f1`` are None if they are unknown.
+    """
 
     threshold: float
     flags: float
@@ -64,7 +66,7 @@ class ReviewPoint(msgspec.Struct, frozen=True):
 
 
 class ReviewCounts(msgspec.Struct, frozen=True):
-    """The numbers of reviewed and open pairs. A near miss counts as one pair, whatever its ``sampled_in``."""
+    """The numbers of reviewed and open pairs. A near miss counts as one pair, whatever number it was sampled from."""
 
     flags_right: int
     flags_wrong: int
@@ -81,9 +83,10 @@ class ReviewCounts(msgspec.Struct, frozen=True):
 class ReviewFigures(msgspec.Struct, frozen=True):
     """All figures for one source, or for all sources if ``source`` is None.
 
-    ``now`` is the configured threshold, ``judged_from`` the lowest one that can be evaluated. ``days`` is the period
-    over which the pairs arrived, None if unknown or less than a day. ``reaching`` has the greatest recall among the
-    thresholds with the required precision. ``best_f1`` and ``reaching`` may be None.
+    ``now`` is the configured threshold, and ``judged_from`` the lowest threshold that can be evaluated. ``days`` is the
+    period over which the pairs arrived, None if unknown or less than a day. ``best_f1`` has the greatest F1, None if it
+    is unknown or 0. ``reaching`` has the greatest recall among the thresholds with the required precision, None if
+    there are none.
     """
 
     source: str | None
@@ -108,7 +111,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
 
 
 class ReviewEvaluation(msgspec.Struct, frozen=True):
-    """The figures of all reviews, and by source. ``sources_left_out`` is as in ``ChosenSources``."""
+    """The figures of all reviews, and by source. ``sources_left_out`` is ``left_out`` of ``ChosenSources``."""
 
     overall: ReviewFigures
     sources: tuple[ReviewFigures, ...]
@@ -116,20 +119,20 @@ class ReviewEvaluation(msgspec.Struct, frozen=True):
 
 
 def evaluate_reviews(
-    pairs: Sequence[ReviewedPair], now: Callable[[str | None], float], precision_min: float
+    pairs: Sequence[ReviewedPair], threshold_of: Callable[[str | None], float], precision_min: float
 ) -> ReviewEvaluation:
-    """Return the figures of reviews.
+    """Return the figures of all reviews, and by source. At least one pair must be reviewed.
 
-    ``now`` returns the configured threshold of a source; for None, that of sources without a rule.
+    ``threshold_of`` returns the configured threshold of a source; for None, the threshold of sources without a rule.
     """
     reviews: Counter[str] = Counter()
     for pair in pairs:
         reviews[pair.source] += pair.pairs if pair.right is not None else 0
     chosen = sources_chosen(reviews)
     return ReviewEvaluation(
-        figures(None, pairs, now(None), precision_min),
+        figures(None, pairs, threshold_of(None), precision_min),
         tuple(
-            figures(source, [pair for pair in pairs if pair.source == source], now(source), precision_min)
+            figures(source, [pair for pair in pairs if pair.source == source], threshold_of(source), precision_min)
             for source in chosen.names
         ),
         chosen.left_out,
@@ -139,7 +142,8 @@ def evaluate_reviews(
 class ChosenSources(NamedTuple):
     """The sources with figures of their own, those with the most reviews first.
 
-    ``left_out`` is the number of sources with fewer than ``REVIEWS_MIN`` reviews, or beyond ``SOURCES_MAX``.
+    ``left_out`` is the number of other sources with reviews: those with fewer than ``REVIEWS_MIN``, or beyond
+    ``SOURCES_MAX``.
     """
 
     names: tuple[str, ...]
@@ -147,7 +151,7 @@ class ChosenSources(NamedTuple):
 
 
 def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
-    """Choose sources by their numbers of reviews; "" means no source."""
+    """Choose sources by their numbers of reviews. "" means no source, and is never chosen."""
     reviewed = Counter({source: count for source, count in reviews.items() if count})
     # The figures of a single source would repeat those of the whole.
     if len(reviewed) <= 1:
@@ -164,13 +168,13 @@ def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> Revi
 
 
 def whole_count(count: float) -> int:
-    """Round an estimate of a count to a whole number, and to 0 only if it is 0."""
+    """Round an estimate of a count to a whole number, which is 0 only if the estimate is 0."""
     return max(round(count), 1) if count else 0
 
 
 def figures(source: str | None, pairs: Sequence[ReviewedPair], now: float, precision_min: float) -> ReviewFigures:
-    """Return the figures of these pairs. At least one must be reviewed."""
-    known = weighted(pairs)
+    """Return the figures of these pairs with the configured threshold ``now``. At least one pair must be reviewed."""
+    known = weighted_pairs(pairs)
     misses = known.similarity[~known.flagged]
     judged_from = min(float(misses.min()), now) if len(misses) else now
     thresholds = _thresholds(judged_from, now)
@@ -194,7 +198,7 @@ def _useful(points: Sequence[ReviewPoint]) -> list[ReviewPoint]:
 
 def _thresholds(judged_from: float, now: float) -> list[float]:
     """Return the percentages that can be evaluated, together with the configured threshold."""
-    percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - DIGITS)}
+    percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - ROUNDING_TOLERANCE)}
     return sorted(percents | {now})
 
 
@@ -238,9 +242,9 @@ def _f1(precision: Rate, recall: Rate) -> float | None:
 
 
 def _best(points: Sequence[ReviewPoint], now: float, score: Callable[[ReviewPoint], float]) -> ReviewPoint | None:
-    """Return one of the best points: the configured one if it is among them, or else the middle one."""
+    """Return one of the best points: the configured one or else the middle one. None if all scores are 0."""
     highest = max(map(score, points), default=0.0)
-    best = [point for point in points if score(point) >= highest - DIGITS]
+    best = [point for point in points if score(point) >= highest - ROUNDING_TOLERANCE]
     if not best or not highest:
         return None
     return next((point for point in best if point.threshold == now), best[len(best) // 2])

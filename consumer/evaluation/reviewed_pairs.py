@@ -20,15 +20,16 @@ from consumer.text.timestamps import parse_moment, since_1970_ms
 Kind = Literal["flag", "near_miss"]
 KINDS: Final[tuple[Kind, ...]] = ("flag", "near_miss")
 SCHEMA: Final = "dupwatch.review/1"
-DIGITS: Final = 1e-9
-"""The tolerance for comparing similarities with thresholds, which are whole percentages."""
+ROUNDING_TOLERANCE: Final = 1e-9
+"""The tolerance for comparing similarities with thresholds."""
 
 
 class ReviewedPair(NamedTuple):
     """A flag or a near miss.
 
-    ``right`` says whether the two are copies of each other, or None if nobody has decided. The pair represents
-    ``sampled_in`` pairs like it. ``source`` is the source of the later article, ``original_source`` that of the other.
+    ``right`` says whether the two articles are copies of each other; None if nobody has decided. The pair represents
+    ``sampled_in`` pairs like it. ``source`` is the source of the later article, ``original_source`` the source of the
+    earlier article, and ``at_ms`` the time of the decision.
 
     One object may stand for ``pairs`` equal pairs: the first arrived at ``arrived_ms``, and the last at ``last_ms``.
     """
@@ -46,9 +47,9 @@ class ReviewedPair(NamedTuple):
 
 
 class ReportedCopies(msgspec.Struct, frozen=True):
-    """Copies that people reported as missed: the similarity of each, or None if it was not estimated.
+    """Copies that people reported as missed: the similarity of each copy, or None if it was not estimated.
 
-    They are not a random sample, because people report what they come across. So they are only counted.
+    They are not a random sample, because people report the copies that they come across. So they are only counted.
     """
 
     similarities: tuple[float | None, ...] = ()
@@ -60,13 +61,15 @@ class ReportedCopies(msgspec.Struct, frozen=True):
 
     def reached(self, threshold: float) -> int:
         """Return the number of copies with at least this similarity."""
-        return sum(similarity is not None and similarity >= threshold - DIGITS for similarity in self.similarities)
+        return sum(
+            similarity is not None and similarity >= threshold - ROUNDING_TOLERANCE for similarity in self.similarities
+        )
 
 
 class Reviews(NamedTuple):
-    """The pairs of a file. ``without_similarity`` counts pairs that plain SimHash flagged.
+    """The pairs of a file, and the copies that people reported as missed, which are not among the pairs.
 
-    ``reported`` copies are not among the pairs.
+    ``without_similarity`` counts left-out pairs without a similarity, which plain SimHash flagged.
     """
 
     pairs: tuple[ReviewedPair, ...]
@@ -93,7 +96,8 @@ _DECODER: Final = msgspec.json.Decoder(_Line)
 def reviewed_pairs(lines: Iterable[PairsLine]) -> Reviews:
     """Read reviewed pairs. Unknown members are ignored.
 
-    Raises ``ConfigError`` with the line number and the reason for the first invalid line, and if nothing was decided.
+    Raises ``ConfigError`` with the line number and the reason for the first invalid line. Also raises it if no pair
+    with a similarity has a decision.
     """
     pairs: list[ReviewedPair] = []
     reported: list[float | None] = []

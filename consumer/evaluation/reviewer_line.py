@@ -4,11 +4,12 @@ The model: a pair is a copy if its similarity reaches the line, and people make 
 rate on each. Because people see the texts and not the estimate of the sketch, the step may be soft: a logistic curve.
 Everything is fitted by maximum likelihood.
 
-The interval contains every line whose log likelihood is within ``DROP`` of the best, for any rates and softness. For a
-soft line that is more than a 99 % interval. For a sharp one the usual limit (1.92, from the chi-squared distribution)
-is wrong, because the likelihood is a staircase and not a parabola. There the log likelihood on either side of the true
-line is a random walk downwards. On each side, the probability that it ever rises by ``x`` is at most exp(-x) (Hinkley,
-Biometrika 57, 1970). So such an interval misses the line with a probability of at most 2 exp(-4), 3.7 %.
+The interval contains every line whose log likelihood is within ``LIKELIHOOD_DROP_MAX`` of the best, for any rates and
+softness. For a soft line this is more than a 99 % interval. For a sharp line the usual limit (1.92, from the
+chi-squared distribution) is wrong, because the likelihood is a staircase and not a parabola. On either side of the true
+line, the log likelihood is then a random walk downwards. On each side, the probability that the walk ever rises by
+``x`` is at most exp(-x) (Hinkley, Biometrika 57, 1970). So the interval misses a sharp line with a probability of at
+most 2 exp(-4), 3.7 %.
 
 A sketch estimates a similarity with an error, and people see the texts. If more similar pairs are more frequent, an
 estimate of 0.8 more likely stands for 0.82 than for 0.78. So the line is a little higher in true similarities than in
@@ -22,7 +23,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-DROP: Final = 4.0
+LIKELIHOOD_DROP_MAX: Final = 4.0
+"""How far the log likelihood of a line in the interval may be below the best."""
 MISTAKES_MIN: Final = 0.02
 """The minimum rate of mistakes, so that one mistake cannot move the line."""
 MISTAKES_MAX: Final = 0.4
@@ -32,10 +34,10 @@ _ROUNDS: Final = 30
 _MARGIN: Final = 0.05
 """How far beyond the reviewed similarities a soft line may be."""
 SKETCH_BINS: Final = 256
-"""The variance of an estimate of a similarity of s is about s (1 - s) over this."""
+"""The variance of a sketch's estimate of the similarity s is about s (1 - s) divided by this number."""
 _NEIGHBOURHOOD: Final = 0.06
 _NEIGHBOURHOOD_MIN: Final = 0.02
-"""How far the neighbourhood of the line extends on each side, and the minimum of that."""
+"""How far the neighbourhood of the line extends on each side, and the minimum of this distance."""
 _NEIGHBOURS_MIN: Final = 20
 
 Values = npt.NDArray[np.float64]
@@ -78,18 +80,22 @@ def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights
     """Fit the line. All arguments have one item for each reviewed pair, at least one.
 
     The weight of a pair is the number of pairs that it represents. Weights do not move the line in estimated
-    similarities, but show how frequent they are.
+    similarities. They only show how frequent each similarity is, which moves the line in true similarities.
     """
-    values, counts = _grouped(np.asarray(similarities, np.float64), np.asarray(right, np.bool_))
-    fits = [_step(values, counts), *(_soft(values, counts, softness) for softness in SOFTNESSES)]
+    values, counts = _group_pairs(np.asarray(similarities, np.float64), np.asarray(right, np.bool_))
+    fits = [_fit_step(values, counts), *(_fit_soft(values, counts, softness) for softness in SOFTNESSES)]
     most = max(float(fit.likelihood.max()) for fit in fits)
     best = next(fit for fit in fits if fit.likelihood.max() == most)
     at = _middle(np.flatnonzero(best.likelihood == most))
-    lows = [float(fit.lows[likely].min()) for fit in fits if (likely := fit.likelihood >= most - DROP).any()]
-    highs = [float(fit.highs[likely].max()) for fit in fits if (likely := fit.likelihood >= most - DROP).any()]
+    lows = [
+        float(fit.lows[likely].min()) for fit in fits if (likely := fit.likelihood >= most - LIKELIHOOD_DROP_MAX).any()
+    ]
+    highs = [
+        float(fit.highs[likely].max()) for fit in fits if (likely := fit.likelihood >= most - LIKELIHOOD_DROP_MAX).any()
+    ]
     low, high = min(lows), max(highs)
     value = min(max(float(best.lows[at] + best.highs[at]) / 2, low), high)
-    if any(fit.softness and fit.likelihood.max() >= most - DROP for fit in fits):
+    if any(fit.softness and fit.likelihood.max() >= most - LIKELIHOOD_DROP_MAX for fit in fits):
         shift = _shift(value, np.asarray(similarities, np.float64), np.asarray(weights, np.float64))
         low, high = max(low + min(shift.low, 0.0), 0.0), min(high + max(shift.high, 0.0), 1.0)
     return ReviewerLine(
@@ -102,7 +108,7 @@ def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights
     )
 
 
-def _grouped(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values, npt.NDArray[np.float64]]:
+def _group_pairs(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values, npt.NDArray[np.float64]]:
     """Return the distinct similarities, ascending, and the counts of right and wrong pairs for each: float64[n, 2]."""
     values, places = np.unique(similarities, return_inverse=True)
     counts = np.zeros((len(values), 2))
@@ -111,10 +117,11 @@ def _grouped(similarities: Values, right: npt.NDArray[np.bool_]) -> tuple[Values
 
 
 def _shift(line: float, similarities: Values, weights: Values) -> _Shift:
-    """Return the bounds of the shift: Tweedie's formula minus and plus two standard errors; 0 if pairs are too few.
+    """Return the bounds of the shift: Tweedie's formula minus and plus two standard errors.
 
     The formula is the variance of the estimate times the slope of the log density. The slope is estimated from the mean
-    of the similarities around the line.
+    of the similarities around the line. Both bounds are 0 if the pairs around the line are too few, or their range of
+    similarities is too narrow.
     """
     variance = line * (1 - line) / SKETCH_BINS
     low, high = (
@@ -135,8 +142,8 @@ def _middle(places: npt.NDArray[np.intp]) -> int:
     return int(places[len(places) // 2])
 
 
-def _step(values: Values, counts: Values) -> _Fit:
-    """Fit a sharp line before each of the values, and after the last one."""
+def _fit_step(values: Values, counts: Values) -> _Fit:
+    """Fit a sharp line before each of the values, and after the last value."""
     below = np.vstack((np.zeros(2), counts.cumsum(axis=0)))
     above = below[-1] - below
     right_below, wrong_above = _share(below[:, 0], below[:, 1]), _share(above[:, 1], above[:, 0])
@@ -154,7 +161,7 @@ def _share(mistakes: Values, others: Values) -> Values:
     return np.clip(mistakes / np.maximum(mistakes + others, 1.0), MISTAKES_MIN, MISTAKES_MAX)
 
 
-def _soft(values: Values, counts: Values, softness: float) -> _Fit:
+def _fit_soft(values: Values, counts: Values, softness: float) -> _Fit:
     """Fit a soft line at every ``_STEP``, with rates of mistakes by expectation maximisation."""
     first, last = max(values[0] - _MARGIN, 0.0), min(values[-1] + _MARGIN, 1.0)
     lines = np.arange(first, last + _STEP, _STEP)

@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.evaluation.curves import Rate
-from consumer.evaluation.reviewed_pairs import DIGITS, KINDS, Kind, ReviewedPair
+from consumer.evaluation.reviewed_pairs import KINDS, ROUNDING_TOLERANCE, Kind, ReviewedPair
 
 STRATUM_PAIRS_MIN: Final = 20
 """The approximate minimum of reviewed pairs in a stratum."""
 STRATA_MAX: Final = 8
 WEIGHTS_MAX: Final = 64
-"""The maximum number of different weights of one kind. Beyond it, similar weights are replaced by their mean."""
+"""The maximum number of different weights of pairs of one kind. If there are more, similar weights are merged."""
 
 Values = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class WeightedPairs(NamedTuple):
         return weights
 
 
-def weighted(pairs: Sequence[ReviewedPair]) -> WeightedPairs:
+def weighted_pairs(pairs: Sequence[ReviewedPair]) -> WeightedPairs:
     """Return the reviewed pairs with their weights. At least one pair must be reviewed."""
     parts = [_of_kind(kind, [pair for pair in pairs if pair.kind == kind]) for kind in KINDS]
     similarity, right, flagged, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -74,12 +74,12 @@ def _of_kind(kind: Kind, pairs: Sequence[ReviewedPair]) -> tuple[Values, Flags, 
     sampled_in = np.repeat(np.array([pair.sampled_in for pair in pairs], np.float64), times)
     reviewed = np.repeat(np.array([pair.right is not None for pair in pairs], np.bool_), times)
     right = np.repeat(np.array([bool(pair.right) for pair in pairs], np.bool_), times)
-    weight = (sampled_in * _stood_for(similarity, sampled_in, reviewed))[reviewed]
-    return similarity[reviewed], right[reviewed], np.full(len(weight), kind == "flag"), _few(weight)
+    weight = (sampled_in * _pairs_represented(similarity, sampled_in, reviewed))[reviewed]
+    return similarity[reviewed], right[reviewed], np.full(len(weight), kind == "flag"), _merge_similar(weight)
 
 
-def _few(weight: Values) -> Values:
-    """Return the weights; if there are too many different ones, replace similar weights with their mean."""
+def _merge_similar(weight: Values) -> Values:
+    """Return the weights. If more than ``WEIGHTS_MAX`` are different, replace similar weights with their mean."""
     distinct = np.unique(weight)
     if len(distinct) <= WEIGHTS_MAX:
         return weight
@@ -89,7 +89,7 @@ def _few(weight: Values) -> Values:
     return np.asarray((np.bincount(part, weight) / np.maximum(counts, 1))[part], np.float64)
 
 
-def _stood_for(similarity: Values, sampled_in: Values, reviewed: Flags) -> Values:
+def _pairs_represented(similarity: Values, sampled_in: Values, reviewed: Flags) -> Values:
     """Return the number of pairs of its stratum that each reviewed pair represents, including itself."""
     if reviewed.all() or not reviewed.any():
         return np.ones(len(similarity))
@@ -126,19 +126,19 @@ class Rates(NamedTuple):
     recall: Rate
 
 
-def split_counts(known: WeightedPairs, thresholds: Sequence[float], now: float, chosen: Flags) -> SplitCounts:
+def split_counts(known: WeightedPairs, thresholds: Sequence[float], current: float, chosen: Flags) -> SplitCounts:
     """Count the ``chosen`` pairs on both sides of each threshold. Thresholds ascend.
 
-    ``now`` is the current threshold, one of ``thresholds``. There, pairs are counted as they were flagged, because
-    their similarities are rounded to four digits.
+    ``current`` is the configured threshold, one of ``thresholds``. At this threshold, pairs are counted as they were
+    flagged, because their similarities are rounded to four digits.
     """
     groups = len(known.group_weights)
-    place = np.searchsorted(np.asarray(thresholds) - DIGITS, known.similarity[chosen], side="right")
+    place = np.searchsorted(np.asarray(thresholds) - ROUNDING_TOLERANCE, known.similarity[chosen], side="right")
     group, size = known.group[chosen], (len(thresholds) + 1) * groups
     by_place = np.bincount(place * groups + group, minlength=size).reshape(-1, groups)
     # The place of a pair is the number of thresholds that it reaches.
     above = by_place[::-1].cumsum(axis=0)[::-1][1:].astype(np.float64)
-    above[thresholds.index(now)] = np.bincount(known.group[chosen & known.flagged], minlength=groups)
+    above[thresholds.index(current)] = np.bincount(known.group[chosen & known.flagged], minlength=groups)
     return SplitCounts(above, by_place.sum(axis=0) - above)
 
 

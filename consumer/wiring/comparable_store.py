@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from consumer.config.config import Config
-from consumer.config.judging import completed
+from consumer.config.judging import with_stored_settings
 from consumer.fingerprint import Lexicon
 from consumer.judge.binding import Binding
 from consumer.judge.detector import Detector
@@ -45,7 +45,7 @@ def bound_to(config: Config, store: Store) -> BoundStore:
     """Return an open store, ready to compare its articles. Raises ``StoreMismatch`` if settings are not the store's."""
     lexicon = lexicon_of(config)
     bound = checked_binding(config, store, lexicon)
-    chosen = completed(config, bound.settings)
+    chosen = with_stored_settings(config, bound.settings)
     compared = ComparableStore(store, bound.settings, version_builder(bound), engine(chosen, bound, lexicon))
     return BoundStore(chosen, compared)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from consumer.config.config import Config
-from consumer.config.judging import completed, with_plan
+from consumer.config.judging import with_plan, with_stored_settings
 from consumer.config.printing import flatten
 from consumer.fingerprint import PUBLISHED_SECRET, SECRET_BYTES, Lexicon, Secret
 from consumer.judge.binding import Binding, secret_in, settings_in
@@ -164,7 +164,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         planned = None if stored is not None else store.planned()
     try:
         if stored is not None:
-            complete = completed(config, JudgeSettings.decode(settings_in(stored)))
+            complete = with_stored_settings(config, JudgeSettings.decode(settings_in(stored)))
         elif planned is not None:
             complete = with_plan(config, planned.plan)
         else:

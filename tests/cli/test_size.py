@@ -126,7 +126,7 @@ def test_calibrating_replaces_speeds(dupwatch: Command) -> None:
         (("--store", "mongodb"), "--store mongodb: write lmdb or hbase, or the URL of a store"),
         (("--sample", "kafka://h:1/topic"), "this is not a file; name a file of articles"),
         (("--sample", "nowhere.jsonl"), "--sample nowhere.jsonl: this is not a file"),
-        (("--calibrate", "--calibrate-seconds", "0"), "--calibrate-seconds 0: write a time from 1 to 3,600 seconds"),
+        (("--calibrate", "--calibrate-seconds", "0"), "write a time above 0, and at most 3,600 seconds"),
         (("--set", "judge.max_distance=8"), "no plan for 64 bits supports more"),
     ],
 )

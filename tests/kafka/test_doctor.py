@@ -188,7 +188,7 @@ def test_the_clock_of_the_brokers_is_seen_where_a_group_commits(good: Topics) ->
     try:
         asked = Brokers(good.address, {"bootstrap.servers": good.address})
         asked.cluster()
-        newest = {message.topic: message for message in asked.newest([good.source])}["__consumer_offsets"]
+        newest = {message.topic: message for message in asked.newest_messages([good.source])}["__consumer_offsets"]
         assert abs(newest.now_ms - newest.time_ms) < 60_000
     finally:
         member.close()

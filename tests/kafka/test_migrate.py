@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer.cli.options import configured
+from consumer.cli.options import command_config
 from consumer.kafka import groups
 from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset, ConsumerGroup
 from consumer.kafka.offset_metadata import Note
@@ -214,7 +214,7 @@ def unanswered(topics: Topics) -> set[bytes | None]:
 @contextmanager
 def looked_into(url: str) -> Iterator[Store]:
     """A store, for reading."""
-    with stores.opened_store(configured(None, [], store__url=url), readonly=True) as store:
+    with stores.opened_store(command_config(None, [], store__url=url), readonly=True) as store:
         yield store
 
 
@@ -578,7 +578,7 @@ def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path
 
 def begin(topics: Topics, old: str, new: str, from_group: str | None = None, settings: tuple[str, ...] = NEW) -> None:
     """A migration in this process."""
-    chosen = configured(
+    chosen = command_config(
         None, [setting for setting in (*settings, *FAST) if setting != "--set"],
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from consumer.cli.reference import commands, events, settings
 from consumer.config.config import Config
-from consumer.config.descriptions import description_of, settings_described
+from consumer.config.descriptions import all_settings, description_of
 from consumer.config.printing import flatten
 from tests.cli.every_command import commands as all_commands
 
@@ -29,7 +29,7 @@ def test_the_committed_page_is_what_its_command_prints(name: str) -> None:
 
 def test_every_setting_is_explained() -> None:
     """In a sentence of its own, and under the name that ``config show`` gives it."""
-    described = {setting.name: setting.description for setting in settings_described()}
+    described = {setting.name: setting.description for setting in all_settings()}
     assert [name for name, _ in flatten(Config.model_construct())] == list(described)
     assert [name for name, text in described.items() if not text.endswith((".", "}"))] == []
     assert [name for name, text in described.items() if len(text.split()) < 3] == []
@@ -47,7 +47,7 @@ def test_every_setting_is_explained() -> None:
 )
 def test_a_name_that_people_choose_has_the_sentence_of_its_setting(name: str, known: str) -> None:
     """Names of sources and of client settings are in no section."""
-    described = {setting.name: setting.description for setting in settings_described()}
+    described = {setting.name: setting.description for setting in all_settings()}
     assert description_of(name, described) == described[known]
 
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SchemeOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SchemeOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.cli.texts import NamedText, check_one_stream, read_text
 from consumer.fingerprint import (
@@ -49,7 +49,7 @@ def compare(
     store: LastingStoreOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
     check_one_stream([a, b])
@@ -57,7 +57,7 @@ def compare(
         raise ConfigError(
             "--scheme and --store cannot be used together, because a store has its own scheme; use one of them"
         )
-    chosen = configured(config, settings, fingerprint__scheme=scheme, store__url=store)
+    chosen = command_config(config, overrides, fingerprint__scheme=scheme, store__url=store)
     lexicon = lexicon_of(chosen)
     if store is None:
         chosen_scheme, secret = scheme_of(chosen), configured_secret(chosen) or PUBLISHED_SECRET
@@ -67,7 +67,7 @@ def compare(
         chosen_scheme, secret = bound.settings.scheme, bound.secret
     fingerprinter = Fingerprinter(chosen_scheme, lexicon, keywords_kept=None, secret=secret)
     compared = _compare_texts(read_text(a, chosen), read_text(b, chosen), fingerprinter)
-    answer(json=json, lines=[_plain(*compared, chosen_scheme)], text=_text(*compared, chosen_scheme))
+    answer(json=json, lines=[_json_fields(*compared, chosen_scheme)], text=_text(*compared, chosen_scheme))
     if chosen_scheme.definition.compares_letters and secret == PUBLISHED_SECRET:
         render.console(stderr=True).print(
             "The similarity is estimated with the published secret; --store STORE uses the secret of that store."
@@ -96,7 +96,7 @@ def _compare_texts(
     return text_a, text_b, measures
 
 
-def _plain(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> dict[str, object]:
+def _json_fields(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Scheme) -> dict[str, object]:
     differing = a.fingerprint ^ b.fingerprint
     return {
         "scheme": scheme.name,
@@ -130,7 +130,7 @@ def _text(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Schem
         "cosine of the keyword vectors": f"{measures.cosine:.3f}",
         "text": "equal" if measures.equal_text else "different",
     }
-    yield render.pairs("Measures", rows.items())
+    yield render.value_table("Measures", rows.items())
     if TextKind.EMPTY in {a.kind, b.kind}:
         yield "An empty text, or one without keywords, is never part of a duplicate pair."
     elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
@@ -139,7 +139,7 @@ def _text(a: _ComparedText, b: _ComparedText, measures: _Measures, scheme: Schem
 
 
 def _bit_lines(a: int, b: int, bits: int) -> Iterator[Text]:
-    """Yield both fingerprints in lines of 64 bits; marks below them show the bits that differ."""
+    """Yield both fingerprints in lines of 64 bits, with marks below the bits that differ."""
     digits = [f"{code:0{bits}b}" for code in (a, b)]
     for first in range(0, bits, BITS_IN_A_LINE):
         lines = [Text("A  ", "bold"), Text("B  ", "bold"), Text("   ")]

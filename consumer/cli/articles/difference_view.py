@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from consumer.cli.render import abridged, console, plain
+from consumer.cli.render import abridge, console, plain
 from consumer.store_tools.explanation import SharedPart
 from consumer.text.counts import counted
 from consumer.text.diff import Stretch
@@ -20,21 +20,24 @@ PASSAGES_SHOWN_MAX: Final = 5
 
 
 def merged_text(stretches: Sequence[Stretch]) -> Text:
-    """Return texts A and B merged and abridged: text only in A is red, text only in B green, and moved text yellow."""
+    """Return texts A and B merged and abridged, up to ``CHANGES_SHOWN_MAX`` changes.
+
+    Text only in A is red, text only in B green, and moved text yellow.
+    """
     text = Text()
     changes = 0
     for stretch in stretches:
         if stretch.kind == "equal":
-            text.append(abridged(stretch.a, EQUAL_CHARS_SHOWN_MAX))
+            text.append(abridge(stretch.a, EQUAL_CHARS_SHOWN_MAX))
             continue
         changes += 1
         if changes > CHANGES_SHOWN_MAX:
             break
         if stretch.kind == "moved":
-            text.append(_marked(stretch.a, "[~", "~]") + _marked(stretch.b, "{~", "~}"), "yellow")
+            text.append(_mark(stretch.a, "[~", "~]") + _mark(stretch.b, "{~", "~}"), "yellow")
             continue
-        text.append(_marked(stretch.a, "[-", "-]"), "red strike")
-        text.append(_marked(stretch.b, "{+", "+}"), "green")
+        text.append(_mark(stretch.a, "[-", "-]"), "red strike")
+        text.append(_mark(stretch.b, "{+", "+}"), "green")
     return text
 
 
@@ -57,7 +60,7 @@ def comparison_notes(stretches: Sequence[Stretch]) -> Iterator[str]:
         )
 
 
-def _marked(text: str, before: str, after: str) -> str:
+def _mark(text: str, before: str, after: str) -> str:
     if not text:
         return ""
     omitted = len(text) - CHANGED_CHARS_SHOWN_MAX
@@ -68,7 +71,7 @@ def _marked(text: str, before: str, after: str) -> str:
 
 
 def print_passages(shared: SharedPart) -> None:
-    """Print the first passages that are also in another article, in text order, and how many more there are."""
+    """Print the first passages of a text that are also in another article, and how many more there are."""
     if shared.passages is None:
         console().print(f"\nThe passages shared with {plain(shared.part.id)} are not known: texts are not stored.")
         return
@@ -77,7 +80,7 @@ def print_passages(shared: SharedPart) -> None:
         console().print(
             Text.assemble(
                 (f"{len(passage.text):,} characters from {passage.at:,} on: ", "dim"),
-                abridged(passage.text.strip(), PASSAGE_CHARS_SHOWN_MAX),
+                abridge(passage.text.strip(), PASSAGE_CHARS_SHOWN_MAX),
             )
         )
     more = len(shared.passages) - PASSAGES_SHOWN_MAX

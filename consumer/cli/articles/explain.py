@@ -11,11 +11,11 @@ from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.articles import difference_view
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
-from consumer.config.judging import completed
+from consumer.config.judging import with_stored_settings
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.binding import Binding
 from consumer.judge.comparison import PairComparison
@@ -60,7 +60,7 @@ def explain(
     version_b: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("B"), metavar="HEX")] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Explain why two articles are near-duplicates, or why not: every condition, with its figures.
 
@@ -68,7 +68,7 @@ def explain(
     override them.
     """
     check_one_stream([a, b])
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     explanation = _explain_pair(chosen, (a, version_a), (b, version_b))
     answer(json=json, lines=[plain(explanation)], text=_text(explanation))
 
@@ -85,7 +85,7 @@ def _explain_pair(config: Config, a: tuple[str, str | None], b: tuple[str, str |
             stored = stored_binding(opened, lexicon)
             bound = stored._replace(settings=settings_to_compare(config, stored.settings))
             # A file is read in the same way as the articles of the store.
-            config = completed(config, stored.settings)
+            config = with_stored_settings(config, stored.settings)
             other_settings = differences(stored.settings.encode(), bound.settings)
         article_a, article_b = (_named_article(*named, config, opened, bound, lexicon) for named in (a, b))
     return explained(article_a, article_b, bound.settings, lexicon, other_settings)
@@ -165,8 +165,8 @@ def conditions(a: StoredVersion, b: StoredVersion, histories: tuple[History, His
     shared, distance = comparison.shared_bands, comparison.one_bits_distance
     bands = f"{shared} shared, one-bit distance {distance}, maximum {settings.one_bits_distance_max}"
     rows: Iterable[tuple[bool, str, str]] = (
-        (comparison.other_ids, "different ids", _both(x.id, y.id)),
-        (comparison.same_scheme, "same scheme", _both(x.scheme, y.scheme)),
+        (comparison.other_ids, "different ids", _pair_text(x.id, y.id)),
+        (comparison.same_scheme, "same scheme", _pair_text(x.scheme, y.scheme)),
         (
             comparison.in_window,
             "within the window",
@@ -193,7 +193,7 @@ def conditions(a: StoredVersion, b: StoredVersion, histories: tuple[History, His
     return table
 
 
-def _both(a: str, b: str) -> str:
+def _pair_text(a: str, b: str) -> str:
     return f"both {a}" if a == b else f"{a} and {b}"
 
 
@@ -203,7 +203,7 @@ def _seconds(time_ms: int) -> str:
 
 
 def _in_force_text(a: StoredVersion, b: StoredVersion, histories: tuple[History, History]) -> str:
-    """Return when the earlier version arrived, and whether it had ended when the later one arrived."""
+    """Return as text when the earlier version arrived, and whether it had ended when the later version arrived."""
     sides = sorted(zip("AB", (a, b), histories, strict=True), key=lambda named: named[1].record.arrival)
     (name, earlier, history), (other_name, later, _) = sides
     arrived = f"{name} arrived first, {rfc3339(earlier.record.time_ms)},"
@@ -239,7 +239,7 @@ def _similarity_text(comparison: PairComparison, settings: JudgeSettings) -> str
 
 
 def _facts_text(x: Record, y: Record, comparison: PairComparison, settings: JudgeSettings) -> str:
-    """Return the figures of the fact guard or the slot guard."""
+    """Return the figures of the fact guard or the slot guard as text, or why they were not checked."""
     if comparison.slot_conflicts is not None:
         conflicts, most = comparison.slot_conflicts, comparison.slot_conflicts_max
         return f"slots with different values: {conflicts}, maximum {most}"

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
@@ -32,16 +32,16 @@ def fingerprint(
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Show how the fingerprint of a text is computed: words, weights, bit sums, fingerprint, blocks."""
-    chosen = configured(config, settings, fingerprint__scheme=scheme)
+    chosen = command_config(config, overrides, fingerprint__scheme=scheme)
     chosen_scheme = scheme_of(chosen)
     text = read_text(source, chosen)
     lexicon = lexicon_of(chosen)
     steps = Fingerprinter(chosen_scheme, lexicon).breakdown(text.text)
     digest = chosen_scheme.digest(lexicon)
-    answer(json=json, lines=[_plain(steps, chosen_scheme, digest)], text=_text(steps, chosen_scheme, digest))
+    answer(json=json, lines=[_json_fields(steps, chosen_scheme, digest)], text=_text(steps, chosen_scheme, digest))
 
 
 def blocks_of(code: int, bits: int) -> list[str]:
@@ -49,7 +49,7 @@ def blocks_of(code: int, bits: int) -> list[str]:
     return [f"{block:04x}" for block in split_blocks(code, bits, bits // BLOCK_BITS)]
 
 
-def _plain(steps: Breakdown, scheme: Scheme, digest: str) -> dict[str, object]:
+def _json_fields(steps: Breakdown, scheme: Scheme, digest: str) -> dict[str, object]:
     width = scheme.bits // 4
     return {
         "scheme": scheme.name,
@@ -76,7 +76,7 @@ def _text(steps: Breakdown, scheme: Scheme, digest: str) -> Iterator[RenderableT
         "fingerprint": Text(f"{steps.fingerprint:0{scheme.bits // 4}x}", "cyan"),
         "blocks": " ".join(blocks_of(steps.fingerprint, scheme.bits)),
     }
-    yield render.pairs("Fingerprint", rows.items())
+    yield render.value_table("Fingerprint", rows.items())
     if steps.kind in _NOTES:
         yield _NOTES[steps.kind]
 

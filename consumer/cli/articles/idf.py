@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, command_config
 from consumer.cli.results import results, write
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
@@ -27,11 +27,11 @@ from storage.files import FileWriting, replace_file
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
 
 WORDS_MAX: Final = 4_000_000
-"""Maximum words in memory, about 100 bytes each. Beyond that, words that only one article has are dropped."""
+"""Maximum words in memory, about 100 bytes each. Beyond that, words that only one article had so far are dropped."""
 
 
 class _Counts:
-    """Counts of the articles in which each word occurs."""
+    """Counts of the articles in which each word occurs, of invalid records, and of dropped words."""
 
     def __init__(self) -> None:
         self.articles = 0
@@ -66,10 +66,10 @@ def build(
     output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Build an IDF table from all articles of a feed, with the words as the scheme splits them."""
-    chosen = configured(config, settings, fingerprint__scheme=scheme)
+    chosen = command_config(config, overrides, fingerprint__scheme=scheme)
     console = render.console(stderr=True)
     if output != STREAM:
         check_suffix(Path(output), "a table of words", gzip=False)
@@ -126,7 +126,7 @@ def _check_output(source: FileSource, output: str) -> None:
 
 
 def _write(path: Path, table: bytes, writing: FileWriting) -> None:
-    """Write a temporary file and rename it, so that no run ever reads half a table."""
+    """Write a temporary file and rename it, so that no run ever reads half a table. Raises ``SinkError``."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         replace_file(path, temporary, table, writing)

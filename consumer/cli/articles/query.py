@@ -11,12 +11,12 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.articles.difference_view import passages_json
-from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.cli.texts import input_name, is_folder, is_one_article, is_text, no_valid_article, read_article
 from consumer.config.config import Config
-from consumer.config.judging import completed
+from consumer.config.judging import with_stored_settings
 from consumer.files.source import STREAM
 from consumer.fingerprint import TextKind
 from consumer.judge.comparison import not_released
@@ -50,20 +50,20 @@ def query(
     ],
     store: LastingStoreOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Find what each article would duplicate if it arrived now. Stores nothing; writes one line of JSON per article.
 
-    The settings are those of the store; other settings are refused. It exits with 3 if no line is a valid article.
+    The settings are those of the store; other settings are refused. The exit code is 3 if no line is a valid article.
     """
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     lexicon = lexicon_of(chosen)
     with ExitStack() as resources:
         opened = resources.enter_context(opened_store(chosen, readonly=True))
         bound = stored_binding(opened, lexicon)
         stored_settings = bound.settings
         check_unchanged(chosen, stored_settings)
-        chosen = completed(chosen, stored_settings)
+        chosen = with_stored_settings(chosen, stored_settings)
         known = resources.enter_context(followed_banks(chosen, bound, lexicon, Hooks()))
         query_of = queries(chosen, opened, stored_settings)(matcher_of(known))
         text_query = TextQuery(
@@ -86,7 +86,7 @@ def _begins_like_json(article: Article) -> bool:
 
 
 def _answer_stored(text_query: TextQuery, config: Config, article_id: str) -> dict[str, object]:
-    """Return what a stored article would duplicate if it arrived now; released pairs are left out."""
+    """Return the answer for a stored article, as if it arrived now. Released pairs are left out."""
     store = text_query.store
     if not store.history(id_hash_of(article_id)):
         raise SourceError(
@@ -109,7 +109,7 @@ def _answer_stored(text_query: TextQuery, config: Config, article_id: str) -> di
 
 @dataclass(slots=True)
 class _Faults:
-    """Counts of all lines and of failed ones, and the fault of the first failed line."""
+    """Counts of all lines and of failed lines, and the fault of the first failed line."""
 
     lines: int = 0
     failed: int = 0

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.articles.show import print_article, print_link
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
-from consumer.cli.prompts import check_terminal, confirmed
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, command_config
+from consumer.cli.prompts import ask_confirmation, check_terminal
 from consumer.cli.results import results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
@@ -43,7 +43,9 @@ def release(
         str | None,
         typer.Option(help="Version to release, as in events; default: the latest.", metavar="HEX"),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who releases it; recorded in the event.", metavar="NAME")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Who releases the article; recorded in the event.", metavar="NAME")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="Why; recorded in the event.", metavar="TEXT")] = None,
     sink: Annotated[
         str | None,
@@ -53,19 +55,19 @@ def release(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Undo a flag: the article becomes unique, and this pair will not be flagged again.
 
-    Later articles may be flagged as duplicates of it. If the sink has a clean feed (kafka.unique), the article is sent
-    there again, provided that its record is still in its topic and the version is still the latest. Releasing an
-    article again changes nothing and shows the current state; with a Kafka sink, the event is sent again.
+    Later articles may be flagged as duplicates of this article. If the sink has a clean feed (kafka.unique), the
+    article is sent there again, provided that its record is still in its topic and the version is still the latest.
+    Releasing an article again changes nothing and shows the current state; with a Kafka sink, the event is sent again.
     """
     if json and not (yes or dry_run):
         raise ConfigError("--json cannot prompt; add --yes or --dry-run")
     if not (yes or dry_run):
         check_terminal("--yes or --dry-run")
-    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     attribution = Attribution(by, reason)
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
@@ -80,7 +82,7 @@ def release(
     _show_return(chosen, record_or_obstacle, json=json)
     if dry_run:
         event = preview_release(flagged, attribution, now_ms)
-    elif yes or confirmed("Release it?"):
+    elif yes or ask_confirmation("Release it?"):
         event = _release(chosen, flagged, attribution, record_or_obstacle)
         if sink is not None and not is_followed(chosen):
             _warn(
@@ -98,7 +100,7 @@ def _release(
     attribution: Attribution,
     record_or_obstacle: RawRecord | ReturnObstacle | None,
 ) -> VerdictEvent:
-    """Release a version, send the event to the sink, and return the event."""
+    """Release a version, send the event if the sink is topics, and return the event."""
     reference = flagged.reference
     with opened_store(config) as opened:
         # A newer version may have arrived while the command waited for confirmation.
@@ -134,7 +136,7 @@ def _show_effect(links: Sequence[DuplicateLink], histories: Sequence[History]) -
 
 
 def _show_return(config: Config, record_or_obstacle: RawRecord | ReturnObstacle | None, *, json: bool) -> None:
-    """Show whether the article returns to the clean feed. With ``json``, print nothing if it does."""
+    """Show whether the article returns to the clean feed. With ``json``, only print why it does not."""
     if record_or_obstacle is None:
         return
     topic = sink_topics(config).unique_topic

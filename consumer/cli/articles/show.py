@@ -10,7 +10,7 @@ from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.articles.difference_view import passages_json, print_passages
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, VersionOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.judge.events import version_name
 from consumer.store_tools.article_facts import ArticleHistoryEntry, article_facts, history_entry, keywords_of
@@ -27,17 +27,17 @@ def show(
     version: VersionOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Show an article's versions and retractions, the verdict of the latest, and the chain to the kept article."""
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
         facts = article_facts(opened, article_id, version)
     if not facts.links:
         raise not_stored(facts.history, chosen.store.url, article_id, version)
     with results():
         if json:
-            plain = [_plain(link, history) for link, history in zip(facts.links, facts.histories, strict=True)]
+            plain = [_json_fields(link, history) for link, history in zip(facts.links, facts.histories, strict=True)]
             plain[0]["passages"] = [passages_json(each) for each in facts.passages]
             write_json(plain)
         else:
@@ -106,7 +106,7 @@ def _outcome(entry: ArticleHistoryEntry) -> str:
     return f"{again}{entry.outcome or 'pending'}{' by a release' if entry.is_released else ''}"
 
 
-def _plain(link: DuplicateLink, history: History) -> dict[str, object]:
+def _json_fields(link: DuplicateLink, history: History) -> dict[str, object]:
     record = link.stored.record
     return {
         "id": record.id,

@@ -13,13 +13,13 @@ from consumer.wiring.stores import outlives_run
 from storage.clock import now_ms
 
 
-def options(values: Mapping[str, str | None]) -> str:
-    """Return the options that have a value, each after a space, to append to a command that the user can copy."""
+def option_text(values: Mapping[str, str | None]) -> str:
+    """Return the options that have a value, each after a space, for the end of a command that the user can copy."""
     return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
 def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
-    """Create a bank or change one, and yield sentences about it. A change does not enable or disable the bank.
+    """Create a bank or change one, and yield sentences on the result. A change does not enable or disable the bank.
 
     ``banks`` is the option that names the banks, for printed commands. Raises ``BankError``.
     """
@@ -33,12 +33,12 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
 
     entries, (before,) = change_banks(config, "create", entry.bank, create_entry), found
     if before is None:
-        does = (
+        effect = (
             "keeps articles that repeat its texts from being flagged"
             if entry.action == "allow"
             else "reports articles that repeat its texts"
         )
-        yield f"The bank {entry.bank} {does}. Add a text: dupwatch bank add {entry.bank} FILE{banks}"
+        yield f"The bank {entry.bank} {effect}. Add a text: dupwatch bank add {entry.bank} FILE{banks}"
     elif entries:
         yield f"Changed the bank {entry.bank}; options that were not given have their defaults."
     else:
@@ -48,7 +48,7 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
 
 
 def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) -> Iterator[str]:
-    """Add an item or replace one, and yield sentences about it. Raises ``BankError``.
+    """Add an item or replace one, and yield sentences on the result. Raises ``BankError``.
 
     ``places`` are the options that name the banks and the store, for printed commands.
     """
@@ -65,7 +65,7 @@ def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) 
     else:
         yield f"Added {entry.item} to the bank {entry.bank}."
     if not before.banks[entry.bank].enabled:
-        banks = options({"--banks": places["--banks"]})
+        banks = option_text({"--banks": places["--banks"]})
         yield (
             "The bank is disabled, so articles are not compared with it. To enable it: dupwatch bank enable "
             f"{entry.bank}{banks}"
@@ -73,4 +73,5 @@ def add_item(config: Config, entry: BankItem, places: Mapping[str, str | None]) 
     elif not before.after([entry]).only(*entry.key).items_at(now_ms()):
         yield f"Articles are not compared with it: it ended at {entry.until}."
     elif outlives_run(config):
-        yield f"See which stored articles repeat it: dupwatch bank matches {entry.bank} {entry.item}{options(places)}"
+        more = option_text(places)
+        yield f"See which stored articles repeat it: dupwatch bank matches {entry.bank} {entry.item}{more}"

@@ -23,7 +23,7 @@ from consumer.wiring.components import feed_file, file_decoder
 
 @dataclass(slots=True)
 class _Counts:
-    """The counts of a scan, and the fault of the first invalid record."""
+    """The counts of a scan, and the fault of the first invalid record. ``limited`` is explained in ``ScanCounts``."""
 
     records: int = 0
     repeating: int = 0
@@ -34,7 +34,7 @@ class _Counts:
 
 
 class _ArchiveScan:
-    """Compares the articles of an archive with items of banks, and counts the results."""
+    """Compares the articles of an archive with items of banks, and adds the results to counts."""
 
     def __init__(self, config: Config, items: Banks, counts: _Counts) -> None:
         self._decode = file_decoder(config)

@@ -10,7 +10,7 @@ from consumer.banks.bank import Action, Bank, BankItem, Banks, Entry
 from consumer.banks.changes import new_entry
 from consumer.banks.exchange import item_id
 from consumer.cli import render
-from consumer.cli.banks.additions import add_item, create_bank, options
+from consumer.cli.banks.additions import add_item, create_bank, option_text
 from consumer.cli.banks.comparison import BankComparison
 from consumer.cli.banks.exchange import export, import_
 from consumer.cli.banks.matches import matches
@@ -30,8 +30,8 @@ from consumer.cli.banks.options import (
 )
 from consumer.cli.banks.scan import scan
 from consumer.cli.banks.views import bank_fields, bank_table, item_table, item_view
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
-from consumer.cli.prompts import check_terminal, confirmed
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, command_config
+from consumer.cli.prompts import ask_confirmation, check_terminal
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.judge.events import mentions_of
@@ -55,10 +55,10 @@ def create(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Create a bank, or replace the labels, note and similarity of one. The file is created if it does not exist."""
-    chosen = configured(config, settings, banks__url=banks)
+    """Create a bank, or replace the labels, note and similarity of a bank. The file is created if it does not exist."""
+    chosen = command_config(config, overrides, banks__url=banks)
     values: dict[str, object] = {
         "bank": bank,
         "action": action,
@@ -66,7 +66,7 @@ def create(
         "note": note,
         "similarity": similarity,
     }
-    for sentence in create_bank(chosen, new_entry(values | stamp(by), Bank), options({"--banks": banks})):
+    for sentence in create_bank(chosen, new_entry(values | stamp(by), Bank), option_text({"--banks": banks})):
         say(sentence)
 
 
@@ -92,10 +92,10 @@ def add(
     store: LastingStoreOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Add a text to a bank, or replace an item with all its options. Running consumers find it within two seconds."""
-    chosen = configured(config, settings, banks__url=banks, store__url=store)
+    """Add a text to a bank, or replace an item with all its options. Running consumers use it within two seconds."""
+    chosen = command_config(config, overrides, banks__url=banks, store__url=store)
     found = named_text(chosen, source, text, article)
     values: dict[str, object] = {
         "bank": bank,
@@ -116,10 +116,10 @@ def add(
 
 @app.command("list")
 def list_(
-    json: JsonOption = False, banks: BanksOption = None, config: ConfigOption = None, settings: SetOption = None
+    json: JsonOption = False, banks: BanksOption = None, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
     """List all banks."""
-    found = read_banks(configured(config, settings, banks__url=banks))
+    found = read_banks(command_config(config, overrides, banks__url=banks))
     counts = found.item_counts()
     lines = (bank_fields(bank, counts[bank.bank]) for bank in found.banks.values())
     answer(json=json, lines=lines, text=[bank_table(found)])
@@ -132,10 +132,10 @@ def show(
     json: JsonOption = False,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Show the items of a bank, or one of them with its whole text."""
-    found = read_banks(configured(config, settings, banks__url=banks))
+    """Show the items of a bank, or one item with its whole text."""
+    found = read_banks(command_config(config, overrides, banks__url=banks))
     existing_bank(found, bank)
     shown = (
         [each for each in found.items.values() if each.bank == bank]
@@ -153,10 +153,10 @@ def disable(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Switch an item or a bank off; it remains in the file."""
-    _switch(configured(config, settings, banks__url=banks), bank, item, by, enabled=False)
+    """Switch an item or a bank off, without removing it."""
+    _switch(command_config(config, overrides, banks__url=banks), bank, item, by, enabled=False)
 
 
 @app.command()
@@ -166,10 +166,10 @@ def enable(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Switch an item or a bank on again."""
-    _switch(configured(config, settings, banks__url=banks), bank, item, by, enabled=True)
+    _switch(command_config(config, overrides, banks__url=banks), bank, item, by, enabled=True)
 
 
 @app.command()
@@ -180,7 +180,7 @@ def confirm(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Confirm that an item may match any share of the feed: its bank matches are sent, and no alert fires.
 
@@ -193,7 +193,7 @@ def confirm(
         return [msgspec.structs.replace(entry, confirmed=not undo, **change_stamp)] if entry.confirmed is undo else []
 
     action, state = ("unconfirm", "not confirmed") if undo else ("confirm", "already confirmed")
-    if change_banks(configured(config, settings, banks__url=banks), action, name, confirmation):
+    if change_banks(command_config(config, overrides, banks__url=banks), action, name, confirmation):
         say(f"{name} is {'no longer confirmed' if undo else 'confirmed'}.")
     else:
         say(f"{name} was {state}; nothing was changed.")
@@ -207,10 +207,13 @@ def remove(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Remove an item, or a bank with all its items. Verdicts that name them stay as they are."""
-    chosen = configured(config, settings, banks__url=banks)
+    """Remove an item, or a bank with all its items. Verdicts that name them stay as they are.
+
+    The exit code is 1 if the removal of a bank is not confirmed.
+    """
+    chosen = command_config(config, overrides, banks__url=banks)
     found = read_banks(chosen)
     existing_bank(found, bank)
     if item is not None and (bank, item) not in found.items:
@@ -221,7 +224,7 @@ def remove(
         if count and not yes:
             check_terminal()
             items = "its only item" if count == 1 else f"its {count:,} items"
-            if not confirmed(f"Remove the bank {bank} and {items}?"):
+            if not ask_confirmation(f"Remove the bank {bank} and {items}?"):
                 raise typer.Exit(1)
         entries: Sequence[Entry] = [new_entry({"bank": bank, "removed": True} | stamp(by), Bank)]
     else:
@@ -244,10 +247,10 @@ def try_(
     text: Annotated[str | None, typer.Option(help="The text itself.", metavar="TEXT")] = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Print the items that a text repeats, one line of JSON each."""
-    chosen = configured(config, settings, banks__url=banks)
+    chosen = command_config(config, overrides, banks__url=banks)
     article = named_text(chosen, source, text, None)
     comparison = BankComparison(chosen, read_banks(chosen))
     (found,) = comparison.matches([article]).matches

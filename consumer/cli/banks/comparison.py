@@ -14,7 +14,7 @@ from storage.clock import now_ms
 
 
 class BankComparison:
-    """A comparison of articles with the items of banks, by the configured settings."""
+    """Compares articles with the items of banks by the configured settings."""
 
     def __init__(self, config: Config, banks: Banks) -> None:
         lexicon = lexicon_of(config)

@@ -10,7 +10,7 @@ from consumer.banks.bank import BankError, BankItem
 from consumer.banks.changes import replacement
 from consumer.banks.exchange import csv_of, items_of_csv, items_of_lines, lines_of
 from consumer.cli.banks.options import BankArgument, BanksOption, ByOption, change_banks, existing_bank, say, stamp
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results, write
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.counts import counted
@@ -23,10 +23,10 @@ def import_(
     by: ByOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Add the items of a file to a bank, all or none of them. Items with the same id are replaced."""
-    chosen = configured(config, settings, banks__url=banks)
+    chosen = command_config(config, overrides, banks__url=banks)
     try:
         content = source.read_bytes()
         is_csv = source.suffix.lower() == ".csv"
@@ -51,10 +51,10 @@ def export(
     csv: Annotated[bool, typer.Option("--csv", help="Write CSV; needs a BANK.")] = False,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Write banks and items as JSON lines, which can serve as a file of banks, or the items of one bank as CSV."""
-    found = read_banks(configured(config, settings, banks__url=banks))
+    found = read_banks(command_config(config, overrides, banks__url=banks))
     if bank is not None:
         existing_bank(found, bank)
     elif csv:

@@ -10,7 +10,7 @@ from consumer.banks.bank import Banks
 from consumer.cli import render
 from consumer.cli.banks.options import BankArgument, BanksOption, chosen_items
 from consumer.cli.banks.views import match_fields, match_table
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.judge.settings import JudgeSettings
 from consumer.store_tools.bank_matches import BankLookUp, StoredMatches
@@ -38,14 +38,14 @@ def matches(
     store: LastingStoreOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Show which kept articles of the window repeat items of a bank.
 
-    It looks articles up by the keys of the store, which is quick but may miss some; dupwatch bank scan compares every
+    The look-up uses the keys of the store, which is quick but may miss articles; dupwatch bank scan compares every
     article.
     """
-    chosen = configured(config, settings, store__url=store, banks__url=banks)
+    chosen = command_config(config, overrides, store__url=store, banks__url=banks)
     items = chosen_items(read_banks(chosen), bank, item)
     with bound_store(chosen) as opened:
         found = BankLookUp(opened.compared, now_ms).find(items)
@@ -88,7 +88,7 @@ def _sentences(found: StoredMatches, items: Banks, settings: JudgeSettings) -> I
     if found.parts:
         yield (
             "Longer articles that contain an item are found if they were stored with judge.parts and share an anchor "
-            "with it. Few share one with a short item."
+            "with it. Few articles share an anchor with a short item."
         )
     else:
         yield "Longer articles that contain an item were not looked for: judge.parts is not set."

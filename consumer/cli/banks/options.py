@@ -37,7 +37,10 @@ SimilarityOption = Annotated[
 
 
 def change_banks(config: Config, action: str, target: str, change: BankLogChange) -> Sequence[Entry]:
-    """Change the configured banks, and record the change in the audit log. Raises ``BankError``."""
+    """Change the configured banks, and record the change in the audit log. Return the written entries.
+
+    Raises ``BankError``.
+    """
     with opened_audit_log(config) as audit_log, opened_banks(config) as banks:
         entries = banks.change(change)
         if entries:
@@ -46,7 +49,7 @@ def change_banks(config: Config, action: str, target: str, change: BankLogChange
 
 
 def stamp(by: str | None) -> dict[str, str]:
-    """Return the author and the time of a change, as members of an entry."""
+    """Return the author and the time of a change, as members of an entry. The default author is the current user."""
     return {"by": current_user() if by is None else by, "at": rfc3339(now_ms())}
 
 
@@ -70,7 +73,7 @@ def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
 
 
 def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
-    """Return the items of all banks, of one bank, or one item.
+    """Return the banks with only the chosen items: all, the items of one bank, or one item.
 
     Raises ``BankError`` for names that do not exist, and if no item is active.
     """

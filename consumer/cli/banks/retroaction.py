@@ -7,8 +7,8 @@ from typing import Final
 
 from consumer.banks.bank import Banks
 from consumer.cli import render
-from consumer.cli.banks.store_scan import compared_versions, show_counts
-from consumer.cli.prompts import confirmed
+from consumer.cli.banks.store_scan import compare_versions, show_counts
+from consumer.cli.prompts import ask_confirmation
 from consumer.cli.results import results, write
 from consumer.config.config import Config
 from consumer.store_tools.bank_actions import AllowedFlag, DeniedArticle, allowed_flags, denied_articles
@@ -22,15 +22,17 @@ from consumer.wiring.comparable_store import bound_store
 from consumer.wiring.feeds import is_followed
 from consumer.wiring.retroaction import BankReleases, ReleasedFlags, TopicEventWriter, report_denied
 
-_NAMES_SHOWN: Final = 10
+_NAMES_SHOWN_MAX: Final = 10
 _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle]]
 
 
 def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
     """Release the flagged articles that repeat these items, and write the events.
 
-    The events of earlier such releases are written again, since a run may have ended before it wrote them.
+    Events of earlier releases with the same ``by`` and ``reason`` are written again, since a run may have ended before
+    it wrote them.
     """
+    # Raises ConfigError for an invalid name or reason.
     Attribution(by, reason)
 
     def chosen(found: Iterable[StoredMatch]) -> Iterator[AllowedFlag]:
@@ -50,7 +52,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
         BankReleases.opened(opened) as releases,
         results(),
     ):
-        for compared in compared_versions(opened, items, counts):
+        for compared in compare_versions(opened, items, counts):
             done = _release_flags(releases, list(chosen(compared.found())), audit_log)
             released, repeated = released + len(done.events) - done.again, repeated + done.again
             for event in done.events:
@@ -64,7 +66,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
 
 
 def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
-    """Release flags, and record each in the audit log: as unknown after an error, since any may have been released."""
+    """Release flags, and record each in the audit log. After an error the outcome of all is recorded as unknown."""
     fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
     try:
         done = releases.release(flags)
@@ -77,7 +79,10 @@ def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_l
 
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
-    """Send an event for each pair of a stored article and an item that it repeats, and write the events."""
+    """Send an event for each of these items that a stored article repeats and its verdict does not name.
+
+    Write the events to standard output, too.
+    """
     with TopicEventWriter.opened(config) as events:
         if not yes and not _confirm(_preview(config, items, denied_articles), "Events to send", "Send them?"):
             return
@@ -93,7 +98,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
         ):
             try:
                 with results():
-                    for compared in compared_versions(opened, items, counts):
+                    for compared in compare_versions(opened, items, counts):
                         articles = list(denied_articles(compared.found()))
                         report_denied(events, articles)
                         for article in articles:
@@ -120,7 +125,7 @@ def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Itera
 
 @dataclass(slots=True)
 class _Preview:
-    """The number of articles to act on, their first ids, and the number that an earlier run has released."""
+    """The number of articles to act on, the ids of the first, and the number that an earlier run released."""
 
     count: int = 0
     already_released: int = 0
@@ -131,21 +136,24 @@ class _Preview:
             self.already_released += 1
             return
         self.count += 1
-        if len(self.names) < _NAMES_SHOWN:
+        if len(self.names) < _NAMES_SHOWN_MAX:
             self.names.append(each.stored.record.id)
 
 
 def _preview(config: Config, items: Banks, chosen: _Choice) -> _Preview:
     preview = _Preview()
     with bound_store(config) as opened:
-        for compared in compared_versions(opened, items, ScanCounts()):
+        for compared in compare_versions(opened, items, ScanCounts()):
             for each in chosen(compared.found()):
                 preview.add(each)
     return preview
 
 
 def _confirm(preview: _Preview, heading: str, question: str) -> bool:
-    """Print how much there is to do, ask for confirmation on the terminal, and return the answer. Ctrl-C exits."""
+    """Print how much there is to do, ask for confirmation on the terminal, and return the answer.
+
+    Return False without a prompt if there is nothing to do.
+    """
     shown = ", ".join(map(render.plain, preview.names))
     more = f" and {preview.count - len(preview.names):,} more" if preview.count > len(preview.names) else ""
     _print_message(f"{heading}: {preview.count:,}" + (f" ({shown}{more})." if shown else "."))
@@ -153,7 +161,7 @@ def _confirm(preview: _Preview, heading: str, question: str) -> bool:
         _print_message(f"Released by an earlier run, to be written again: {preview.already_released:,}.")
     if not preview.count + preview.already_released:
         return False
-    return confirmed(question)
+    return ask_confirmation(question)
 
 
 def _print_message(sentence: str) -> None:

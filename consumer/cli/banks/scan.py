@@ -1,4 +1,4 @@
-"""``dupwatch bank scan``: find what repeats items of banks in an archive or a store, and act on it."""
+"""``dupwatch bank scan``: find the articles of an archive or a store that repeat items of banks, and act on them."""
 
 from typing import Annotated
 
@@ -8,9 +8,9 @@ from consumer.banks.bank import Banks
 from consumer.cli.banks.archive_scan import scan_archive
 from consumer.cli.banks.options import BanksOption, chosen_items
 from consumer.cli.banks.retroaction import release_allowed, send_denied
-from consumer.cli.banks.store_scan import compared_versions, show_counts
+from consumer.cli.banks.store_scan import compare_versions, show_counts
 from consumer.cli.banks.views import match_fields
-from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.prompts import check_terminal
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
@@ -38,10 +38,12 @@ def scan(
     send: Annotated[
         bool,
         typer.Option(
-            "--send", help="Send an event to the topics for each article that repeats an item of a deny bank."
+            "--send", help="Send an event to the topics for each article and each item of a deny bank that it repeats."
         ),
     ] = False,
-    by: Annotated[str | None, typer.Option("--by", help="With --release: who releases them.", metavar="NAME")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="With --release: who releases the articles.", metavar="NAME")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="With --release: why; default: the item.", metavar="TEXT")] = None,
     sink: Annotated[
         str | None,
@@ -51,17 +53,17 @@ def scan(
     store: LastingStoreOption = None,
     banks: BanksOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
 
-    It reads the texts of a store, so it also finds items within longer articles. With --release or --send it first
-    counts what it would do and asks for confirmation; then it writes the events. You can run it again: --send then
+    The texts of a store are read, so items within longer articles are found too. With --release or --send, the command
+    first counts the events and asks for confirmation, and then writes the events. You can run it again: --send then
     sends the same events, and --release repeats the events of its earlier releases with the same --by and --reason, to
     topics or to standard output.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
-    chosen = configured(config, settings, store__url=store, sink__url=sink, banks__url=banks)
+    chosen = command_config(config, overrides, store__url=store, sink__url=sink, banks__url=banks)
     items = chosen_items(read_banks(chosen), bank, item)
     target = "/".join(filter(None, (bank, item))) or "all banks"
     if source is not None:
@@ -88,7 +90,7 @@ def _check_options(
 
 
 def _with_action(items: Banks, action: str) -> Banks:
-    """Return the allow banks, or the deny banks. Raises ``ConfigError`` if there are none."""
+    """Return the banks with this action. Raises ``ConfigError`` if there are none."""
     names = [name for name, bank in items.banks.items() if bank.action == action]
     if not names:
         option = "--release" if action == ALLOW else "--send"
@@ -103,7 +105,7 @@ def _show(config: Config, items: Banks) -> None:
     """Write the stored articles that repeat items."""
     counts = ScanCounts()
     with bound_store(config) as opened, results():
-        for compared in compared_versions(opened, items, counts):
+        for compared in compare_versions(opened, items, counts):
             for match in compared.found():
                 write_json(match_fields(match))
     show_counts(counts)

@@ -12,8 +12,8 @@ from consumer.wiring.stores import is_remote
 from storage.clock import now_ms
 
 
-def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> Iterator[ComparedVersions]:
-    """Yield all versions of a store with the items that they repeat, and show the progress on a terminal."""
+def compare_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> Iterator[ComparedVersions]:
+    """Yield all versions of a store in batches, with the items that they repeat. Show the progress on a terminal."""
     known = KnownTexts(opened.compared.engine, opened.compared.settings, now_ms)
     known.replace(items.entries())
     # Counting the versions of a remote store takes as long as reading them.
@@ -26,7 +26,7 @@ def compared_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> I
 
 
 def show_counts(counts: ScanCounts) -> None:
-    """Print how many versions were compared, and how many only in part."""
+    """Print how many versions were compared, how many repeat an item, and how many were compared only in part."""
     errors = render.console(stderr=True)
     errors.print(f"Compared versions: {counts.versions:,}. Of these, {counts.repeating:,} repeat an item.")
     if counts.without_text:
@@ -37,8 +37,8 @@ def show_counts(counts: ScanCounts) -> None:
 
 
 def show_limited(articles: int) -> None:
-    """Print how many articles were compared with only some items, or repeat more items than are named."""
+    """Print how many articles were compared with only some items or repeat more items than are named, if any."""
     if articles:
         render.console(stderr=True).print(
-            f"Compared with only some of the items, or repeating more than the ten named ones: {articles:,}."
+            f"Compared with only some of the items, or repeating more items than the ten that are named: {articles:,}."
         )

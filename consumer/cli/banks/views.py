@@ -1,6 +1,7 @@
 """Tables and fields of banks and their items."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -9,16 +10,16 @@ from rich.text import Text
 
 from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.banks.changes import state_of
-from consumer.cli.render import figures, plain, table
+from consumer.cli.render import number_columns, plain, table
 from consumer.judge.events import mentions_of, version_name
 from consumer.model.verdict import outcome_of
 from consumer.store_tools.bank_matches import StoredMatch
 from consumer.text.timestamps import rfc3339
 from consumer.text.visible import cut
 
-_TEXT_CHARS: int = 60
-_ITEM_CHARS_MIN: int = 16
-"""Minimum width of the column of items; on a narrow terminal, other columns wrap first."""
+_TEXT_CHARS_MAX: Final = 60
+_ITEM_CHARS_MIN: Final = 16
+"""The minimum width of the column of items. On a narrow terminal, other columns wrap first."""
 
 
 def bank_fields(bank: Bank, items: int) -> dict[str, object]:
@@ -81,7 +82,7 @@ def item_table(items: Sequence[BankItem]) -> Table:
             (
                 item.item,
                 plain(item.title),
-                plain(cut(item.text, _TEXT_CHARS)),
+                plain(cut(item.text, _TEXT_CHARS_MAX)),
                 state_of(item),
                 item.until or "",
                 plain(item.by),
@@ -125,7 +126,7 @@ def match_fields(match: StoredMatch) -> dict[str, object]:
 
 
 def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | None) -> Table:
-    """Return a table of articles, with the number of flagged articles that repeat each, if known."""
+    """Return a table of articles. ``members`` has the number of flagged articles that repeat each, or is None."""
     columns = [
         Column("article", overflow="fold"),
         Column("title", overflow="fold"),
@@ -133,7 +134,7 @@ def match_table(found: Sequence[StoredMatch], members: Mapping[bytes, int] | Non
         Column("item", overflow="fold", min_width=_ITEM_CHARS_MIN),
         Column("form", no_wrap=True),
         Column("similarity", justify="right", no_wrap=True),
-        *([] if members is None else figures("flagged copies")),
+        *([] if members is None else number_columns("flagged copies")),
     ]
     return table(columns, (_match_row(match, members) for match in found))
 
@@ -143,7 +144,7 @@ def _match_row(match: StoredMatch, members: Mapping[bytes, int] | None) -> Seque
     copies = () if members is None else (f"{members[record.reference]:,}",)
     return (
         plain(record.id),
-        plain(cut(record.title, _TEXT_CHARS)),
+        plain(cut(record.title, _TEXT_CHARS_MAX)),
         rfc3339(record.time_ms),
         "\n".join(f"{each.bank}/{each.item}" for each in match.matches),
         "\n".join(each.form for each in match.matches),

@@ -12,17 +12,17 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.evaluation.evaluate_reviews import evaluate_reviewed
-from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, lines_of, skipped
+from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, lines_of, skipped_sentences
 from consumer.cli.evaluation.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation.evaluation_tables import NOTE, interval, profile_tables, rate, tables
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
 from consumer.decode.codecs import described_feeds, described_forms
 from consumer.evaluation.curves import Evaluation, ProfileFigures, evaluation_of, measure
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
-from consumer.evaluation.part_pairs import PartEvaluation, pairs_named, part_evaluation
+from consumer.evaluation.part_pairs import PartEvaluation, named_pairs, part_evaluation
 from consumer.evaluation.recommendations import Recommendation, recommend
 from consumer.fingerprint import Lexicon, Scheme
 from consumer.judge.common_hashes import CommonHashes
@@ -42,7 +42,7 @@ from storage.records import StoredVersion
 
 @dataclass(slots=True)
 class _NamedArticles:
-    """The articles that the pairs name, without texts, and counts of skipped records; filled while the feed is read.
+    """The articles that the pairs name, without texts, and counts of skipped records. Both grow while the feed is read.
 
     ``by_scheme`` has the articles by id, fingerprinted with each scheme: first the scheme of the settings, then those
     of profiles.
@@ -99,7 +99,7 @@ def evaluate(
     unique_below: Annotated[
         float,
         typer.Option(
-            help="A numeric label means unique below this similarity; in between it is ignored.", min=0, max=1
+            help="A numeric label means unique below this similarity; labels in between are ignored.", min=0, max=1
         ),
     ] = LabelCut().unique_below,
     parts: Annotated[
@@ -108,10 +108,10 @@ def evaluate(
     ] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Find thresholds for a feed: precision, recall and F1 of each, on pairs that you have labelled or reviewed."""
-    chosen = configured(config, settings, judge__parts=True if parts else None)
+    chosen = command_config(config, overrides, judge__parts=True if parts else None)
     _check(LabelCut(duplicate_from, unique_below), plot_file, parts=parts)
     if reviews is not None and (feed is not None or pairs is not None or parts):
         raise ConfigError("--reviews cannot be combined with FEED, --pairs or --parts; leave these out")
@@ -121,17 +121,17 @@ def evaluate(
     if feed is None or pairs is None:
         raise ConfigError("nothing to evaluate; name a FEED with --pairs FILE, or --reviews FILE")
     lexicon = lexicon_of(chosen)
-    judged_by = judge_settings(chosen, lexicon)
+    settings = judge_settings(chosen, lexicon)
     labelled = labelled_pairs(lines_of(pairs), LabelCut(duplicate_from, unique_below))
     if parts:
-        evaluate_parts(chosen, feed, labelled, judged_by, lexicon, json=json)
+        evaluate_parts(chosen, feed, labelled, settings, lexicon, json=json)
         return
-    report = _report(feed, labelled, chosen, judged_by, lexicon, precision)
+    report = _report(feed, labelled, chosen, settings, lexicon, precision)
     evaluation, recommended = report.evaluation, report.recommended
     console = render.console(stderr=True)
-    for sentence in skipped(report.bad_records, report.repeated_ids, labelled.left_out, labelled.repeated):
+    for sentence in skipped_sentences(report.bad_records, report.repeated_ids, labelled.left_out, labelled.repeated):
         console.print(sentence)
-    text = chain(tables(evaluation, recommended, judged_by, precision), profile_tables(report.profiles, precision))
+    text = chain(tables(evaluation, recommended, settings, precision), profile_tables(report.profiles, precision))
     answer(json=json, lines=[report], text=text)
     if plot_file is not None:
         plot(plot_file, evaluation, recommended, chosen.files.bits)
@@ -181,11 +181,11 @@ def _read_named(
     building = [(engine(config, bound, lexicon, sketched=True), version_builder(bound)) for bound in bindings]
     named = _NamedArticles({scheme: {} for scheme in by_scheme}, Counter(), 0)
     for articles in articles_of(feed, config, named.bad_records):
-        fresh = _fresh(articles, ids, named)
+        fresh = _new_articles(articles, ids, named)
         if not fresh:
             continue
         bodies = [article.body or "" for article in fresh]
-        # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
+        # All articles arrive at the same time, as in a run over a file, so that the window excludes no pair.
         arrivals = [ArrivalTime(0, len(named.articles) + index) for index in range(len(fresh))]
         for known, (fingerprinting, builder) in zip(named.by_scheme.values(), building, strict=True):
             fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
@@ -194,7 +194,7 @@ def _read_named(
     return named
 
 
-def _fresh(articles: Sequence[Article], ids: set[str], named: _NamedArticles) -> list[Article]:
+def _new_articles(articles: Sequence[Article], ids: set[str], named: _NamedArticles) -> list[Article]:
     """Return the articles with these ids that are not in ``named`` yet, and count repeated ids in ``named``.
 
     Retractions are left out, because they have no text to compare.
@@ -225,11 +225,11 @@ def evaluate_parts(
     """Judge the whole feed in memory, with parts, and print how many of the labelled pairs the verdicts name."""
     bad_records: Counter[str] = Counter()
     ids: set[str] = set()
-    parts, near = pairs_named(_verdicts(config, feed, settings, lexicon, bad_records, ids))
+    parts, near = named_pairs(_verdicts(config, feed, settings, lexicon, bad_records, ids))
     check_known(labelled.pairs, ids)
     evaluation = part_evaluation(labelled.pairs, parts, near)
     errors = render.console(stderr=True)
-    for sentence in skipped(bad_records, 0, labelled.left_out, labelled.repeated):
+    for sentence in skipped_sentences(bad_records, 0, labelled.left_out, labelled.repeated):
         errors.print(sentence)
     report = _PartsReport(len(ids), dict(bad_records), labelled.left_out, labelled.repeated, evaluation)
     answer(json=json, lines=[report], text=_sentences(evaluation))
@@ -249,8 +249,8 @@ def _verdicts(
         )
         arrivals = [ArrivalTime(0, len(ids) + place) for place in range(len(articles))]
         ids.update(article.id for article in articles)
-        for part in distinct_ids(builder.versions(articles, arrivals, fingerprints)):
-            yield from (event.verdict for event in detector.judge(part))
+        for group in distinct_ids(builder.versions(articles, arrivals, fingerprints)):
+            yield from (event.verdict for event in detector.judge(group))
 
 
 def _sentences(evaluation: PartEvaluation) -> Iterator[str]:

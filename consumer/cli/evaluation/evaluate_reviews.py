@@ -14,7 +14,7 @@ from consumer.cli.evaluation.evaluation_plot import plot_reviews
 from consumer.cli.evaluation.evaluation_tables import interval, new_table, rate
 from consumer.cli.results import answer
 from consumer.config.config import Config
-from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_reached, profile_thresholds
+from consumer.evaluation.profile_thresholds import ProfileThreshold, profile_at, profile_thresholds, reached_profile
 from consumer.evaluation.review_figures import (
     REVIEWS_MIN,
     SOURCES_MAX,
@@ -56,7 +56,7 @@ class _Report(msgspec.Struct, frozen=True):
 def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file: Path | None, *, json: bool) -> None:
     """Read the reviews and print their evaluation.
 
-    Raises ``SourceError`` if they cannot be read, and ``ConfigError`` if they cannot be evaluated.
+    Raises ``SourceError`` if the reviews cannot be read, and ``ConfigError`` if they cannot be evaluated.
     """
     settings = judge_settings(config, lexicon_of(config))
     if not settings.verify:
@@ -75,10 +75,10 @@ def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file
 
 
 def _thresholds(settings: JudgeSettings) -> Callable[[str | None], float]:
-    def now(source: str | None) -> float:
+    def threshold_of(source: str | None) -> float:
         return settings.thresholds_for(*([] if source is None else [source])).similarity_min
 
-    return now
+    return threshold_of
 
 
 def _parts(
@@ -86,7 +86,7 @@ def _parts(
 ) -> Iterator[RenderableType]:
     yield from _figures(found.overall, profiles, precision)
     if reported.similarities:
-        yield _reported(found.overall, reported)
+        yield _reported_sentences(found.overall, reported)
     if found.sources:
         yield ""
         yield _sources(found)
@@ -122,13 +122,13 @@ def _figures(
     yield f"now: as configured; F1: best F1; P: most flags with precision {precision:g}"
     for name, point in (("Best F1", figures.best_f1), (f"Precision {precision:g}", figures.reaching)):
         yield f"{name}: {'none' if point is None else _advice(figures, point)}"
-        reached = None if point is None else profile_reached(profiles, figures.now, point.threshold)
+        reached = None if point is None else reached_profile(profiles, figures.now, point.threshold)
         if reached is not None:
             yield f"  {_profile_advice(figures, reached)}"
 
 
-def _reported(figures: ReviewFigures, reported: ReportedCopies) -> str:
-    """Return how many copies people reported as missed, and which thresholds would reach them."""
+def _reported_sentences(figures: ReviewFigures, reported: ReportedCopies) -> str:
+    """Return sentences on the copies that people reported as missed, and how many of them each threshold reaches."""
     advised = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
     reached = "; ".join(f"{threshold:g} or more: {reported.reached(threshold):,}" for threshold in sorted(advised))
     count = len(reported.similarities)
@@ -144,7 +144,7 @@ def line_is_known(figures: ReviewFigures) -> bool:
 
 
 def line_text(figures: ReviewFigures) -> str:
-    """Return where reviewers draw the line, with its interval, which may be open."""
+    """Return as text where reviewers draw the line, with its interval, which may be open."""
     line = figures.line
     if not line_is_known(figures):
         return "unknown"
@@ -162,7 +162,7 @@ def _advice(figures: ReviewFigures, point: ReviewPoint) -> str:
 
 
 def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
-    """Return the setting to write instead of a threshold that reaches a profile."""
+    """Return a sentence on the profile to set instead of a threshold that reaches the threshold of the profile."""
     setting = f'profile = "{reached.name}"'
     profile = f"That reaches the profile {reached.name} ({reached.similarity_min:g})"
     if reached.similarity_min < figures.now:
@@ -174,7 +174,7 @@ def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
 
 
 def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
-    """Return the numbers of flags that another threshold would remove and add, and over how many days, if known."""
+    """Return as text how many flags another threshold would remove and add, and over how many days, if known."""
     change = point.change
     span = "" if figures.days is None else f" over {counted(round(figures.days), 'day')}"
     changes = [
@@ -187,7 +187,7 @@ def change_text(figures: ReviewFigures, point: ReviewPoint) -> str:
 
 def _curve(figures: ReviewFigures) -> Table:
     names = ("minimum", "precision", "95 %", "recall", "95 %", "F1", "go", "come")
-    table = new_table("similarity_min", *render.figures(*names), Column("", no_wrap=True))
+    table = new_table("similarity_min", *render.number_columns(*names), Column("", no_wrap=True))
     for point in figures.points:
         marks = _marks(point, figures)
         if marks or round(point.threshold * 100) % _SHOWN_EVERY == 0:
@@ -218,7 +218,7 @@ def _marks(point: ReviewPoint, figures: ReviewFigures) -> str:
 
 
 def _sources(found: ReviewEvaluation) -> Table:
-    columns = render.figures("reviews", "now", "precision 95 %", "recall 95 %", "line", "P")
+    columns = render.number_columns("reviews", "now", "precision 95 %", "recall 95 %", "line", "P")
     source = Column("source", overflow="fold")
     table = new_table("By source of the later article, at its threshold", source, *columns)
     for figures in found.sources:

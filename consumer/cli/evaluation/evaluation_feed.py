@@ -22,7 +22,7 @@ _PAIR_BYTES_MAX: Final = 1 << 16
 
 
 def lines_of(path: Path) -> Iterator[PairsLine]:
-    """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
+    """Yield the lines of a file that are not blank. Raises ``SourceError`` if the file cannot be read to its end."""
     with closing(FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())) as source:
         for batch in source.batches():
             for record in batch.records:
@@ -33,7 +33,7 @@ def lines_of(path: Path) -> Iterator[PairsLine]:
 
 
 def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
-    """Yield the articles of a feed in batches, with a progress bar; count bad records by reason."""
+    """Yield the articles of a feed in batches, with a progress bar. Count bad records by reason in ``bad_records``."""
     decode = file_decoder(config)
     console = render.console(stderr=True)
     with closing(feed_file(config, feed)) as source:
@@ -67,7 +67,7 @@ def check_known(pairs: Sequence[LabelledPair], articles: Container[str]) -> None
         )
 
 
-def skipped(bad_records: Counter[str], repeated_ids: int, left_out: int, repeated: int) -> Iterator[str]:
+def skipped_sentences(bad_records: Counter[str], repeated_ids: int, left_out: int, repeated: int) -> Iterator[str]:
     """Yield a sentence on each kind of input that was skipped."""
     if bad_records:
         reasons = ", ".join(f"{reason} {count}" for reason, count in bad_records.most_common())

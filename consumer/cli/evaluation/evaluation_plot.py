@@ -25,7 +25,7 @@ _SUFFIXES: Final = (".png", ".svg")
 _PRECISION_COLOUR: Final = "#0072B2"
 _RECALL_COLOUR: Final = "#D55E00"
 _F1_COLOUR: Final = "#000000"
-_BEST: Final = "#009E73"
+_BEST_COLOUR: Final = "#009E73"
 _PANEL_INCHES: Final = (5.0, 4.4)
 _TITLES: Final[dict[Setting, str]] = {
     "max_distance": "max_distance, without verification",
@@ -51,7 +51,7 @@ def check_plot(path: Path) -> None:
 
 
 def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
-    """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError`` if writing fails."""
     # Matplotlib is optional and slow to import, so only plots load it.
     figure_class: Any = import_module("matplotlib.figure").Figure
     width, height = _PANEL_INCHES
@@ -123,7 +123,7 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
     best = recommended.best_f1
     panel.axvline(recommended.now, color="0.6", linewidth=1, label="configured")
     if best is not None:
-        panel.axvline(best.point.threshold, color=_BEST, linewidth=1.5, linestyle="-.", label="best F1")
+        panel.axvline(best.point.threshold, color=_BEST_COLOUR, linewidth=1.5, linestyle="-.", label="best F1")
     panel.set_title(_TITLES[curve.setting])
     panel.set_xlabel(_AXES[curve.setting])
     panel.margins(x=0.03)
@@ -136,7 +136,7 @@ def _plot_value(share: float | None) -> float:
 
 
 def _floor(curves: Sequence[Curve]) -> float:
-    """Return the lower end of the axis: the greatest multiple of 0.1 that is not above the lowest value."""
+    """Return the lower end of the axis: the greatest multiple of 0.1 that is not above any end of an interval."""
     drawn = [
         rate.low
         for curve in curves

@@ -16,13 +16,13 @@ NOTE: Final = (
     "pairs only: it depends on how many unique pairs are labelled, and how similar they are."
 )
 _PERCENT_A_ROW: Final = 5
-_NEVER: Final = "✗"
+_CANNOT_BE_SET: Final = "✗"
 """Marks a threshold that cannot be set."""
 _FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
-_TIES: Final = (
-    "Equally good thresholds flag the same labelled pairs. The configured one is recommended if it is among them. "
-    "Otherwise it is the lowest for max_distance and reach, where fewer bits are cheaper to look up, and the middle "
-    "one for similarity_min, which is as far from wrong flags as from misses."
+_TIES_NOTE: Final = (
+    "Equally good thresholds flag the same labelled pairs. The configured threshold is recommended if it is among "
+    "them. If it is not, the lowest is recommended for max_distance and reach, where fewer bits are cheaper to look "
+    "up, and the middle one for similarity_min, which is as far from wrong flags as from misses."
 )
 
 
@@ -40,10 +40,13 @@ def tables(
         yield ""
         yield _curve_table(curve, recommendation, settings)
         yield from _limits(curve, recommendation, settings)
-    yield f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}; {_NEVER}: cannot be set"
+    yield (
+        f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}; "
+        f"{_CANNOT_BE_SET}: cannot be set"
+    )
     yield ""
     yield _recommended_table(recommended, precision_min)
-    yield f"{_TIES}\n\n{NOTE}"
+    yield f"{_TIES_NOTE}\n\n{NOTE}"
 
 
 def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> Iterator[RenderableType]:
@@ -51,7 +54,7 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
     if not profiles:
         return
     profile = Column("profile", no_wrap=True)
-    table = new_table("judge.profile: what a store of each profile flags", profile, *render.figures(*_FIGURES))
+    table = new_table("judge.profile: what a store of each profile flags", profile, *render.number_columns(*_FIGURES))
     for each in profiles:
         table.add_row(each.profile, *_figure_cells(each.figures))
     yield from ("", table)
@@ -65,16 +68,16 @@ def profile_tables(profiles: Sequence[ProfileFigures], precision_min: float) -> 
 
 
 def _limits(curve: Curve, recommended: Recommendation, settings: JudgeSettings) -> Iterator[str]:
-    """Yield a note that says why some thresholds of a curve cannot be set, if any cannot."""
+    """Yield a note that says why some thresholds of a curve cannot be set; nothing if all can be set."""
     if all(recommended.can_be_set(point.threshold) for point in curve.points):
         return
     if curve.setting == "max_distance":
         yield (
-            f"{_NEVER} The plan {settings.plan.name} misses some pairs more than {recommended.highest:.0f} bits apart, "
-            "so max_distance cannot be higher."
+            f"{_CANNOT_BE_SET} The plan {settings.plan.name} misses some pairs more than {recommended.highest:.0f} "
+            "bits apart, so max_distance cannot be higher."
         )
     else:
-        yield f"{_NEVER} reach is at least max_distance, {settings.max_distance}."
+        yield f"{_CANNOT_BE_SET} reach is at least max_distance, {settings.max_distance}."
 
 
 def threshold_text(setting: Setting, threshold: float) -> str:
@@ -104,7 +107,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
         "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
     unit = "minimum" if curve.setting == "similarity_min" else "bits"
-    table = new_table(titles[curve.setting], *render.figures(unit, *_FIGURES), Column("", no_wrap=True))
+    table = new_table(titles[curve.setting], *render.number_columns(unit, *_FIGURES), Column("", no_wrap=True))
     for point in curve.points:
         marks = _mark_cell(point.threshold, recommended)
         if curve.setting != "similarity_min" or marks or round(point.threshold * 100) % _PERCENT_A_ROW == 0:
@@ -116,9 +119,9 @@ def _recommended_table(recommended: Sequence[Recommendation], precision_min: flo
     table = new_table(
         "Recommended",
         Column("setting", no_wrap=True),
-        *render.figures("now"),
+        *render.number_columns("now"),
         Column("goal", no_wrap=True),
-        *render.figures("set to", "equally good", "precision", "recall", "F1"),
+        *render.number_columns("set to", "equally good", "precision", "recall", "F1"),
     )
     for advice in recommended:
         now = threshold_text(advice.setting, advice.now)
@@ -161,7 +164,7 @@ def _mark_cell(threshold: float, recommended: Recommendation) -> str:
         ("P", recommended.reaching and recommended.reaching.point.threshold),
     )
     if not recommended.can_be_set(threshold):
-        return _NEVER
+        return _CANNOT_BE_SET
     return " ".join(name for name, value in marks if value == threshold)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from consumer.cli.options import ConfigOption, SetOption, configured, named_once
+from consumer.cli.options import ConfigOption, SetOption, argument_or_option, command_config
 from consumer.cli.results import results, write
 from consumer.config.config import CONFIG_VARIABLE, Config
-from consumer.config.descriptions import description_of, settings_described
+from consumer.config.descriptions import all_settings, description_of
 from consumer.config.printing import flatten
 from consumer.config.sections.feed import SinkSection
 from consumer.config.sections.store import StoreSection
@@ -39,11 +39,11 @@ def show(
         bool, typer.Option("--comments", help="Print each setting's description from docs/use/settings.md above it.")
     ] = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """Print the effective configuration as TOML that --config can read; unset settings appear as comments."""
-    chosen = configured(_config_file(file, config), settings)
-    descriptions = {setting.name: setting.description for setting in settings_described()} if comments else {}
+    """Print the effective configuration as TOML that --config can read; unset and secret settings become comments."""
+    chosen = command_config(_config_file(file, config), overrides)
+    descriptions = {setting.name: setting.description for setting in all_settings()} if comments else {}
     with results():
         for name, value in flatten(chosen):
             write(f"{_comment(name, descriptions)}{_line(name, value)}".encode())
@@ -53,7 +53,7 @@ def show(
 def check(
     file: FileArgument = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
     elsewhere: Annotated[
         bool,
         typer.Option(
@@ -62,7 +62,7 @@ def check(
     ] = False,
 ) -> None:
     """Check the configuration without running anything; exit with 2 and a message if it is invalid."""
-    chosen = configured(_config_file(file, config), settings)
+    chosen = command_config(_config_file(file, config), overrides)
     if elsewhere:
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
@@ -86,10 +86,10 @@ def check(
 
 
 def _config_file(file: Path | None, config: Path | None) -> Path | None:
-    """Return the configuration file. An argument replaces the file that the environment variable names."""
+    """Return the configuration file. An argument takes precedence over the file that the environment variable names."""
     if file is not None and config == Path(os.environ.get(CONFIG_VARIABLE, "")):
         config = None
-    return named_once(file, config, "the argument and --config")
+    return argument_or_option(file, config, "the argument and --config")
 
 
 def _check_console(config: Config) -> None:

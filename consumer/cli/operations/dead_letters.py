@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, named_once
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, argument_or_option, command_config
 from consumer.cli.results import answer, results, write_json
 from consumer.config.config import Config
 from consumer.kafka.sink.letter_replay import LetterReplay, ReplayRefused
@@ -30,7 +30,7 @@ from consumer.wiring.kafka_parts import letters_topic
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100
-"""Maximum rows of a table without ``--limit``."""
+"""The maximum number of rows of a table without ``--limit``."""
 _KAFKA: Final = "kafka://"
 _CHARS_MAX: Final = 200
 _NO_REASON: Final = "–"
@@ -77,10 +77,10 @@ def list_(
     limit: LimitOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """List dead letters in order of position, the first 100 unless --limit is given; with --json all of them."""
-    chosen = configured(config, settings, sink__url=_named_sink(letters, sink))
+    chosen = command_config(config, overrides, sink__url=_named_sink(letters, sink))
     selection = _selection(chosen, reason, since, until, key)
     rows_max = limit if json or limit is not None else ROWS_MAX
     with written_letters(chosen) as written:
@@ -88,7 +88,7 @@ def list_(
         with results():
             if json:
                 for letter in itertools.islice(selected, rows_max):
-                    write_json(_plain(letter))
+                    write_json(_json_fields(letter))
             else:
                 render.console().print(_table(itertools.islice(selected, rows_max)))
         if limit is None and next(selected, None) is not None:
@@ -105,16 +105,16 @@ def show(
     sink: LettersOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Show one dead letter, with the original value of the record."""
-    chosen = configured(config, settings, sink__url=_named_sink(letters, sink))
+    chosen = command_config(config, overrides, sink__url=_named_sink(letters, sink))
     with written_letters(chosen) as written:
         letter = written.letter(position)
     if letter is None:
         raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")
     headers = [{"name": name, **_text_or_base64("value", value)} for name, value in letter.headers]
-    whole = _plain(letter) | {"headers": headers} | _text_or_base64("value", letter.value)
+    whole = _json_fields(letter) | {"headers": headers} | _text_or_base64("value", letter.value)
     answer(json=json, lines=[whole], text=_text(letter))
 
 
@@ -133,7 +133,7 @@ def replay(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; count what would be sent.")] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Send the records of dead letters back to their topics to be judged again, for example after fixing a setting.
 
@@ -141,7 +141,7 @@ def replay(
     remain, so a second replay sends the same records again, which then get the same verdicts. Dead letters written
     during a replay are left for the next one. A dead letter with a truncated value is refused.
     """
-    chosen = configured(config, settings, sink__url=sink)
+    chosen = command_config(config, overrides, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
     brokers, topic = letters_topic(chosen)
     options = kafka_options(chosen)
@@ -154,14 +154,14 @@ def replay(
     sent = letter_replay.sent
     counts = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
     rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
-    answer(json=json, lines=[counts], text=[render.pairs("Replayed", rows.items())])
+    answer(json=json, lines=[counts], text=[render.value_table("Replayed", rows.items())])
     if stopping.requested_by is not None:
         render.console(stderr=True).print("Stopped.")
         raise typer.Exit(SIGNALLED + stopping.requested_by)
 
 
 def _named_sink(letters: str | None, sink: str | None) -> str | None:
-    return named_once(letters, sink, "the argument and --sink")
+    return argument_or_option(letters, sink, "the argument and --sink")
 
 
 def _send(
@@ -237,20 +237,20 @@ def _text(letter: Letter) -> Iterator[RenderableType]:
         "replayed": counted(letter.replays, "time") if letter.replays else "",
     }
     shown = [(name, text) for name, text in rows.items() if text]
-    shown += [(f"header {render.plain(name)}", _shown(value)) for name, value in letter.headers]
-    yield render.pairs(letter.position, [(name, render.plain(text)) for name, text in shown])
+    shown += [(f"header {render.plain(name)}", _value_text(value)) for name, value in letter.headers]
+    yield render.value_table(letter.position, [(name, render.plain(text)) for name, text in shown])
     yield Text("\nnull" if letter.value is None else "\nvalue", "bold")
-    for line in _shown(letter.value).split("\n") if letter.value is not None else ():
+    for line in _value_text(letter.value).split("\n") if letter.value is not None else ():
         yield Text(render.plain(line))
 
 
-def _shown(value: bytes | None) -> str:
-    """Return the bytes as text, with escapes for bytes that are not UTF-8."""
+def _value_text(value: bytes | None) -> str:
+    """Return the bytes as text, with escapes for bytes that are not UTF-8; "null" for None."""
     return "null" if value is None else value.decode(errors="backslashreplace")
 
 
-def _plain(letter: Letter) -> dict[str, Any]:
-    """Return a letter as JSON, without its headers and value."""
+def _json_fields(letter: Letter) -> dict[str, Any]:
+    """Return the fields of a letter for JSON, without its headers and value."""
     return {
         "position": letter.position,
         "time": None if letter.time_ms is None else shown_time(letter.time_ms),
@@ -267,7 +267,7 @@ def _plain(letter: Letter) -> dict[str, Any]:
 
 
 def _text_or_base64(name: str, value: bytes | None) -> dict[str, str | None]:
-    """Return bytes as a JSON field: as text under ``name``, or in base64 under ``name_base64`` if not UTF-8."""
+    """Return bytes as two JSON fields: text under ``name``, or base64 under ``name_base64`` if they are not UTF-8."""
     try:
         return {name: None if value is None else value.decode(), f"{name}_base64": None}
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""``dupwatch doctor``: the problems that would stop a run, and what to do about them."""
+"""``dupwatch doctor``: find the problems that would stop a run, and say what to do about them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import CheckFindings, Status, examine, exit_code, sentence, unchecked, wrong
@@ -30,18 +30,19 @@ def doctor(
     store: StoreOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Check configuration, brokers, topics, group, gateways, tables, clocks and this machine. Changes nothing.
 
     Use the same options as for the run. Each check prints what it found and, if there is a problem, how to fix it.
-    The exit code is 0 if nothing is wrong, even with warnings; otherwise it is the exit code that a run would have.
+    The exit code is 0 if nothing is wrong, even with warnings. If something is wrong, a run would exit with the same
+    code.
     """
-    examined = map(_without_secrets, _results(config, settings, source__url=source, sink__url=sink, store__url=store))
+    examined = map(_without_secrets, _results(config, overrides, source__url=source, sink__url=sink, store__url=store))
     if json:
         shown = list(examined)
         with results():
-            write_json(_plain(shown))
+            write_json(_json_fields(shown))
     else:
         shown = _print_all(examined)
     code = exit_code(shown)
@@ -49,13 +50,17 @@ def doctor(
         raise typer.Exit(code)
 
 
-def _results(config: Path | None, settings: Sequence[str] | None, **flags: str | None) -> Iterator[CheckFindings]:
+def _results(config: Path | None, overrides: Sequence[str] | None, **flags: str | None) -> Iterator[CheckFindings]:
     try:
-        chosen = configured(config, settings, **flags)
+        chosen = command_config(config, overrides, **flags)
     except ConfigError as error:
         yield CheckFindings(
             CONFIGURATION,
-            (wrong(ConfigError, sentence(str(error)), "Correct it; dupwatch config show lists all settings."),),
+            (
+                wrong(
+                    ConfigError, sentence(str(error)), "Correct the setting; dupwatch config show lists all settings."
+                ),
+            ),
         )
         yield CheckFindings(
             "all other checks", (unchecked("The configuration is invalid.", "Fix the configuration first."),)
@@ -88,7 +93,7 @@ def _print(console: Console, result: CheckFindings) -> None:
     console.print(Text(render.plain(result.name), "bold"))
     for finding in result.findings:
         mark, style = _MARKS[finding.status]
-        # The word shows the status where colours do not: in a pipe, or to some readers.
+        # The word shows the status where colours do not: in a pipe, and to readers who cannot tell them apart.
         word = "" if finding.status == "ok" else f"{finding.status}: "
         console.print(Text.assemble("  ", (mark, style), " ", (word, style), render.plain(finding.found)))
         if finding.remedy is not None:
@@ -104,7 +109,7 @@ def _summary(examined: Sequence[CheckFindings]) -> Text:
     return Text(f"{counts}.", _MARKS["wrong"][1] if count["wrong"] else "bold")
 
 
-def _plain(examined: Sequence[CheckFindings]) -> dict[str, object]:
+def _json_fields(examined: Sequence[CheckFindings]) -> dict[str, object]:
     findings = [
         {"check": result.name, "status": finding.status, "found": finding.found, "remedy": finding.remedy}
         for result in examined

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.doctor.pages_client import (
     ClientAccess,
     PagesClient,
@@ -15,7 +15,8 @@ from consumer.doctor.pages_client import (
 )
 
 WAIT_S: Final = 5.0
-_ALIVE: Final = 200
+"""Time limit of the request."""
+_HEALTHY_STATUS: Final = 200
 
 
 def health(
@@ -23,14 +24,14 @@ def health(
         bool, typer.Option("--ready", help="Check that the consumer is ready to judge, not only alive.")
     ] = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Check the health of the consumer that runs with this configuration: exit with 0 if it is healthy, else with 1.
 
-    The request goes to http.listen, over TLS if that is configured. It needs no password. Without http.listen there is
+    The request goes to http.listen, over TLS if TLS is configured, and needs no password. Without http.listen there is
     nothing to check, and the exit code is 0.
     """
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     console = render.console()
     if not chosen.http.listen:
         console.print("http.listen is empty: the consumer serves no health pages.")
@@ -49,5 +50,5 @@ def health(
         raise typer.Exit(1) from error
     body = answer.body.decode(errors="replace").strip()
     console.print(f"{page}: {answer.status} {render.plain(body)}")
-    if answer.status != _ALIVE or not answer.is_dupwatch:
+    if answer.status != _HEALTHY_STATUS or not answer.is_dupwatch:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ import typer
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
 from consumer.kafka.groups import HeldPartition, ResumePoint
@@ -30,18 +30,18 @@ def list_(
     group: GroupOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
-    """List held partitions: the offset where each is held, how many records wait, and why.
+    """List held partitions: the offset at which each is held, how many records wait, and the reason.
 
-    It changes nothing, and consumers may be running.
+    The command changes nothing, and consumers may be running.
     """
-    chosen = configured(config, settings, source__url=source, kafka__group=group)
+    chosen = command_config(config, overrides, source__url=source, kafka__group=group)
     with held_partitions(chosen) as found:
         partitions = found.waiting()
     with results():
         if json:
-            write_json([_plain(partition) for partition in partitions])
+            write_json([_json_fields(partition) for partition in partitions])
         elif partitions:
             render.console().print(_table(partitions))
         else:
@@ -71,7 +71,7 @@ def resume(
     source: SourceOption = None,
     group: GroupOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:  # fmt: skip
     """Resume held partitions.
 
@@ -82,7 +82,7 @@ def resume(
     """
     if until is not None and skip_to is not None:
         raise ConfigError("--until and --skip-to cannot be used together; use one of them")
-    chosen = configured(config, settings, source__url=source, kafka__group=group)
+    chosen = command_config(config, overrides, source__url=source, kafka__group=group)
     with held_partitions(chosen) as found:
         resumed = found.resume(partitions or [], ResumePoint(until, skip_to))
     with results():
@@ -109,7 +109,7 @@ def _sentence(partition: HeldPartition, until: int | None, skip_to: int | None) 
     return f"{resumes} Up to offset {until} each bad record becomes a dead letter."
 
 
-def _plain(partition: HeldPartition) -> dict[str, object]:
+def _json_fields(partition: HeldPartition) -> dict[str, object]:
     topic, number = partition.partition
     return {
         "topic": topic,
@@ -126,7 +126,7 @@ def _plain(partition: HeldPartition) -> dict[str, object]:
 def _table(partitions: list[HeldPartition]) -> Table:
     columns = [
         Column("partition", no_wrap=True),
-        *render.figures("offset", "waiting"),
+        *render.number_columns("offset", "waiting"),
         Column("why", overflow="fold"),
     ]
     rows = (

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from consumer.cli.operations.size_request import SizeOptions, SizeRequest, check_measuring, size_request
-from consumer.cli.operations.size_view import plain, text
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.operations.size_view import json_fields, text
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer, standard_error
 from consumer.cli.runs.demo_feed import sample_feed
 from consumer.model.errors import ConfigError
@@ -27,7 +27,7 @@ from consumer.wiring.components import scheme_of
 from storage.clock import now_ms
 
 _SAMPLE_S: Final = 10.0
-"""How long a sample is judged if only its sizes are needed."""
+"""How long articles of a sample are judged if only their sizes are needed."""
 _SAMPLE_LANGUAGES: Final = {"zh": ("zh",), "en": ("en",), "mixed": ("zh", "en")}
 _DATE_CHARS: Final = 10
 
@@ -63,29 +63,29 @@ def size(
     ] = 60.0,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Compute the machines, memory, disks, topics and the plan that a feed needs.
 
     Each line says where its figure comes from: given, assumed, computed or measured. --sample replaces assumptions
     about articles, and --calibrate replaces speeds that were measured on another machine.
 
-    Both judge articles into a store in a temporary directory, which takes up to a few GB. Set TMPDIR to a directory on
-    the disk of the future store. Nothing else is written.
+    Both options judge articles into a store in a temporary directory, which takes up to a few GB. Set TMPDIR to a
+    directory on the disk of the future store. Nothing else is written.
     """
     numbers = SizeOptions(articles_a_day, chars, lang, window, copies, peak)
-    request = size_request(configured(config, settings), store, numbers, _options(config, settings))
+    request = size_request(command_config(config, overrides), store, numbers, _options(config, overrides))
     check_measuring(sample, calibrate_seconds)
     found, sources = _sizing(request, sample, calibrate_seconds if calibrate else None)
     topics = found.topics(verdicts=request.config.sink.emit == "all", unique=request.config.kafka.unique)
     groups = list(sizing_report.groups(found, sources, topics))
-    answer(json=json, lines=[plain(request, found, sources, groups)], text=text(request, found, sources, groups))
+    answer(json=json, lines=[json_fields(request, found, sources, groups)], text=text(request, found, sources, groups))
 
 
-def _options(config: Path | None, settings: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the options that decide how a store is made, for the printed commands."""
+def _options(config: Path | None, overrides: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the options that the printed commands need: the file, and overrides that decide how a store is made."""
     file = () if config is None else ("--config", str(config))
-    decisive = [setting for setting in settings or () if setting.startswith(("judge.", "fingerprint.", "store."))]
+    decisive = [setting for setting in overrides or () if setting.startswith(("judge.", "fingerprint.", "store."))]
     return (*file, *(word for setting in decisive for word in ("--set", setting)))
 
 

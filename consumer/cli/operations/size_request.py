@@ -23,7 +23,7 @@ _PEAK_MAX: Final = 1_000
 
 
 class SizeOptions(NamedTuple):
-    """The options as given; absent ones are None."""
+    """The options as given. Absent options are None."""
 
     articles_a_day: int
     chars: int | None
@@ -34,7 +34,11 @@ class SizeOptions(NamedTuple):
 
 
 class SizeRequest(NamedTuple):
-    """A feed to plan a store for. ``place`` (the store's URL) and ``options`` go into the printed commands."""
+    """A feed to plan a store for.
+
+    ``place`` (the store's URL) and ``options`` go into the printed commands. ``chars`` is the length of an article, and
+    ``given`` says which values the user chose.
+    """
 
     config: Config
     kind: StoreKind
@@ -47,7 +51,7 @@ class SizeRequest(NamedTuple):
 
 
 def size_request(config: Config, store: str | None, numbers: SizeOptions, options: tuple[str, ...] = ()) -> SizeRequest:
-    """Return the request. Raises ``ConfigError`` for impossible values; its message says what to write."""
+    """Return the request. Raises ``ConfigError`` for impossible values; the message says what to write."""
     if numbers.window is not None:
         window_s = int(option_duration("--window", numbers.window).total_seconds())
         if not window_s:
@@ -87,13 +91,16 @@ def check_measuring(sample: str | None, seconds: float) -> None:
     if sample is not None and not (FILE.matches(sample) and Path(sample).is_file()):
         raise ConfigError(f"--sample {sample}: this is not a file; name a file of articles")
     if not 0 < seconds <= _SECONDS_MAX:
-        raise ConfigError(f"--calibrate-seconds {seconds:g}: write a time from 1 to {_SECONDS_MAX:,} seconds")
+        raise ConfigError(
+            f"--calibrate-seconds {seconds:g}: write a time above 0, and at most {_SECONDS_MAX:,} seconds"
+        )
 
 
 def _kind(config: Config, store: str | None) -> tuple[StoreKind, str]:
     """Return the kind and the URL of the named store, or else of the configured one.
 
-    LMDB replaces a configured store that ends with its run. Raises ``ConfigError`` for an impossible name.
+    LMDB replaces a configured store that ends with its run. Raises ``ConfigError`` if ``store`` names such a store, or
+    no store at all.
     """
     if store in _KINDS:
         kind = _KINDS[store]

@@ -20,7 +20,9 @@ _SOURCE_CHARS: Final = 21
 _LINE_CHARS: Final = 78
 
 
-def plain(request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]) -> dict[str, object]:
+def json_fields(
+    request: SizeRequest, found: Sizing, sources: Sources, groups: Sequence[FigureGroup]
+) -> dict[str, object]:
     """Return the whole output as a value for JSON."""
     figures = {
         figure.key: {"value": figure.value, "source": figure.source} for group in groups for figure in group.figures
@@ -54,7 +56,7 @@ def text(
     for warning in _warnings(request, found):
         yield Text(warning, "yellow")
     yield Text("\nWhat to do next", "bold")
-    yield from (Text(f"  {_folded(command)}") for command in _commands(request, found))
+    yield from (Text(f"  {_wrap_command(command)}") for command in _commands(request, found))
 
 
 def _warnings(request: SizeRequest, found: Sizing) -> Iterator[str]:
@@ -84,6 +86,6 @@ def _commands(request: SizeRequest, found: Sizing) -> Iterator[str]:
     yield shlex.join(["dupwatch", "topics", "init", *topics, *shape, *request.options])
 
 
-def _folded(command: str) -> str:
-    """Return a command on one line, or with one line per option if it is too long for a terminal."""
+def _wrap_command(command: str) -> str:
+    """Return a command on one line, or with one line for each option if the command is too long for a terminal."""
     return command if len(command) <= _LINE_CHARS else command.replace(" --", " \\\n      --")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.operations import store_init, store_pack, store_secret
-from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.judge.binding import settings_in
@@ -35,15 +35,15 @@ app.add_typer(store_secret.app, name="secret")
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
 PENDING_S = 3600
-"""Time in which any batch in progress ends, and a source that is read again delivers the article again."""
+"""Within this time, a batch in progress ends, and a source that is read again delivers its articles again."""
 
 
 @app.command()
 def stats(
-    store: LastingStoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    store: LastingStoreOption = None, json: JsonOption = False, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
-    """Count what a store holds."""
-    chosen = configured(config, settings, store__url=store)
+    """Count the versions, postings and remembered texts of a store."""
+    chosen = command_config(config, overrides, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
         stats = opened.stats()
         bound = opened.settings()
@@ -74,7 +74,7 @@ def _stats_table(url: str, stats: Stats) -> Table:
     if stats.size_bytes is not None:
         rows["size"] = f"{stats.size_bytes / _MIB:,.1f} MiB"
         rows["bytes per version"] = f"{stats.size_bytes / max(stats.versions, 1):,.0f}"
-    return render.pairs(url, rows.items())
+    return render.value_table(url, rows.items())
 
 
 @app.command()
@@ -89,16 +89,16 @@ def verify(
         ),
     ] = False,
     pending_s: Annotated[
-        int, typer.Option(min=0, help="With --dangling: minimum age of that article in seconds.")
+        int, typer.Option(min=0, help="With --dangling: minimum age, in seconds, of the article without a verdict.")
     ] = PENDING_S,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Verify a store: kept versions can be found and are not near each other, and each duplicate leads to a kept one.
 
-    It reads the whole store, and exits with 5 if something is wrong, or with 4 if the store is damaged.
+    The command reads the whole store. It exits with 5 if something is wrong, and with 4 if the store is damaged.
     """
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     if dangling:
         _write_dangling(chosen, pending_s)
         return
@@ -131,7 +131,7 @@ def _write_dangling(config: Config, pending_s: int) -> None:
 
 def _findings_text(findings: VerificationReport) -> Iterator[RenderableType]:
     counts = [(name, getattr(findings, name)) for name in ("versions", "kept", "duplicates", "pending", "tombstones")]
-    yield render.pairs("Checked", [*counts, ("wrong", len(findings.wrong))])
+    yield render.value_table("Checked", [*counts, ("wrong", len(findings.wrong))])
     yield from map(render.plain, findings.wrong[:WRONG_SHOWN_MAX])
     if len(findings.wrong) > WRONG_SHOWN_MAX:
         yield f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; use --json for all"
@@ -144,13 +144,13 @@ def export(
         bool, typer.Option("--bodies/--no-bodies", help="Include the texts of articles, if the store keeps them.")
     ] = True,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Write the contents of a store to standard output as JSON lines: versions with their verdicts, and tombstones.
 
-    Consumers may be running; what they write during the export may be missing from it.
+    Consumers may be running; versions that they write during the export may be missing from it.
     """
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     with opened_store(chosen, readonly=True) as opened, render.progress(render.console(stderr=True)) as bar, results():
         task = bar.add_task("exporting", total=None)
         for line in exported(opened, bodies=bodies):

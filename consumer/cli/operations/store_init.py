@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 import consumer
-from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, command_config
 from consumer.cli.results import results, standard_error, write
 from consumer.config.config import Config
 from consumer.fingerprint import ANCHORS_POSTED, BlockPlan
@@ -55,8 +55,8 @@ def init(
         typer.Option(
             min=1,
             max=ARTICLES_MAX,
-            help="Articles expected in the window: chooses plan and regions, and records them in the store. "
-            "Without --print or --apply it only shows what would be chosen.",
+            help="Articles expected in the window: chooses plan and regions, and records plan and number in the store. "
+            "Without --print or --apply, only shows the choice.",
         ),
     ] = None,
     print_: Annotated[bool, typer.Option("--print", help="Print the script for the HBase shell.")] = False,
@@ -77,10 +77,10 @@ def init(
         ),
     ] = None,
     servers: Annotated[
-        int, typer.Option(min=1, max=REGIONS_MAX, help="With --articles: at least a region for each of these servers.")
+        int, typer.Option(min=1, max=REGIONS_MAX, help="With --articles: region servers; at least one region for each.")
     ] = 1,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Create the tables of an HBase store, and alter existing tables that differ.
 
@@ -95,13 +95,13 @@ def init(
             "add --print, to print the script for the HBase shell, or --apply, to run it; to plan a store, add "
             "--articles"
         )
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     plan = None if articles is None else _plan(chosen, articles)
     if kind_of(chosen.store.url) is HBASE or plan is None:
         schema, lines = _tables(chosen, plan, regions, servers)
         script = render_script(schema, None if plan is None else plan.planned, lines)
         if apply:
-            # Look for the shell first: without it, the plan cannot be applied, so it is not shown.
+            # Look for the shell first: without a shell, the plan is not shown, because it cannot be applied.
             command = _shell_command(shell)
             _print_messages(lines)
             output = _run_script(command, script).splitlines()
@@ -188,9 +188,9 @@ def _shell_command(given: str | None) -> list[str]:
 
 
 def _local_hint() -> str:
-    """Return how to use the shell of the local servers, or "" outside a checkout.
+    """Return a sentence on the shell of the local servers, or "" outside a checkout.
 
-    It is not the default shell, since it reaches only that one HBase.
+    That shell is not the default, since it reaches only the local HBase.
     """
     root = Path(consumer.__file__ or "").parents[1]
     if not (root / "deploy" / "local" / "shell.py").exists():
@@ -200,10 +200,10 @@ def _local_hint() -> str:
 
 
 def _run_script(command: list[str], script: str) -> str:
-    """Run the script and return its output.
+    """Run the script with the HBase shell, and return the output.
 
-    Raises ``ConfigError`` if the shell cannot be started, ``StoreBroken`` with the end of the output if the script did
-    not finish, and ``StoreMismatch`` if the store has another plan.
+    Raises ``ConfigError`` if the shell cannot be started, ``StoreBroken`` if the script failed or took too long, and
+    ``StoreMismatch`` if the store has another plan.
     """
     try:
         shell = subprocess.run(  # noqa: S603  # the user's own command

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.operations.store_init import posting_shares
-from consumer.cli.options import ClusterStoreOption, ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ClusterStoreOption, ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
@@ -34,8 +34,8 @@ def pack(
     before: Annotated[
         str | None,
         typer.Option(
-            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket must have "
-            "ended a minute before this time, or its own length before if that is shorter.",
+            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket is packed if it "
+            "ended a minute before this time; a bucket shorter than a minute, its own length before.",
             metavar="TIME",
         ),
     ] = None,
@@ -48,14 +48,14 @@ def pack(
     ] = ROW_POSTINGS_MIN,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Pack older postings of an HBase store into compressed sets, which are several times faster to read.
 
-    Consumers and other packers may be running. You can stop or kill it at any time; a rerun resumes where it stopped.
-    Run it once per bucket, for example from cron.
+    Consumers and other packers may be running. You can stop or kill the command at any time; a rerun resumes where it
+    stopped. Run it once per bucket, for example from cron.
     """
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     options = PackOptions(
         None if before is None else option_time_ms("--before", before), bucket_s * MS_PER_S, row_postings_min
     )
@@ -70,10 +70,10 @@ def pack(
 
 
 def unpack(
-    store: ClusterStoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    store: ClusterStoreOption = None, json: JsonOption = False, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
     """Turn all posting sets of an HBase store back into single postings, as they were before packing."""
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     shares = _shares(chosen)
     done = UnpackProgress(0, 0, None)
     with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:
@@ -81,11 +81,11 @@ def unpack(
         for done in packer.unpack():
             bar.update(task, completed=share_before(done.row, shares))
     counts = {"sets": done.sets, "postings": done.postings}
-    answer(json=json, lines=[counts], text=[render.pairs("Unpacked", counts.items())])
+    answer(json=json, lines=[counts], text=[render.value_table("Unpacked", counts.items())])
 
 
 def share_before(key: bytes | None, shares: Sequence[PrefixLoad]) -> float:
-    """Return the share of all postings before a key, as a measure of progress; 1 at the end (None)."""
+    """Return the share of all postings before a key, as a measure of progress; 1 without a key, at the end."""
     total = sum(share.postings for share in shares)
     if key is None or not total:
         return 1.0
@@ -130,4 +130,4 @@ def _packed_table(tally: PackTally) -> Table:
         "size before": f"{tally.bytes_before / _MIB:,.1f} MiB",
         "size after": f"{tally.bytes_after / _MIB:,.1f} MiB",
     }
-    return render.pairs("Packed", rows.items())
+    return render.value_table("Packed", rows.items())

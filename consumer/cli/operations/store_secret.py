@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, command_config
 from consumer.judge.binding import secret_in
 from consumer.model.errors import ConfigError, SinkError, StoreMismatch
 from consumer.wiring.audit import opened_audit_log, record_change
@@ -26,14 +26,14 @@ def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, which only its owner may read.")],
     store: LastingStoreOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Write the secret of a store to a new file with mode 0600, for fingerprint.secret_file of another store.
 
     Anybody who has the secret can compute which letters of a text decide its sketch. Stores in several regions need
     the same secret to be comparable, and a rebuilt store needs its old secret to reach the same verdicts.
     """
-    chosen = configured(config, settings, store__url=store)
+    chosen = command_config(config, overrides, store__url=store)
     with opened_store(chosen, readonly=True) as opened, opened_audit_log(chosen) as audit_log:
         cell = opened.settings()
         if cell is None:

@@ -13,7 +13,7 @@ from rich.live import Live
 
 from consumer.cli import render
 from consumer.cli.operations.top_view import frame
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results
 from consumer.config.config import Config
 from consumer.doctor.pages_client import ClientAccess, PagesClient, configured_url, with_own_certificate
@@ -22,7 +22,7 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
 
 WAIT_S: Final = 3.0
-"""Timeout for one page of a consumer."""
+"""Time limit for one page of a consumer."""
 URLS_MAX: Final = 64
 _UNLIMITED_CHARS: Final = 10_000
 
@@ -43,15 +43,15 @@ def top(
         typer.Option("--ca", help="CA certificates for https:// consumers, as PEM.", metavar="FILE"),
     ] = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     r"""Watch running consumers: articles per second, lag, latency, time per stage, and the latest flags.
 
     Several consumers are listed with a row of totals. A consumer that does not answer is shown as unreachable. Ctrl-C
-    quits. User, password and certificates default to those of \[http] in the configuration. With --once it exits with
-    3 if no consumer answers.
+    quits. User, password and certificates default to those of \[http] in the configuration. With --once, the exit code
+    is 3 if no consumer answers.
     """
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     access = _access(chosen, user, password_file, ca)
     if not urls and ca is None:
         access = with_own_certificate(access, chosen)
@@ -61,13 +61,13 @@ def top(
     watched = [WatchedConsumer(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in consumer_urls]
     with ThreadPoolExecutor(len(watched), thread_name_prefix="top") as pool:
         if once:
-            _once(watched, pool, interval)
+            _print_once(watched, pool, interval)
         else:
             with suppress(KeyboardInterrupt):
-                _live(watched, pool, interval)
+                _watch(watched, pool, interval)
 
 
-def _once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
+def _print_once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     look_at_all(watched, pool)
     time.sleep(interval_s)
     statuses = look_at_all(watched, pool)
@@ -78,7 +78,7 @@ def _once(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval
         raise SourceError("no consumer answers; check that one is running, and that the URL is its http.listen")
 
 
-def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
+def _watch(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval_s: float) -> None:
     console = _console()
     frames = (
         frame(statuses, _headline(statuses, f"every {interval_s:g} s" if number else "since start"), console.width)
@@ -96,7 +96,7 @@ def _live(watched: Sequence[WatchedConsumer], pool: ThreadPoolExecutor, interval
 
 
 def _console() -> Console:
-    """Return a console. Without a terminal its width is practically unlimited, so that no text is cut."""
+    """Return a console. Without a terminal, its width is so large that no text is cut."""
     console = render.console()
     if not console.is_terminal:
         console.width = _UNLIMITED_CHARS

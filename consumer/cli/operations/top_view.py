@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from consumer.cli.render import figures, plain, table
+from consumer.cli.render import number_columns, plain, table
 from consumer.doctor.scrapes import Interval, OutgrownPlan, mean, outgrown_plans, quantile, rate
-from consumer.doctor.watching import ConsumerStatus, ShownFlag, ShownText, latest, returning
+from consumer.doctor.watching import ConsumerStatus, ShownFlag, ShownText, latest_flags, returning_texts
 from storage.clock import MS_PER_S
 
-FLAGS_SHOWN: Final = 8
-TEXTS_SHOWN: Final = 5
+FLAGS_SHOWN_MAX: Final = 8
+TEXTS_SHOWN_MAX: Final = 5
 _ARTICLES: Final = "dupwatch_articles_total"
 _LATENCY: Final = "dupwatch_end_to_end_seconds"
 _STAGE: Final = "dupwatch_stage_seconds"
@@ -33,7 +33,7 @@ _STATE_CELLS_MIN: Final = 30
 """With less space for the state, each consumer takes two lines."""
 _GAP_CELLS: Final = 2
 _FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
-_BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
+_FIGURES_BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
 _WHY_CHARS_MAX: Final = 120
 _NONE: Final = "–"
 _GAP: Final = "  "
@@ -41,7 +41,7 @@ _INDENT: Final = "  "
 
 
 class StageTime(NamedTuple):
-    """The time of a stage: busy seconds per second over all consumers, and the mean duration of one turn."""
+    """The time of a stage: busy seconds per second, summed over all consumers, and the mean duration of one turn."""
 
     stage: str
     busy: float
@@ -52,12 +52,12 @@ def frame(statuses: Sequence[ConsumerStatus], headline: str, width: int) -> Rend
     """Return one picture of all consumers for a terminal of ``width`` columns."""
     intervals = [consumer.interval for consumer in statuses if consumer.interval is not None]
     parts: list[RenderableType] = [Text(headline, "bold"), _consumers(statuses, width)]
-    parts += [_outgrown(found) for found in outgrown_plans(intervals)]
+    parts += [_outgrown_line(found) for found in outgrown_plans(intervals)]
     parts += [_banks(intervals)] if _latest_total(intervals, "dupwatch_bank_items") else []
     if intervals:
         parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
-    parts += [Text(), _flags(latest(statuses, FLAGS_SHOWN), width)]
-    texts = returning(statuses, TEXTS_SHOWN)
+    parts += [Text(), _flags(latest_flags(statuses, FLAGS_SHOWN_MAX), width)]
+    texts = returning_texts(statuses, TEXTS_SHOWN_MAX)
     if texts:
         parts += [Text(), _returning(texts)]
     return Group(*parts)
@@ -74,14 +74,14 @@ def stage_times(intervals: Sequence[Interval]) -> list[StageTime]:
 
 
 def bar(share: float, chars: int = _BAR_CHARS) -> str:
-    """Return a bar that fills this share of its length, in steps of an eighth of a character."""
+    """Return a bar that fills this share of ``chars`` characters, in steps of an eighth of a character."""
     eighths = round(min(max(share, 0.0), 1.0) * chars * 8)
     rest = _EIGHTHS[eighths % 8].strip()
     return "█" * (eighths // 8) + rest
 
 
 def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
-    """Return a time as text; an infinite time is above the last bound of its histogram."""
+    """Return a time as text. An infinite time is above ``bound_s``, the last bound of its histogram."""
     if seconds is None:
         return _NONE
     if math.isinf(seconds):
@@ -109,16 +109,16 @@ def _consumers(statuses: Sequence[ConsumerStatus], width: int) -> RenderableType
     states = max(min(row.state.cell_len, _STATE_CELLS_MIN) for row in rows)
     taken = table_width(names, [(row.name.plain, *row.figures) for row in rows])
     if taken + _GAP_CELLS + states > width:
-        return Group(*stacked(_FIGURES, rows, _BY_IMPORTANCE, width))
+        return Group(*stacked_lines(_FIGURES, rows, _FIGURES_BY_IMPORTANCE, width))
     state = Column("state", overflow="fold", max_width=width - taken - _GAP_CELLS)
-    columns = [Column("consumer", no_wrap=True), *figures(*_FIGURES), state]
+    columns = [Column("consumer", no_wrap=True), *number_columns(*_FIGURES), state]
     shown = table(columns, (), header_style="dim")
     for row in rows:
         shown.add_row(row.name, *row.figures, row.state, style=row.name.style)
     return shown
 
 
-def _outgrown(found: OutgrownPlan) -> Text:
+def _outgrown_line(found: OutgrownPlan) -> Text:
     return Text(
         f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
         f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
@@ -145,7 +145,7 @@ def _figures_or_dashes(intervals: Sequence[Interval]) -> list[str]:
 
 
 def _figures(intervals: Sequence[Interval]) -> list[str]:
-    """Return the figures: rates over the interval; lag, dead letters, crowded articles and errors as of now."""
+    """Return the figures: rates and latencies over the interval, and current totals of all others."""
     articles = rate(intervals, _ARTICLES)
     duplicates = rate(intervals, _ARTICLES, outcome="duplicate")
     bounds = [float(bound) for interval in intervals for bound in interval.after.values_of(f"{_LATENCY}_bucket", "le")]
@@ -192,7 +192,7 @@ def _stages(times: Sequence[StageTime], consumers: int, width: int) -> Table:
     columns = [
         Column("stage", no_wrap=True),
         Column("share of time", width=bar_chars, no_wrap=True),
-        *figures("", "mean"),
+        *number_columns("", "mean"),
     ]
     shown = table(columns, (), header_style="dim")
     for time, (stage, share, mean_time) in zip(times, rows, strict=True):
@@ -211,8 +211,8 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     titles = [_title(flag) for flag in flags]
     title_cells = width - table_width(names, rows) - _GAP_CELLS
     if title_cells < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
-        return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
-    columns = [*(Column(name, no_wrap=True) for name in names[:3]), *figures(*names[3:])]
+        return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _flag_lines(row, title)))
+    columns = [*(Column(name, no_wrap=True) for name in names[:3]), *number_columns(*names[3:])]
     # Without this limit, rich would shrink every column.
     columns.append(Column("title", overflow="ellipsis", no_wrap=True, max_width=title_cells))
     shown = (
@@ -226,15 +226,15 @@ def _returning(texts: Sequence[ShownText]) -> RenderableType:
     """Return the texts that came back most often, one per line, each with the id of its latest article."""
     columns = [
         Column("texts that came back", overflow="fold"),
-        *figures("times"),
+        *number_columns("times"),
         Column("first, UTC", no_wrap=True),
     ]
     rows = ((Text(plain(text.id), "bold"), f"{text.times:,}", plain(text.first)[:10]) for text in texts)
     return table(columns, rows, header_style="dim")
 
 
-def _lines(row: Sequence[str], title: str) -> list[Text]:
-    """Return a flag on two lines; ids are never cut, since other commands take them as arguments."""
+def _flag_lines(row: Sequence[str], title: str) -> list[Text]:
+    """Return a flag on two lines. Ids are never cut, since other commands take them as arguments."""
     decided, flagged, repeated, bits, similar = row
     ids = Text.assemble((flagged, "bold"), " repeats ", (repeated, "cyan"), overflow="fold")
     about = Text(f"  {decided}  {bits} bits, similarity {similar}  {title}", no_wrap=True, overflow="ellipsis")
@@ -261,8 +261,10 @@ class ConsumerRow(NamedTuple):
     figures: Sequence[str]
 
 
-def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], importance: Sequence[str], width: int) -> list[int]:
-    """Return the indexes of the columns that fit. The least important are dropped first, the most important never."""
+def fitting_columns(
+    names: Sequence[str], rows: Sequence[Sequence[str]], importance: Sequence[str], width: int
+) -> list[int]:
+    """Return the indexes of the columns that fit. Drop the least important first, and never the most important."""
     shown = list(range(len(names)))
     for name in reversed(importance[1:]):
         if _line_width(names, rows, shown) <= width:
@@ -271,17 +273,17 @@ def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], importance: Seq
     return shown
 
 
-def stacked(
+def stacked_lines(
     names: Sequence[str], consumers: Sequence[ConsumerRow], importance: Sequence[str], width: int
 ) -> list[Text]:
     """Return two lines per consumer, name and state above the figures, and a last line that names hidden columns."""
     rows = [consumer.figures for consumer in consumers]
-    shown = fitting(names, rows, importance, width - len(_INDENT))
+    shown = fitting_columns(names, rows, importance, width - len(_INDENT))
     widths = _widths(names, rows)
-    lines = [Text(_INDENT + _joined(names, widths, shown), "dim")]
+    lines = [Text(_INDENT + _join_cells(names, widths, shown), "dim")]
     for consumer in consumers:
         lines += [Text.assemble(consumer.name, _GAP, consumer.state, overflow="fold")]
-        lines += [Text(_INDENT + _joined(consumer.figures, widths, shown))]
+        lines += [Text(_INDENT + _join_cells(consumer.figures, widths, shown))]
     hidden = [name for place, name in enumerate(names) if place not in shown]
     if hidden:
         lines.append(Text(f"A wider terminal also shows: {', '.join(hidden)}", "dim"))
@@ -302,5 +304,5 @@ def _widths(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[int,
     return {place: max(map(cell_len, [name, *(row[place] for row in rows)])) for place, name in enumerate(names)}
 
 
-def _joined(cells: Sequence[str], widths: Mapping[int, int], shown: Sequence[int]) -> str:
+def _join_cells(cells: Sequence[str], widths: Mapping[int, int], shown: Sequence[int]) -> str:
     return _GAP.join(cells[place].rjust(widths[place]) for place in shown)

@@ -1,10 +1,10 @@
-"""``dupwatch topics``: create and check the topics that a run uses."""
+"""``dupwatch topics``: create the topics that a run uses, and check existing ones."""
 
 from typing import Annotated
 
 import typer
 
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results, write
 from consumer.feeds.kinds import source_of
 from consumer.kafka import topics
@@ -53,14 +53,14 @@ def init(
         bool, typer.Option("--print", help="Print the topics that a run needs, without connecting to a broker.")
     ] = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Create missing topics, and report what is wrong with existing ones without changing them.
 
-    Without --sink it creates the topics of the configured sink and source. It exits with 6 if a run would not work with
-    the settings of an existing topic.
+    Without --sink, the command creates the topics of the configured sink and source. It exits with 6 if a run would not
+    work with the settings of an existing topic.
     """
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     if sink is None:
         sink = chosen.sink.url
         source = source or (chosen.source.url if source_of(chosen.source.url).is_shared else None)

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from consumer.cli import render
 from consumer.cli.extras import opened_database
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
@@ -43,10 +43,10 @@ def add(
     role: RoleOption = "reviewer",
     password_stdin: StdinOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Add a person. A password is generated and printed once, unless --password-stdin reads one."""
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     chosen_password = _read_password() if password_stdin else None
     with _audited_changes(chosen, must_exist=False) as (people, passwords, write_change):
         if name and not is_name(name):
@@ -63,9 +63,12 @@ def add(
 
 
 @app.command("list")
-def list_(json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None) -> None:
+def list_(json: JsonOption = False, config: ConfigOption = None, overrides: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
-    with opened_database(configured(config, settings), _COMMAND) as database, database.read_connection() as connection:
+    with (
+        opened_database(command_config(config, overrides), _COMMAND) as database,
+        database.read_connection() as connection,
+    ):
         found = _people().people(connection)
     shown = ("name", "role", "disabled", "has_password")
     lines = ({name: getattr(person, name) for name in shown} for person in found)
@@ -77,37 +80,39 @@ def role(
     name: NameArgument,
     new: Annotated[RoleName, typer.Argument(metavar="ROLE", help="reviewer or admin.")],
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Give a person another role."""
-    _change(configured(config, settings), "person.role", name, lambda people, c, who: people.set_role(c, who, new), new)
+    _change(
+        command_config(config, overrides), "person.role", name, lambda people, c, who: people.set_role(c, who, new), new
+    )
     _say(f"{render.plain(name)} is {'an admin' if new == 'admin' else 'a reviewer'}.")
 
 
 @app.command()
-def disable(name: NameArgument, config: ConfigOption = None, settings: SetOption = None) -> None:
+def disable(name: NameArgument, config: ConfigOption = None, overrides: SetOption = None) -> None:
     """Disable an account: its sessions end immediately. Decisions of the person remain."""
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     _change(chosen, "person.disable", name, lambda people, c, who: people.disable(c, who, now_ms()))
     _say(f"{render.plain(name)} is disabled.")
 
 
 @app.command()
-def enable(name: NameArgument, config: ConfigOption = None, settings: SetOption = None) -> None:
+def enable(name: NameArgument, config: ConfigOption = None, overrides: SetOption = None) -> None:
     """Enable an account again."""
-    _change(configured(config, settings), "person.enable", name, lambda people, c, who: people.enable(c, who))
+    _change(command_config(config, overrides), "person.enable", name, lambda people, c, who: people.enable(c, who))
     _say(f"{render.plain(name)} is enabled.")
 
 
 @app.command()
 def password(
-    name: NameArgument, password_stdin: StdinOption = False, config: ConfigOption = None, settings: SetOption = None
+    name: NameArgument, password_stdin: StdinOption = False, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
     """Give a person a new password. Their sessions end.
 
     The password is generated and printed once, unless --password-stdin reads one.
     """
-    chosen = configured(config, settings)
+    chosen = command_config(config, overrides)
     chosen_password = _read_password() if password_stdin else None
     new = chosen_password or _passwords().generated()
 
@@ -130,7 +135,10 @@ def _passwords() -> Any:  # noqa: ANN401  # as above
 
 @contextmanager
 def _audited_changes(config: Config, *, must_exist: bool = True) -> Iterator[tuple[Any, Any, Callable[..., None]]]:
-    """Yield the modules for people and passwords, and a function that makes a change and adds it to the audit log."""
+    """Yield the modules for people and passwords, and a function that makes a change and adds it to the audit log.
+
+    The function raises ``ConfigError`` if the change is refused.
+    """
     people = _people()
     audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
     with opened_database(config, _COMMAND, must_exist=must_exist) as database:
@@ -157,7 +165,7 @@ def _audited_changes(config: Config, *, must_exist: bool = True) -> Iterator[tup
 
 
 def _change(config: Config, action: str, name: str, change: Callable[[Any, Any, int], object], why: str = "") -> None:
-    """Make a change to a person. Raises ``ConfigError`` if nobody has this name."""
+    """Make a change to a person. Raises ``ConfigError`` if nobody has this name, or if the change is refused."""
     with _audited_changes(config) as (people, _, write_change):
 
         def change_person(connection: Any) -> None:  # noqa: ANN401  # as above
@@ -195,13 +203,13 @@ def _table(people: Iterable[Any]) -> Table:
 
 
 def _print(new_password: str) -> None:
-    """Print a password. Call this before the commit: if printing failed later, nobody would know the password."""
+    """Print a password. Call this before the commit: after it, a failure to print would leave the password unknown."""
     with results():
         write(f"{new_password}\n".encode())
 
 
 def _say(sentence: str, *, password_shown: bool = False) -> None:
-    """Print what was done; after a password on standard output, print to standard error."""
+    """Print a sentence about a change: on standard error if standard output already shows a password."""
     if password_shown:
         more = "The password is shown only once; the person can change it on the page of their account."
         render.console(stderr=True).print(f"{sentence} {more}")

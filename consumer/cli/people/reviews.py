@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from consumer.cli.extras import opened_database
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.evaluation.reviewed_pairs import SCHEMA
 from consumer.text.install_advice import CONSOLE_PACKAGES, imported
@@ -12,13 +12,13 @@ from consumer.text.timestamps import rfc3339
 _COMMAND: Final = "dupwatch reviews"
 
 
-def reviews(config: ConfigOption = None, settings: SetOption = None) -> None:
+def reviews(config: ConfigOption = None, overrides: SetOption = None) -> None:
     """Write all flags and near misses of the console, one JSON line each, with the decisions about them.
 
     The lines include pairs without a decision, copies that people reported as missed, and stories that were split or
     merged. dupwatch evaluate --reviews reads them.
     """
-    with opened_database(configured(config, settings), _COMMAND) as database:
+    with opened_database(command_config(config, overrides), _COMMAND) as database:
         reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
         with results(), database.read_connection() as connection:
             for pair in reviewed_pairs.pairs(connection):

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
@@ -48,13 +48,13 @@ def add(
     ] = shown_duration(LIFETIME),
     tokens: FileOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Add a token and print its secret, which is not stored and cannot be shown again.
 
-    Running services accept it within two seconds. The file is created with mode 0600 if it does not exist.
+    Running services accept the token within two seconds. The file is created with mode 0600 if it does not exist.
     """
-    chosen = configured(config, settings, service__tokens=tokens)
+    chosen = command_config(config, overrides, service__tokens=tokens)
     path, new = _token_file(chosen), NewToken(name, owner, role, option_duration("--expires", expires))
     with opened_audit_log(chosen) as audit_log:
         token = add_token(path, new, current_time(), _show_secret)
@@ -67,20 +67,20 @@ def add(
 
 @app.command("list")
 def list_(
-    tokens: FileOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    tokens: FileOption = None, json: JsonOption = False, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
     """List all tokens in order of addition, including revoked and expired ones, without their secrets."""
-    path = _token_file(configured(config, settings, service__tokens=tokens))
+    path = _token_file(command_config(config, overrides, service__tokens=tokens))
     found, now = read_tokens(path), current_time()
     answer(json=json, lines=(_fields(token, now) for token in found), text=[_table(found, now)])
 
 
 @app.command()
 def revoke(
-    name: NameArgument, tokens: FileOption = None, config: ConfigOption = None, settings: SetOption = None
+    name: NameArgument, tokens: FileOption = None, config: ConfigOption = None, overrides: SetOption = None
 ) -> None:
-    """Revoke a token: running services refuse it within two seconds. Its name cannot be used again."""
-    chosen = configured(config, settings, service__tokens=tokens)
+    """Revoke a token: running services refuse it within two seconds. The name cannot be used again."""
+    chosen = command_config(config, overrides, service__tokens=tokens)
     path = _token_file(chosen)
     with opened_audit_log(chosen) as audit_log:
         token, is_new = revoke_token(path, name, current_time())

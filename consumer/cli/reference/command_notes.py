@@ -8,7 +8,8 @@ JSON_OUTPUT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "dupwatch query": """
 A file of one article is JSON over several lines, or plain text. It is plain text if its first lines have no JSON
-object, even if it begins with `[` or `{`; an array of objects is refused. Standard input is always JSON lines.
+object, even if it begins with `[` or `{`; an array of objects is refused. Standard input is
+always read line by line, as JSON lines unless `source.format` is set.
 
 Output: a line of JSON for each article.
 
@@ -16,7 +17,7 @@ Output: a line of JSON for each article.
 - `id`, `matches`, `truncated`, `ended_before`, `banks`: as in [verdicts](events.md#a-verdict-unique). There may be more
   than 5 `matches`, and each also has a `title`
 - `seen_before`, `parts`: as in verdicts, with the same settings. A part also has `passages`, which are the same word
-  for word in both texts: `at` (where one begins in this text) and `chars`; null if the store has no texts
+  for word in both texts: `at` (where the passage begins in this text) and `chars`; null if the store has no texts
 - `text_kind` (string): how the text is compared, [as in checks](http_api.md#check)
 - `line`, `error`, `detail`: only in errors: the line from 1, a reason as in [dead letters](events.md#a-dead-letter)
   (or `retraction`), and a sentence
@@ -42,8 +43,8 @@ Output: a line of JSON for each article.
 - `a`, `b` (object): `id`, `version`, `arrived_at`, `ends_at` of both
 - `other_settings` (list of strings): settings given that differ from the store's
 - `difference` (list or null): every change; null if the store keeps no texts. `at_a` and `at_b` count characters from
-  0, and `a` and `b` are the texts there. If `compared` is false, the two may have text in common. If `moved` is true,
-  one of the two is empty, and the other is elsewhere in the other text, word for word
+  0, and `a` and `b` are the texts there. If `compared` is false, `a` and `b` may have text in common. If `moved` is
+  true, `a` or `b` is empty, and the other one also occurs elsewhere in the other article, word for word
 """,
     }
 )
@@ -56,11 +57,11 @@ EXIT_CODES: Final = """
 |---|---|
 | 0 | success; every record of a run got a verdict or a dead letter |
 | 1 | a bug in the program, with a traceback; with a message: a worker was killed, or `demo`, `serve`, \
-`console` or a run over topics hung while stopping |
+`console` or a run over topics hung while stopping; without one: `bank remove` was not confirmed |
 | 2 | an invalid option, configuration or checkpoint; an unknown id or dead letter (`show`, `explain`, `release`, \
 `dead-letters show`) |
 | 3 | the input cannot be read, has another format than the command reads, or (`query`, `bank scan`) has no valid \
-article; a wrong header or an open quote of [CSV or TSV](formats.md#csv-and-tsv) |
+article; an unknown id (`query`); a wrong header or an open quote of [CSV or TSV](formats.md#csv-and-tsv) |
 | 4 | the store was created with other settings (also those given to `query` or `store verify`), is not a store, or is \
 damaged |
 | 5 | the store failed: its disk is full, or it cannot be reached; or `store verify` found a fault or a dangling flag |

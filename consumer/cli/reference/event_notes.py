@@ -53,11 +53,11 @@ A pair is sent if it is at most `kafka.near_miss_margin` under the threshold. Th
 so all consumers and replays draw the same pairs. Near misses are not stored.
 """,
         "bank-match": """
-The key is the article's id. Files and streams have no such line: there the verdict is written, even with `--emit
-duplicates`. A message about [busy items](banks.md#busy-items) alone is withheld.
+The key is the article's id. Files and streams get no bank match: they get the verdict, even with `--emit duplicates`. A
+match with nothing but [busy items](banks.md#busy-items) is withheld.
 
-`dupwatch bank scan --send` sends a `retroactive` match at least once for each article and item. Repeated, it has the
-same bytes and the same `ce_id`, unless the item was changed or the article released in between.
+`dupwatch bank scan --send` sends a `retroactive` match at least once for each article and item. A repeated match has
+the same bytes and the same `ce_id`, unless the item was changed or the article released in between.
 """,
         "story": """
 Each change of a story is sent at least once, with the story after the change. The key is the id of the original. Events
@@ -86,7 +86,7 @@ topics or files.
 A line is a flag or a near miss, with the decision of a person about it. A `report` is a [copy that was
 missed](evaluation.md#reported-copies): its decision is always `right`, and it is not drawn at random, so estimate
 nothing from it. `split` and `merge` are [repairs of stories](console.md#stories), one line for each that is not undone;
-`dupwatch evaluate` skips them. An earlier dupwatch refuses lines of these three kinds. Other [entries of the
+`dupwatch evaluate` skips them. Earlier versions of dupwatch refuse lines of these three kinds. Other [entries of the
 queue](console.md#other-entries) say nothing about thresholds, and are left out.
 """,
         "decision-count": """

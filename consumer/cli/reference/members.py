@@ -9,11 +9,11 @@ Schema: TypeAlias = Mapping[str, Any]
 
 SCHEMAS: Final = Path(__file__).parents[3] / "docs" / "schemas"
 _VALUES_MAX: Final = 10
-"""Longer lists of values have their own description."""
+"""A longer list of values appears as a type; the description of the member explains the values."""
 
 
 def members_of(name: str) -> str:
-    """Return one list item for each member of the schema ``name`` that has a description."""
+    """Return a list item for each member of the schema ``name`` that has a description, including nested members."""
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_bytes())
     return "".join(_items(schema, schema.get("$defs", {}), ""))
 

@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from consumer.config.descriptions import Setting, section_described, settings_described
+from consumer.config.descriptions import Setting, all_settings, section_description
 
 _INTRO: Final = """# Settings
 
@@ -37,10 +37,10 @@ def page() -> str:
 def _parts() -> Iterator[str]:
     yield _INTRO
     sections: dict[str, list[Setting]] = {}
-    for setting in settings_described():
+    for setting in all_settings():
         sections.setdefault(setting.name.rpartition(".")[0], []).append(setting)
     for section, settings in sections.items():
-        yield f"\n## `[{section}]`\n\n{section_described(section)}\n\n" if section else f"\n## {_GENERAL}\n\n"
+        yield f"\n## `[{section}]`\n\n{section_description(section)}\n\n" if section else f"\n## {_GENERAL}\n\n"
         yield from map(_item, settings)
 
 
@@ -51,10 +51,10 @@ def _item(setting: Setting) -> str:
 def _values(field: FieldInfo) -> Iterator[str]:
     """Yield the default of a setting, and the other values that it accepts."""
     default = field.get_default(call_default_factory=True)
-    yield "unset" if default is None else _shown(default)
+    yield "unset" if default is None else _json_text(default)
     kinds = list(_kinds(field.annotation, field.metadata))
     choices = [value for kind, _ in kinds if get_origin(kind) is Literal for value in get_args(kind)]
-    if others := [_shown(value) for value in choices if value != default]:
+    if others := [_json_text(value) for value in choices if value != default]:
         yield f"or {', '.join(others)}"
     if bounds := _bounds([limit for _, limits in kinds for limit in limits]):
         yield bounds
@@ -74,7 +74,7 @@ def _kinds(annotation: object, limits: list[Any]) -> Iterator[tuple[object, list
 
 
 def _bounds(limits: Sequence[Any]) -> str:
-    """Return the minimum and the maximum of a number, or "" without limits."""
+    """Return the minimum and the maximum of a number as text, or "" without limits."""
     least = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
     above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
     most = next((limit.le for limit in limits if isinstance(limit, Le)), None)
@@ -83,7 +83,7 @@ def _bounds(limits: Sequence[Any]) -> str:
     return f"{least:,} to {most:,}" if above is None else f"above {above:,}, at most {most:,}"
 
 
-def _shown(value: object) -> str:
+def _json_text(value: object) -> str:
     assert value is not PydanticUndefined  # noqa: S101  # every setting has a default
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 

@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
+from consumer.cli.options import (
+    ConfigOption,
+    LastingStoreOption,
+    SchemeOption,
+    SetOption,
+    WorkersOption,
+    command_config,
+)
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_report
 from consumer.cli.runs.run import run_feed
@@ -40,7 +47,7 @@ def backfill(
     scheme: SchemeOption = None,
     workers: WorkersOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Fill a store from an archive: judge each article as of its time of publication, and send nothing.
 
@@ -50,9 +57,9 @@ def backfill(
     """
     if archive == STREAM:
         raise ConfigError("backfill may have to read the archive again, so it cannot read standard input; name a file")
-    chosen = configured(
+    chosen = command_config(
         config,
-        settings,
+        overrides,
         source__url=archive,
         sink__emit="none",
         store__url=store,
@@ -81,9 +88,9 @@ def backfill(
         console.print(render.summary(ready.tally, report.dead_letters, time.monotonic() - began_s, ready.engine))
         show_report(console, report)
         show_blank_lines(console, ready.source)
-    if report.undated:
+    if report.replaced_times:
         console.print(
-            f"Articles judged as of now, without a time of publication or with a future one: {report.undated:,}"
+            f"Articles judged as of now, without a time of publication or with a future one: {report.replaced_times:,}"
         )
     if report.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")

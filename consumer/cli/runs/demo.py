@@ -16,7 +16,7 @@ from rich.console import Console
 from consumer.banks.bank import Bank
 from consumer.banks.exchange import lines_of
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, command_config
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
 from consumer.cli.runs.feed_report import show_flags
@@ -50,9 +50,9 @@ _DEFAULTS: Final = (
     "sink.emit=all",
     "store.durability=process",
 )
-"""Free ports, so that a demo can run next to a consumer; all topics; a store that need not survive a crash."""
-_FLAGS_BETWEEN: Final = 5
-"""The address is printed again after this many flags, since they fill a small terminal window."""
+"""Free ports, so that a demo can run next to a consumer; all topics; a store that need not survive power loss."""
+_REMINDER_FLAGS: Final = 5
+"""The address is printed again after this many flags, which fill a small terminal window."""
 _NEAR_MISSES: Final = "kafka.near_miss_share=1"
 """Sends all near misses, since the sample feed has few."""
 _BANKS: Final = (
@@ -67,7 +67,7 @@ class _EndOfFeed(StopSignal):
     def __init__(self) -> None:
         super().__init__(interrupts=False)
 
-    def reached(self) -> None:
+    def end_feed(self) -> None:
         """Stop the run, because the feed has ended."""
         if self.requested_by is None:
             self.requested_at_s = time.monotonic()
@@ -89,14 +89,17 @@ class _Reminder:
         self._where = where
         self._print()
 
-    def flags_shown(self, flags: int) -> None:
+    def count_flags(self, flags: int) -> None:
         """Count printed flags, and print the address again if it may have scrolled away."""
         self._flags += flags
-        if self._flags >= _FLAGS_BETWEEN:
+        if self._flags >= _REMINDER_FLAGS:
             self._print()
 
-    def feed_ended(self) -> None:
-        """Print once that the demo remains open. Called again after each later batch, which other clients sent."""
+    def announce_end(self) -> None:
+        """Print once that the demo remains open.
+
+        Called again after each later batch, which other clients sent. If flags were printed since, print the address.
+        """
         if self._stopping.requested():
             return
         if not self._end_announced:
@@ -123,14 +126,14 @@ class _Watcher:
         self.dead_letters = 0
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow commits from now on. Flags are printed once ``store`` is set, which has their titles."""
+        """Follow commits from now on. Flags are printed only after ``store`` is set, because it has their titles."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
         self.dead_letters += len(batch.letters)
         if self.store is not None:
             show_flags(self._console, self.store, batch.verdicts)
-            self._reminder.flags_shown(sum(verdict.outcome == "duplicate" for verdict in batch.verdicts))
+            self._reminder.count_flags(sum(verdict.outcome == "duplicate" for verdict in batch.verdicts))
         self._count_answers(len(batch.verdicts) + len(batch.letters))
 
 
@@ -143,7 +146,7 @@ def demo(
     forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,
     store: StoreOption = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Try the Kafka consumer without a server: judge a feed at a steady rate, and print flags as they are found.
 
@@ -160,7 +163,7 @@ def demo(
         chosen = _demo_config(
             config,
             [*_DEFAULTS, f"console.database=sqlite:///{folder}/console.db"],
-            settings or (),
+            overrides or (),
             # The user's own store should not get the layout of a store with banks.
             _bank_file(Path(folder)) if store is None else None,
             source__url=f"kafka://{address}/{TOPIC}",
@@ -170,7 +173,7 @@ def demo(
         # Looking at the console takes longer than the feed lasts.
         stays_open = forever or (sys.stdin.isatty() and console.is_terminal)
         reminder = _Reminder(console, stopping)
-        at_end = reminder.feed_ended if stays_open else stopping.reached
+        at_end = reminder.announce_end if stays_open else stopping.end_feed
         with _opened_feed(chosen, feed or sample_feed(), address, rate, at_end) as demo_feed:
             watcher = _Watcher(console, reminder, demo_feed.count_answered)
             streams = Streams(standard_output(), standard_error())
@@ -186,18 +189,18 @@ def demo(
 
 
 def _demo_config(
-    config: Path | None, defaults: Sequence[str], settings: Sequence[str], banks: Path | None, **flags: str
+    config: Path | None, defaults: Sequence[str], overrides: Sequence[str], banks: Path | None, **flags: str
 ) -> Config:
     """Return the configuration, with near misses and banks.
 
-    Plain SimHash refuses both. The banks are also left out if the user has named other banks, or workers, which may be
-    processes that know no banks.
+    Plain SimHash refuses both. Banks are also left out without a file of ``banks``, if the configuration names other
+    banks, or if it has workers, which may be processes that know no banks.
     """
-    chosen = configured(config, [*defaults, *settings], **flags)
+    chosen = command_config(config, [*defaults, *overrides], **flags)
     if not chosen.judge.verify:
         return chosen
     of_banks = [] if banks is None or chosen.banks.url is not None or chosen.workers else [f"banks.url={banks}"]
-    return configured(config, [*defaults, _NEAR_MISSES, *of_banks, *settings], **flags)
+    return command_config(config, [*defaults, _NEAR_MISSES, *of_banks, *overrides], **flags)
 
 
 def _bank_file(folder: Path) -> Path:

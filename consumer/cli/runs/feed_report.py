@@ -29,7 +29,7 @@ class FeedReport:
         self.reasons: Counter[str] = Counter()
         self.time_faults: Counter[TimeFault] = Counter()
         self.without_text = 0
-        self.undated = 0
+        self.replaced_times = 0
 
     @property
     def dead_letters(self) -> int:
@@ -47,7 +47,7 @@ class FeedReport:
         self.without_text += batch.without_text
 
     def _replaced(self, _: RecordTimeReplaced) -> None:
-        self.undated += 1
+        self.replaced_times += 1
 
     def lines(self) -> Iterator[str]:
         """Yield the lines below the summary table; none if there were no faults."""
@@ -84,11 +84,11 @@ def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> N
     """
     flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
     for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):
-        console.print(render.flag(verdict, title, other_title))
+        console.print(render.flag_lines(verdict, title, other_title))
     for verdict in verdicts:
         if verdict.outcome == "unique" and isinstance(verdict.parts, tuple):
-            console.print(render.parts(verdict.id, verdict.parts))
+            console.print(render.part_lines(verdict.id, verdict.parts))
         if isinstance(verdict.ended_before, EndedBefore):
-            console.print(render.ended(verdict.id, verdict.ended_before))
+            console.print(render.ended_before_line(verdict.id, verdict.ended_before))
         if isinstance(verdict.banks, tuple):
-            console.print(render.known(verdict.id, verdict.banks))
+            console.print(render.bank_lines(verdict.id, verdict.banks))

@@ -1,4 +1,4 @@
-"""``dupwatch run`` over a source without an end, such as topics, which has no progress bar."""
+"""``dupwatch run`` over a source without an end, such as topics, and therefore without a progress bar."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ log = logging.getLogger("dupwatch")
 
 
 def run_lasting(config: Config, *, show: bool) -> None:
-    """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
+    """Judge until SIGTERM or SIGINT. Then finish the work in progress and return, so that the exit code is 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
     stopping = StopSignal(interrupts=False)

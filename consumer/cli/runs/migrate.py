@@ -9,7 +9,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, WorkersOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, WorkersOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.lifecycle.stopping import SIGNALLED, StopSignal
 from consumer.migration.building import prepared_migration
@@ -20,7 +20,7 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.text.counts import counted
 
 REPORT_EVERY_S: Final = 30.0
-"""Interval of progress messages if standard error is not a terminal."""
+"""Seconds between progress messages if standard error is not a terminal."""
 
 
 class Reporter:
@@ -104,7 +104,7 @@ def migrate(
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Change scheme, plan, settings or store without a gap, while the feed keeps running.
 
@@ -119,8 +119,8 @@ def migrate(
         raise ConfigError(
             "name the store of the old consumers with --from-store, or judge the window again with --without-old-store"
         )
-    chosen = configured(
-        config, settings, source__url=source, store__url=store, kafka__group=group, workers=workers,
+    chosen = command_config(
+        config, overrides, source__url=source, store__url=store, kafka__group=group, workers=workers,
         fingerprint__scheme=scheme,
     )  # fmt: skip
     console = render.console(stderr=True)
@@ -139,7 +139,7 @@ def migrate(
             switched = ready.run()
         if json:
             with results():
-                write_json(_plain(ready, reporter, switched=switched))
+                write_json(_json_fields(ready, reporter, switched=switched))
         else:
             console.print(table(ready, reporter, time.monotonic() - began_s))
     if switched:
@@ -149,7 +149,7 @@ def migrate(
     raise typer.Exit(SIGNALLED + (stopping.requested_by or 0))
 
 
-def _plain(run: Migration, reporter: Reporter, *, switched: bool) -> dict[str, Any]:
+def _json_fields(run: Migration, reporter: Reporter, *, switched: bool) -> dict[str, Any]:
     tally, adopted = run.tally, run.adopted
     return {
         "switched": switched,
@@ -190,4 +190,4 @@ def table(run: Migration, reporter: Reporter, seconds: float) -> Table:
     }
     rate = ("articles per second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
     gaps = [("gap", render.plain(sentence)) for sentence in reporter.gaps]
-    return render.pairs("Filled", [*rows.items(), rate, *gaps])
+    return render.value_table("Filled", [*rows.items(), rate, *gaps])

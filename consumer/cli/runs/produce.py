@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
@@ -43,20 +43,22 @@ def produce(
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     in_order: Annotated[
         bool,
-        typer.Option("--in-order", help="Send all to the first partition, so that they are judged in feed order."),
+        typer.Option(
+            "--in-order", help="Send all articles to the first partition, so that they are judged in feed order."
+        ),
     ] = False,
     wait: Annotated[
         float, typer.Option(help="Seconds to wait for the brokers to accept a record.", min=0.1, max=86_400)
     ] = 30.0,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Send articles to a topic, to try out a consumer.
 
     Each line is sent unchanged, or a row of CSV or TSV as JSON, with the article's id as the key. An invalid record is
     sent without a key and becomes a dead letter.
     """
-    chosen = configured(config, settings, source__url=to)
+    chosen = command_config(config, overrides, source__url=to)
     place = _topic(chosen)
     console = render.console(stderr=True)
     stopping = StopSignal()
@@ -70,7 +72,7 @@ def produce(
         )
         began_s = time.monotonic()
         with stopping.listening(), render.progress(console) as progress:
-            sender.send(stopping.between(source.batches()), rate, _waiting(stopping, progress, source))
+            sender.send(stopping.between(source.batches()), rate, _wait_function(stopping, progress, source))
             with waiting_for_brokers(place.brokers):
                 sender.finish()
     finally:
@@ -94,8 +96,8 @@ def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, 
     return producer_settings(place.brokers, components.kafka_options(config), transactional=False, defaults=defaults)
 
 
-def _waiting(stopping: StopSignal, progress: Progress, source: FileSource) -> Callable[[float], bool]:
-    """Return a function that waits between two records and shows the progress."""
+def _wait_function(stopping: StopSignal, progress: Progress, source: FileSource) -> Callable[[float], bool]:
+    """Return a function that shows the progress, and waits between two records."""
     update = render.follow(progress, "sending", source.progress)
 
     def wait(seconds: float) -> bool:

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, command_config
 from consumer.cli.results import answer
 from consumer.cli.runs.feed_report import FeedReport
 from consumer.config.config import Config
@@ -54,18 +54,18 @@ def replay(
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Judge a range of a topic again with these settings, into a separate store.
 
-    It joins no group and commits no offsets. Articles are judged in order of message time across all partitions. Times
-    are RFC 3339, such as 2026-03-02T09:00:00Z; without a zone they are UTC. With --against, the verdicts are compared
-    version by version with those of the consumers' store, which is only read.
+    The replay joins no group and commits no offsets. Articles are judged in order of message time across all
+    partitions. Times are RFC 3339, such as 2026-03-02T09:00:00Z; without a zone they are UTC. With --against, the
+    verdicts are compared version by version with those of the consumers' store, which is only read.
     """
-    # The configuration file may be that of the consumers: a replay must not use their topics or their store.
-    consumers_config = configured(config, settings, source__url=source)
-    chosen = configured(
-        config, settings,
+    # The configuration file may be the consumers' file: a replay must not use their sink or their store.
+    consumers_config = command_config(config, overrides, source__url=source)
+    chosen = command_config(
+        config, overrides,
         source__url=source, sink__url=sink or "-", store__url=store, kafka__delivery="at-least-once",
         fingerprint__scheme=scheme,
     )  # fmt: skip
@@ -84,8 +84,8 @@ def replay(
             hooks.on(BatchCommitted, render.follow(progress, "judging again", ready.source.progress))
             ready.pipeline.run()
         console.print(render.summary(ready.tally, feed.dead_letters, time.monotonic() - began_s, ready.engine))
-        if feed.undated:
-            console.print(f"Messages judged as of now, without a time or with a future one: {feed.undated:,}")
+        if feed.replaced_times:
+            console.print(f"Messages judged as of now, without a time or with a future one: {feed.replaced_times:,}")
         if stopping.requested_by is None:
             _report(ready, consumers_config, against, examples, json=json, dead_letters=feed.dead_letters)
     if stopping.requested_by is not None:
@@ -111,16 +111,16 @@ def _report(
     if against is None:
         report = None
     else:
-        in_force = consumers_config.model_copy(
+        compared = consumers_config.model_copy(
             update={"store": consumers_config.store.model_copy(update={"url": against})}
         )
-        with opened_store(in_force, readonly=True) as before:
+        with opened_store(compared, readonly=True) as before:
             report = compare_stores(ready.store, before, examples)
-    lines = [_plain(ready.tally, dead_letters, report)]
+    lines = [_json_fields(ready.tally, dead_letters, report)]
     answer(json=json, lines=lines, text=() if report is None else _text(report))
 
 
-def _plain(tally: Tally, dead_letters: int, report: StoreComparison | None) -> dict[str, Any]:
+def _json_fields(tally: Tally, dead_letters: int, report: StoreComparison | None) -> dict[str, Any]:
     return {
         "judged": {
             "articles": tally.versions,
@@ -139,7 +139,7 @@ def _plain(tally: Tally, dead_letters: int, report: StoreComparison | None) -> d
 
 def _text(report: StoreComparison) -> Iterator[RenderableType]:
     rows = {words: report.counts[kind] for kind, words in CHANGES.items()}
-    yield render.pairs("Versions, compared with the consumers' store", rows.items())
+    yield render.value_table("Versions, compared with the consumers' store", rows.items())
     yield from map(_example_text, report.examples)
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, command_config
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags, show_report
 from consumer.config.config import Config
@@ -66,7 +66,7 @@ def run(
     ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print every flag on standard error, with titles.")] = False,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Judge a feed: write one verdict for each article and one dead letter for each invalid record.
 
@@ -76,9 +76,9 @@ def run(
 
     Ctrl-C and SIGTERM stop a run; a run over topics then exits with 0, a run over a file with 130 or 143.
     """
-    chosen = configured(
+    chosen = command_config(
         config,
-        settings,
+        overrides,
         source__url=source,
         sink__url=sink,
         sink__emit=emit,
@@ -124,7 +124,7 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
 
 
 def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
-    """Run to the end, with a progress bar. Return the refusal of the feed, if any, to be raised after the summary."""
+    """Run to the end, with a progress bar. Return the error if the feed is refused; the caller raises it later."""
     with render.progress(console) as progress:
         hooks.on(BatchCommitted, render.follow(progress, "judging", ready.source.progress))
         try:
@@ -135,7 +135,7 @@ def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLette
 
 
 def _filter_config(config: Config, emit: str | None) -> Config:
-    """Return the configuration of a run that filters. Raises ``ConfigError`` if a run with it cannot filter."""
+    """Return the configuration of a run with --filter. Raises ``ConfigError`` if such a run is not possible."""
     if source_side(config).lasting:
         raise ConfigError(
             "--filter reads a file or standard input; for topics set kafka.unique = true, which writes the unique "

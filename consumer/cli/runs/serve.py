@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, command_config
 from consumer.cli.results import standard_error, standard_output
 from consumer.kafka.time_limits import ENDING_S
 from consumer.lifecycle.stopping import StopSignal
@@ -32,15 +32,15 @@ def serve(
         ),
     ] = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT: check what articles would repeat, and judge and store articles.
 
-    Consumers may judge into the same store, and any number of services may serve it. It listens at service.listen;
-    docs/use/http_api.md describes the requests.
+    Consumers may judge into the same store, and any number of services may serve it. The service listens at
+    service.listen; docs/use/http_api.md describes the requests.
     """
     service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
-    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, streams = StopSignal(interrupts=False), Streams(standard_output(), standard_error())
     with stopping.listening(), service.prepared_service(chosen, streams, Hooks(), stopping) as ready:
@@ -66,7 +66,7 @@ def console(
         ),
     ] = None,
     config: ConfigOption = None,
-    settings: SetOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Serve the moderators' console until SIGTERM or SIGINT: show flags, and carry out decisions.
 
@@ -76,7 +76,7 @@ def console(
     admin; docs/use/console.md says more.
     """
     wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
-    chosen = configured(config, settings, store__url=store, sink__url=sink)
+    chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, rebuild_from = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
     with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild_from) as ready:

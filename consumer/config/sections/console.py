@@ -20,7 +20,7 @@ class WebhooksSection(Section):
     """The receivers to which webhooks may be sent."""
 
     networks: tuple[Annotated[Text, AfterValidator(_network)], ...] = ()
-    """Networks whose addresses are allowed in addition to global ones, for receivers within your own network."""
+    """Networks whose addresses are allowed in addition to global addresses, for receivers in your own network."""
     http: bool = False
     """Allow http:// URLs. Anybody between the console and the receiver can then read and change what is sent."""
 
@@ -50,17 +50,17 @@ class ConsoleSection(Section):
     language: Literal["en", "zh"] | None = None
     """The language of pages for people who have not chosen one. When unset, the browser's language is used."""
     undo_s: Annotated[float, Field(ge=0, le=600)] = 10.0
-    """How long a decision can be undone. After that it is final, and a flag that is wrong is released."""
+    """How long a decision can be undone. After that it is final, and a flag decided to be wrong is released."""
     idle_s: Seconds = 28_800.0
-    """How long a session lasts without requests."""
+    """How long a sign-in lasts without requests."""
     session_s: Annotated[float, Field(gt=0, le=2_592_000)] = 604_800.0
-    """Maximum length of a session."""
+    """How long a sign-in lasts at most."""
     failures_max: Count = 10
     """Failed sign-ins from one address before further attempts have to wait; for one name, ten times as many."""
     search: bool = True
     """Index the words of open flags in the database. Without the index, flags can be found only by id and source."""
     page_rows: Annotated[int, Field(ge=1, le=200)] = 50
-    """Flags on one page of the queue."""
+    """Maximum rows on one page, such as flags of the queue."""
     reviewed_at_once_max: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     """Maximum flags that one decision may cover, in a story or on a page of the queue."""
     flood_copies: Count = 100
@@ -68,7 +68,7 @@ class ConsoleSection(Section):
     flood_s: Seconds = 60.0
     """The period in which a story must get flood_copies copies to be a flood."""
     outbox_events_max: Count = 1_000_000
-    """Maximum events waiting for the sink, and for each webhook. Further events are not sent to that receiver."""
+    """Maximum events that wait for the sink, and for each webhook. Further events for that receiver are dropped."""
     webhooks: WebhooksSection = WebhooksSection()
     authority: Ranks = Field(default_factory=dict)
     """The rank of each source, from -1,000 to 1,000; the default is 0. A story prefers its highest-ranked member."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
-from consumer.config.setting_types import DERIVED, Count, FileMode, Section, Share, SinkUrl, SourceUrl, Text
+from consumer.config.setting_types import SECTION_VALIDATION, Count, FileMode, Section, Share, SinkUrl, SourceUrl, Text
 from consumer.decode.article import FieldPaths
 from consumer.decode.encodings import encoding_named
 from consumer.decode.published_at import Unit
@@ -30,7 +30,7 @@ def _zone(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, config=DERIVED)
+@dataclass(frozen=True, config=SECTION_VALIDATION)
 class FieldsSection(FieldPaths):
     """Where the fields of an article are in a record: ``a.b`` is the member ``b`` of the object ``a``."""
 

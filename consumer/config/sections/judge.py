@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from consumer.config.profiles import FactsName, ProfileName
-from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
+from consumer.config.setting_types import SECTION_VALIDATION, Count, Section, Share, Text
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import FACTS_REVISION, STRETCHES_LIMIT, Conflicts, JudgeSettings, SourceRule
 
@@ -20,7 +20,7 @@ class FingerprintSection(Section):
     scheme: Text = _SCHEME.name
     """The name of the scheme; docs/use/schemes.md lists them."""
     keywords_max: Count | None = None
-    """How many of the weightiest keywords count; when unset, all."""
+    """How many keywords of a text count, those with the greatest weights; when unset, all."""
     dictionary: Text | None = None
     """A file of words for jieba, in addition to its own."""
     stop_words: Text | None = None
@@ -38,7 +38,7 @@ class FingerprintSection(Section):
     secret_file: Text | None = None
     """A file with the secret of a new store, 64 hexadecimal digits; when unset, a new store makes its own."""
     decorations: bool = _SCHEME.decorations
-    """Leave out links, @names, repost marks and [emoji]; needs jieba-tfidf/3."""
+    """Leave links, @names, repost marks and [emoji] out of the text; needs jieba-tfidf/3."""
     engine: Literal["auto", "compiled", "python"] = "auto"
     """The engine that computes fingerprints; both compute the same bytes. auto is compiled if dupwatch-core is
     installed, else python."""
@@ -69,11 +69,11 @@ class JudgeSection(Section):
     """The fact guard: the minimum share of numbers, dates and names that similar articles have in common; 0 switches it
     off."""
     facts: FactsName | None = None
-    """The guard that keeps texts with the same frame apart: "slots" sets slot_conflicts_max = 0, and needs
+    """A guard for texts with the same frame but other facts: "slots" sets slot_conflicts_max = 0, and needs
     jieba-tfidf/3."""
     slot_conflicts_max: Conflicts | None = _JUDGE.slot_conflicts_max
-    """The slot guard: in how many slots of their common frame similar articles may have different values; when unset,
-    in any number."""
+    """The slot guard: the maximum number of slots in which similar articles with a common frame may differ; when unset,
+    any number."""
     facts_revision: Annotated[int, Field(ge=1, le=FACTS_REVISION)] = _JUDGE.facts_revision
     """The revision of the fact guard. Older stores have 1, with which a story can become a copy of a frame without
     facts."""
@@ -110,7 +110,7 @@ class JudgeSection(Section):
         return self
 
 
-@dataclass(frozen=True, config=DERIVED)
+@dataclass(frozen=True, config=SECTION_VALIDATION)
 class RuleSection(SourceRule):
     """Different settings for the articles of one source."""
 

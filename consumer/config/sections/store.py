@@ -24,7 +24,8 @@ class HbaseSection(Section):
     warm_up_s: Annotated[float, Field(ge=0, le=300)] = _HBASE.warm_up_s
     """Time limit of the warm-up: a starting consumer looks up made-up articles until that gets no faster."""
     deadline_s: Seconds = _HBASE.deadline_s
-    """How long one call of the store is retried before the run gives up."""
+    """How long one call of the store is retried. Then a run over a file ends, and a run over topics waits and tries
+    again."""
     call_s: Seconds = _HBASE.call_s
     """How long to wait for one answer."""
     connect_s: Seconds = _HBASE.connect_s
@@ -34,7 +35,7 @@ class HbaseSection(Section):
     tls: bool = False
     """Connect to the gateways with TLS."""
     tls_ca: Text | None = None
-    """A file with the authorities to trust, in PEM format; when unset, those of the system."""
+    """A file with the authorities to trust, in PEM format; when unset, the system's authorities are trusted."""
     tls_certificate: Text | None = None
     """A file with the client certificate, in PEM format; its key is in tls_key or in the same file."""
     tls_key: Text | None = None

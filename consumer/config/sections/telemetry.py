@@ -13,7 +13,7 @@ class HttpSection(Section):
     listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
     """HOST:PORT of /healthz, /readyz, /metrics and /flags.json while topics are read; empty for none."""
     open: bool = False
-    """Allow an address that other machines can reach without a password."""
+    """Allow an address that other machines can reach even if no password is set."""
     user: Annotated[str, Field(pattern=r"^[^:]+$")] | None = None
     """Require this user and a password, except for the status of /healthz and /readyz."""
     password: Text | None = None
@@ -36,7 +36,7 @@ class HttpSection(Section):
     stuck_s: Seconds = 60.0
     """How long the loop may make no progress before /healthz fails."""
     sources_max: Annotated[int, Field(ge=0, le=1_000)] = 50
-    """The number of sources with their own metrics: those with rules, then the first to appear. The others share
+    """The number of sources with their own metrics: sources with rules, then the first others to appear. The rest share
     one set."""
 
     @model_validator(mode="after")
@@ -54,10 +54,10 @@ class LogSection(Section):
     """The log on standard error."""
 
     format: Literal["auto", "json", "text"] = "auto"
-    """json: one JSON object a line. auto: text on a terminal, otherwise json."""
+    """json: one JSON object a line. auto: text on a terminal, json elsewhere."""
     level: Literal["debug", "info", "warning", "error"] | None = None
-    """The lowest level that is logged; when unset, info for dupwatch serve, dupwatch console and runs over topics,
-    otherwise warning."""
+    """The lowest level that is logged; when unset, info for dupwatch serve, dupwatch console and runs over topics, and
+    warning for other commands."""
 
 
 class TracingSection(Section):

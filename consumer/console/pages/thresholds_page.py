@@ -30,11 +30,11 @@ from consumer.console.pages.threshold_rows import (
 from consumer.console.visit import SignedInVisit
 from consumer.evaluation.curves import Rate
 from consumer.evaluation.profile_thresholds import (
-    SAME_WITHIN,
+    EQUALITY_TOLERANCE,
     ProfileThreshold,
     profile_at,
-    profile_reached,
     profile_thresholds,
+    reached_profile,
 )
 from consumer.evaluation.review_figures import REVIEWS_MIN, ReviewFigures, ReviewPoint, greatest_recall, whole_count
 from consumer.reviews import queue
@@ -277,7 +277,7 @@ def _chosen_change(
         best = figures.best_f1 or at_precision
         return None if best is None or best.threshold == figures.now else _change_to(visit, figures, best)
     for point in figures.points:
-        if abs(point.threshold - value) < SAME_WITHIN:
+        if abs(point.threshold - value) < EQUALITY_TOLERANCE:
             return _change_to(visit, figures, point)
     raise PageError(
         HTTPStatus.BAD_REQUEST,
@@ -294,7 +294,7 @@ def _change_to(visit: SignedInVisit, figures: ReviewFigures, point: ReviewPoint)
         return FlagCounts(whole_count(all_of), whole_count(wrong)) if all_of else None
 
     gained, lost = flag_counts(change.come, change.wrong_come), flag_counts(change.gone, change.wrong_gone)
-    reached = profile_reached(_profiles(visit), figures.now, point.threshold)
+    reached = reached_profile(_profiles(visit), figures.now, point.threshold)
     advice = None if reached is None else _advice(visit, figures, reached)
     return ThresholdChange(point, gained, lost, _toml(visit, figures, point), advice)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from consumer.config import judging
-from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
+from consumer.config.judging import configured_scheme, configured_settings, requested_settings, with_stored_settings
 from consumer.config.loading import load_config
 from consumer.config.sections.judge import FingerprintSection, JudgeSection
 from consumer.fingerprint import Scheme, SketchLayout
@@ -114,10 +114,12 @@ def test_what_is_not_named_is_as_in_the_store(sections: Mapping[str, Any]) -> No
     """All of a run's settings, and what else follows from them; a setting that is named stays."""
     of_store = load_config(None, sections)
     stored = configured_settings(of_store, configured_scheme(of_store), "digest")
-    config = completed(load_config(None, {}), stored)
+    config = with_stored_settings(load_config(None, {}), stored)
     assert configured_settings(config, configured_scheme(config), "digest") == stored
     assert config.lifetime_s == of_store.lifetime_s
-    named = completed(load_config(None, {"judge": {"reach": 6}, "fingerprint": {"bands": 5}, "rules": {}}), stored)
+    named = with_stored_settings(
+        load_config(None, {"judge": {"reach": 6}, "fingerprint": {"bands": 5}, "rules": {}}), stored
+    )
     assert (named.judge.reach, named.fingerprint.bands, named.rules) == (6, 5, {})
 
 
@@ -151,8 +153,10 @@ def test_text_and_html_of_revision_1_are_not_named(source: Mapping[str, object])
 def read_on(stored: JudgeSettings, **source: object) -> str:
     """Return how bodies are read with a store where these options are named, for runs and for commands."""
     config = load_config(None, {"source": source})
-    assert requested_settings(config, stored) == configured_settings(completed(config, stored), Scheme(), "digest")
-    return completed(config, stored).source.body_form
+    assert requested_settings(config, stored) == configured_settings(
+        with_stored_settings(config, stored), Scheme(), "digest"
+    )
+    return with_stored_settings(config, stored).source.body_form
 
 
 @pytest.mark.parametrize("revision", [1, 2])
@@ -165,7 +169,7 @@ def test_pages_are_read_as_the_store_has_them(revision: int) -> None:
     assert read_on(stored, extractor="fast") == f"fast/{revision}"
     assert read_on(stored, reader_revision=3 - revision) == f"precise/{3 - revision}"
     assert read_on(stored, body_format="html") == f"html/{revision}"
-    assert completed(load_config(None, {"source": {"url": "x"}}), stored).source.url == "x"
+    assert with_stored_settings(load_config(None, {"source": {"url": "x"}}), stored).source.url == "x"
 
 
 def test_html_is_read_as_the_store_has_it() -> None:
@@ -176,14 +180,14 @@ def test_html_is_read_as_the_store_has_it() -> None:
     assert read_on(older, body_format="html") == "html/1"
     assert read_on(older, body_format="html", reader_revision=2) == "html/2"
     assert read_on(older) == "text"
-    assert completed(load_config(None, {}), older).source == load_config(None, {}).source
+    assert with_stored_settings(load_config(None, {}), older).source == load_config(None, {}).source
 
 
 @pytest.mark.parametrize("extractor", ["clever/1", "fast/3", "html/3"])
 def test_a_form_that_is_still_to_come_is_left_to_the_store(extractor: str) -> None:
     """It refuses the run; nothing is guessed."""
     later = replace(reading(), extractor=extractor)
-    assert completed(load_config(None, {}), later).source.body_form == "text"
+    assert with_stored_settings(load_config(None, {}), later).source.body_form == "text"
     assert requested_settings(load_config(None, {}), later) == later
 
 
@@ -192,7 +196,7 @@ def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:
     plain = load_config(None, SECTIONS["verify"])
     stored = configured_settings(plain, configured_scheme(plain), "digest")
     with pytest.raises(ValueError, match="lane1 looks up by sketches"):
-        completed(load_config(None, {"judge": {"lane1": True}}), stored)
+        with_stored_settings(load_config(None, {"judge": {"lane1": True}}), stored)
 
 
 def test_a_field_without_an_option_is_an_error_at_once() -> None:

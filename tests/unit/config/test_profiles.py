@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from consumer.config.config import Config
-from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
+from consumer.config.judging import configured_scheme, configured_settings, requested_settings, with_stored_settings
 from consumer.config.loading import load_config
 from consumer.config.profiles import PROFILES
 from consumer.config.sections.judge import JudgeSection
@@ -66,8 +66,8 @@ def test_a_store_is_bound_to_the_settings_alone() -> None:
 def test_a_store_of_another_profile_is_refused_and_one_without_a_name_is_taken() -> None:
     """Who names news does not get posts, and who names nothing gets what the store has."""
     posts = settings_of(load_config(None, {"judge": {"profile": "posts"}}))
-    assert figures(completed(load_config(None, {}), posts)) == POSTS
-    news = settings_of(completed(load_config(None, {"judge": {"profile": "news"}}), posts))
+    assert figures(with_stored_settings(load_config(None, {}), posts)) == POSTS
+    news = settings_of(with_stored_settings(load_config(None, {"judge": {"profile": "news"}}), posts))
     named = " ".join(differences(posts.encode(), news))
     assert all(name in named for name in KEYS)
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 import consumer
-from consumer.config.descriptions import settings_described
+from consumer.config.descriptions import all_settings
 from consumer.console.pages.audit_pages import ACTIONS, ROWS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
@@ -155,7 +155,7 @@ def test_every_action_has_a_name() -> None:
     sources = [path for folder in ("console", "cli") for path in (CONSUMER / folder).rglob("*.py")]
     others = [path for path in sources if path.name != "audit_pages.py"]
     found = {action for path in others for action in literal.findall(path.read_text(encoding="utf-8"))}
-    found -= {setting.name for setting in settings_described()}
+    found -= {setting.name for setting in all_settings()}
     decided = {f"flag.{decision}" for decision in get_args(Decision)}
     assert found | decided | {"audit.export"} == set(ACTIONS)
 

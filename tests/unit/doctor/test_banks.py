@@ -32,7 +32,7 @@ def test_banks_that_cannot_be_read_would_end_a_run(tmp_path: Path) -> None:
     path.write_text("{}\n")
     for broken, why in ((path, "line 1"), (tmp_path / "missing", "does not exist")):
         (finding,) = findings(broken)
-        assert (finding.status, finding.means) == ("wrong", ConfigError)
+        assert (finding.status, finding.run_error) == ("wrong", ConfigError)
         assert why in finding.found
 
 

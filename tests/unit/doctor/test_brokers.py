@@ -74,7 +74,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
 def test_a_leader_that_is_being_elected_is_asked_again(asked: Callable[[Electing], Brokers], code: int) -> None:
     """A topic that was created a moment ago is not an error."""
     admin = Electing(code, 2)
-    (newest,) = asked(admin).newest(["articles"])
+    (newest,) = asked(admin).newest_messages(["articles"])
     assert (newest.topic, newest.time_ms) == ("articles", 7)
     assert admin.asked == 3
 
@@ -83,11 +83,11 @@ def test_what_no_leader_ever_answers_is_an_error(asked: Callable[[Electing], Bro
     """A missing leader is an error after the deadline, any other refusal at once."""
     without = Electing(KafkaError.LEADER_NOT_AVAILABLE, float("inf"))
     with pytest.raises(KafkaException):
-        asked(without).newest(["articles"])
+        asked(without).newest_messages(["articles"])
     assert without.asked > 2
     refusing = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED, float("inf"))
     with pytest.raises(KafkaException):
-        asked(refusing).newest(["articles"])
+        asked(refusing).newest_messages(["articles"])
     assert refusing.asked == 1
 
 

@@ -99,7 +99,7 @@ def test_errors_become_findings_by_kind() -> None:
     for error, (status, means) in statuses.items():
         (result,) = examine([failing(error)])
         last = result.findings[-1]
-        assert (last.status, last.means) == (status, means), error
+        assert (last.status, last.run_error) == (status, means), error
         assert last.remedy, error
 
 

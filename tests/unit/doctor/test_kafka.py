@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from consumer.config.sections.kafka import KafkaSection
-from consumer.doctor.brokers import OFFSETS, Cluster, GroupMember, GroupProgress, GroupState, NewestMessage
+from consumer.doctor.brokers import OFFSETS_TOPIC, Cluster, GroupMember, GroupProgress, GroupState, NewestMessage
 from consumer.doctor.finding import Finding
 from consumer.doctor.kafka import (
     clock_findings,
@@ -47,7 +47,7 @@ def test_brokers_that_are_too_old_for_the_group_protocol() -> None:
     assert statuses(list(cluster_findings(old, SECTION, transactional=False))) == ["ok"]
     found = list(cluster_findings(old, new, transactional=False))
     assert statuses(found) == ["ok", "wrong"]
-    assert found[1].means is ConfigError
+    assert found[1].run_error is ConfigError
     both = CLUSTER._replace(settings={"group.coordinator.rebalance.protocols": "classic,consumer"})
     assert statuses(list(cluster_findings(both, new, transactional=False))) == ["ok"]
     assert statuses(list(cluster_findings(CLUSTER, new, transactional=False))) == ["ok"]
@@ -85,7 +85,7 @@ def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named
     found = list(source_findings(SOURCES, {"articles": topic(**settings)}, KEEP_MS))
     matching = [finding for finding in found if named in finding.found]
     assert statuses(matching) == [status]
-    assert all(finding.means in {None, SourceError} for finding in found)
+    assert all(finding.run_error in {None, SourceError} for finding in found)
 
 
 def test_topics_that_are_missing() -> None:
@@ -93,7 +93,7 @@ def test_topics_that_are_missing() -> None:
     plans = topic_plan(SinkTopics("p"))
     found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
     assert statuses(found) == ["wrong"] * len(plans)
-    assert {finding.means for finding in found} == {SinkError}
+    assert {finding.run_error for finding in found} == {SinkError}
     assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
     assert statuses(list(source_findings(SOURCES, {}, KEEP_MS))) == ["wrong"]
 
@@ -117,7 +117,7 @@ def test_replicas_of_brokers_that_are_away(replicas: dict[str, Any], status: str
         assert statuses(findings) == ["ok", status]
         assert named in findings[1].found
         assert str(findings[1].remedy).startswith("Start broker 2")
-        assert findings[1].means is (means if status == "wrong" else None)
+        assert findings[1].run_error is (means if status == "wrong" else None)
 
 
 def test_replicas_that_are_all_in_sync() -> None:
@@ -225,7 +225,7 @@ def test_a_group_that_has_committed_nothing() -> None:
 def test_clocks_that_differ() -> None:
     """A message from the future reveals it: a warning, or an error beyond ``kafka.ahead_s_max``."""
 
-    def clock_messages(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
+    def clock_messages(ahead_ms: int, topic: str = OFFSETS_TOPIC) -> list[str]:
         return statuses(list(clock_findings([NewestMessage(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
 
     assert clock_messages(0) == clock_messages(-5_000) == clock_messages(5_000) == ["ok"]
@@ -244,7 +244,7 @@ def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:
     assert "while articles arrive" in untold.remedy
     assert statuses(list(clock_findings(fresh, {"articles"}, 300_000))) == ["ok"]
     assert statuses(list(clock_findings([], set(), 300_000))) == ["unchecked"]
-    ahead = [NewestMessage("articles", 1_060_000, 1_000_000), NewestMessage(OFFSETS, 1_000_000, 1_000_000)]
+    ahead = [NewestMessage("articles", 1_060_000, 1_000_000), NewestMessage(OFFSETS_TOPIC, 1_000_000, 1_000_000)]
     found = list(clock_findings(ahead, set(), 300_000))
     assert statuses(found) == ["warning"]
     assert "its producers' with NTP" in str(found[0].remedy)

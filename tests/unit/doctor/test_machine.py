@@ -16,7 +16,7 @@ import pytest
 from consumer.config.loading import load_config
 from consumer.doctor.finding import DoctorCheck, Finding, examine
 from consumer.doctor.machine import (
-    ENDS_SOON,
+    EXPIRY_WARNING,
     check_address,
     check_descriptors,
     check_tls,
@@ -141,7 +141,7 @@ def test_dates_are_those_that_openssl_tells(tmp_path: Path) -> None:
 def test_certificates_that_hold_end_soon_or_have_ended(tmp_path: Path) -> None:
     """The earliest end in a file counts."""
     good, key = certificate(tmp_path, "good", "-days", "400")
-    soon, _ = certificate(tmp_path, "soon", "-days", str(ENDS_SOON.days - 1))
+    soon, _ = certificate(tmp_path, "soon", "-days", str(EXPIRY_WARNING.days - 1))
     assert statuses(check_tls(tls(good, good, key))) == ["ok", "ok", "ok"]
     assert statuses(check_tls(tls(soon))) == ["warning"]
     both = tmp_path / "both.pem"

@@ -14,7 +14,7 @@ import dupwatch
 from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine
-from consumer.doctor.machine import ENDS_SOON, check_tls
+from consumer.doctor.machine import EXPIRY_WARNING, check_tls
 from consumer.doctor.service import (
     check_audit,
     check_service_address,
@@ -153,7 +153,7 @@ def test_tokens_that_are_valid_end_soon_or_are_none(tmp_path: Path) -> None:
     path = file_of(tmp_path, ("crawler", 90))
     chosen = config(tokens=str(path)).service
     assert statuses(check_tokens(chosen)) == ["ok"]
-    file_of(tmp_path, ("desk", ENDS_SOON.days - 1))
+    file_of(tmp_path, ("desk", EXPIRY_WARNING.days - 1))
     (found,) = check_tokens(chosen)
     assert (found.status, "desk" in found.found, "crawler" in found.found) == ("warning", True, False)
     for name in ("crawler", "desk"):
@@ -188,15 +188,15 @@ def test_a_token_file_that_cannot_be_used(tmp_path: Path, content: str | None, m
         path.chmod(mode)
     (found,) = check_tokens(config(tokens=str(path)).service)
     assert (found.status, why in found.found) == ("wrong", True)
-    assert found.means is not None
-    assert found.means.exit_code == 2
+    assert found.run_error is not None
+    assert found.run_error.exit_code == 2
 
 
 def test_the_certificate_of_the_service(tmp_path: Path) -> None:
     """It is checked as others are: its dates, its key."""
     good, key = certificate(tmp_path, "good", "-days", "400")
     _, other = certificate(tmp_path, "other", "-days", "400")
-    soon, soon_key = certificate(tmp_path, "soon", "-days", str(ENDS_SOON.days - 1))
+    soon, soon_key = certificate(tmp_path, "soon", "-days", str(EXPIRY_WARNING.days - 1))
     assert statuses(check_tls(config(tls_certificate=good, tls_key=key))) == ["ok", "ok"]
     assert statuses(check_tls(config(tls_certificate=good, tls_key=other))) == ["ok", "wrong"]
     assert statuses(check_tls(config(tls_certificate=soon, tls_key=soon_key))) == ["warning", "ok"]

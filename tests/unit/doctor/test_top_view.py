@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from consumer.cli.operations.top_view import fitting, frame
+from consumer.cli.operations.top_view import fitting_columns, frame
 from consumer.doctor.pages_client import ClientAccess, PagesClient
 from consumer.doctor.watching import ConsumerStatus, WatchedConsumer
 from tests.unit.doctor.consumer_pages import METRICS, flag, flags_page, served
@@ -92,7 +92,7 @@ def test_a_page_of_30_columns_has_what_matters_most(seen: list[ConsumerStatus]) 
 def test_columns_fit_by_importance(width: int, kept: list[int]) -> None:
     """To the cell, including gaps; the most important column always stays."""
     names: tuple[Any, ...] = ("a", "bb", "c")
-    assert fitting(names, [("1", "2", "3")], ("a", "c", "bb"), width) == kept
+    assert fitting_columns(names, [("1", "2", "3")], ("a", "c", "bb"), width) == kept
 
 
 @pytest.mark.parametrize("width", [40, 200])

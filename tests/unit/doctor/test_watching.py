@@ -14,7 +14,7 @@ import pytest
 from consumer.doctor import pages_client
 from consumer.doctor.pages_client import ClientAccess, PagesClient, PageUnavailable
 from consumer.doctor.scrapes import rate
-from consumer.doctor.watching import WatchedConsumer, latest, look_at_all
+from consumer.doctor.watching import WatchedConsumer, latest_flags, look_at_all
 from consumer.model.errors import ConfigError
 from tests.unit.doctor.consumer_pages import Pages, flag, flags_page, served
 
@@ -80,7 +80,7 @@ def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
     """Flags that are not served differ from no flags; flags of several consumers are sorted, newest first."""
     pages.answers["/flags.json"] = (404, b"Not found. Available pages:")
     assert watched(pages).look().flags is None
-    assert latest([watched(pages).look()], 5) is None
+    assert latest_flags([watched(pages).look()], 5) is None
     pages.answers["/flags.json"] = (
         200,
         flags_page(flag("b", "2026-11-21T10:00:02Z"), flag("a", "2026-11-21T10:00:00Z")),
@@ -88,8 +88,8 @@ def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
     with served() as other:
         other.answers["/flags.json"] = (200, flags_page(flag("c", "2026-11-21T10:00:01Z")))
         seen = [watched(pages).look(), watched(other).look()]
-    assert [flag.id for flag in latest(seen, 5) or ()] == ["b", "c", "a"]
-    assert [flag.id for flag in latest(seen, 1) or ()] == ["b"]
+    assert [flag.id for flag in latest_flags(seen, 5) or ()] == ["b", "c", "a"]
+    assert [flag.id for flag in latest_flags(seen, 1) or ()] == ["b"]
 
 
 def test_name_and_password(pages: Pages) -> None:

@@ -20,7 +20,7 @@ from consumer.evaluation.curves import (
     evaluation_of,
     wilson,
 )
-from consumer.evaluation.recommendations import best_f1, reaching
+from consumer.evaluation.recommendations import at_precision, best_f1
 
 Labelled = list[tuple[float, bool]]
 
@@ -119,7 +119,7 @@ def test_intervals_as_published() -> None:
 def test_the_best_f1_of_few_pairs_by_hand() -> None:
     """Duplicates at 1, 2 and 6 bits, a unique pair at 4: at 2 bits F1 is 2·2/(2+3), at 6 it is 2·3/(4+3)."""
     points = curve_of("max_distance", [(1, True), (2, True), (4, False), (6, True)])
-    best = best_f1(points, now=0)
+    best = best_f1(points, current=0)
     assert best is not None
     assert (best.point.threshold, best.point.f1) == (6, 6 / 7)
     assert best.ties == tuple(float(bits) for bits in range(6, 17))
@@ -130,7 +130,7 @@ def test_equal_f1_goes_to_fewer_wrong_flags() -> None:
     never = (float(NEVER_BITS), True)
     points = curve_of("reach", [(0.0, True), (5.0, True), never, never, *[(5.0, False)] * 4])
     assert {point.f1 for point in points.points} == {0.4}
-    best = best_f1(points, now=9)
+    best = best_f1(points, current=9)
     assert best is not None
     assert best.ties == (0, 1, 2, 3, 4)
 
@@ -139,7 +139,7 @@ def test_equal_f1_goes_to_fewer_wrong_flags() -> None:
 def test_of_equals_the_cheapest_or_the_middle(setting: Setting, taken: float) -> None:
     """Among equally good thresholds the fewest bits are taken, or the middle similarity."""
     values = (0.75, 0.6) if setting == "similarity_min" else (3.0, 9.0)
-    best = best_f1(curve_of(setting, [(values[0], True), (values[1], False)]), now=-1)
+    best = best_f1(curve_of(setting, [(values[0], True), (values[1], False)]), current=-1)
     assert best is not None
     assert best.point.threshold == taken
 
@@ -158,15 +158,15 @@ def test_the_precision_asked_for_at_the_greatest_recall() -> None:
     points = curve_of("max_distance", labelled)
     assert [point.precision.value for point in points.points[:3]] == [1.0, 0.5, 0.8]
     for asked, taken in ((0.8, 2.0), (0.81, 0.0), (1.0, 0.0), (0.0, 2.0)):
-        choice = reaching(points, -1, asked)
+        choice = at_precision(points, -1, asked)
         assert choice is not None
         assert choice.point.threshold == taken
 
 
 def test_a_precision_that_nothing_reaches() -> None:
     """Where no threshold is that precise, or none finds a duplicate, none is returned."""
-    assert reaching(curve_of("max_distance", [(0.0, True), (0.0, False)]), 0, 0.9) is None
-    assert reaching(curve_of("max_distance", [(0.0, False)]), 0, 0.0) is None
+    assert at_precision(curve_of("max_distance", [(0.0, True), (0.0, False)]), 0, 0.9) is None
+    assert at_precision(curve_of("max_distance", [(0.0, False)]), 0, 0.0) is None
     assert best_f1(curve_of("max_distance", [(float(NEVER_BITS), True)]), 0) is None
 
 

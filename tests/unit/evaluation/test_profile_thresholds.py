@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from consumer.config.profiles import settings_by_profile
-from consumer.evaluation.profile_thresholds import profile_at, profile_reached, profile_thresholds
+from consumer.evaluation.profile_thresholds import profile_at, profile_thresholds, reached_profile
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings
 
@@ -45,7 +45,7 @@ def test_a_threshold_has_the_name_of_its_profile(threshold: float, name: str | N
 )
 def test_a_profile_is_reached_from_one_side(store: str, now: float, threshold: float, name: str | None) -> None:
     """At its threshold or beyond; never one with the keys that the store has."""
-    reached = profile_reached(profile_thresholds(STORES[store]), now, threshold)
+    reached = reached_profile(profile_thresholds(STORES[store]), now, threshold)
     assert (reached and reached.name) == name
 
 
@@ -53,5 +53,5 @@ def test_of_two_profiles_the_nearest_is_reached() -> None:
     """A store with keys of its own may pass both."""
     scheme = Scheme(sketch=replace(Scheme().sketch, bands=10))
     profiles = profile_thresholds(replace(SETTINGS, scheme=scheme))
-    reached = [profile_reached(profiles, *move) for move in ((0.9, 0.3), (0.2, 0.8))]
+    reached = [reached_profile(profiles, *move) for move in ((0.9, 0.3), (0.2, 0.8))]
     assert [each and each.name for each in reached] == ["posts", "news"]

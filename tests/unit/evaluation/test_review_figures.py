@@ -17,7 +17,7 @@ from consumer.evaluation.review_figures import (
     figures,
 )
 from consumer.evaluation.reviewed_pairs import ReviewedPair
-from consumer.evaluation.weighted_rates import WEIGHTS_MAX, DecisionCounts, rates, weighted
+from consumer.evaluation.weighted_rates import WEIGHTS_MAX, DecisionCounts, rates, weighted_pairs
 from storage.clock import MS_PER_DAY
 
 ROUNDS: Final = 300
@@ -93,7 +93,7 @@ def test_flags_of_a_lower_threshold_do_not_judge_it() -> None:
 
 def test_near_misses_are_a_group_of_their_own_though_all_were_sent() -> None:
     """They are never above the threshold, and flags never below, however much each stands for."""
-    known = weighted([flag(0.9), miss(0.7, sampled_in=1.0)])
+    known = weighted_pairs([flag(0.9), miss(0.7, sampled_in=1.0)])
     assert known.weight.tolist() == [1.0, 1.0]
     assert len(set(known.group.tolist())) == 2
 
@@ -145,7 +145,7 @@ def test_weights_sum_up_to_all_pairs() -> None:
             )
             for _ in range(int(random.integers(40, 400)))
         ]
-        known = weighted(pairs)
+        known = weighted_pairs(pairs)
         for kind, chosen in (("flag", known.flagged), ("near_miss", ~known.flagged)):
             total = sum(pair.sampled_in for pair in pairs if pair.kind == kind)
             assert known.weight[chosen].sum() == pytest.approx(total)
@@ -243,7 +243,7 @@ def test_weights_that_are_very_many_become_few() -> None:
     """Nobody can make an evaluation endless by sampling each pair at another rate; sums stay what they were."""
     chance = np.random.default_rng(5)
     pairs = [miss(0.7, right=n % 3 == 0, sampled_in=float(chance.uniform(1, 1e12))) for n in range(2_000)]
-    known = weighted(pairs)
+    known = weighted_pairs(pairs)
     assert len(known.group_weights) <= WEIGHTS_MAX
     assert known.weight.sum() == pytest.approx(sum(pair.sampled_in for pair in pairs))
     rates_found = at(of([*pairs, flag(0.9)]), 0.7).precision
