@@ -30,16 +30,16 @@ TITLE_CHARS_MAX: Final = 4_096
 LABELS_MAX: Final = 20
 BANKS_MAX: Final = 1_000
 ENTRY_BYTES_MAX: Final = 1_048_576
-"""More than the longest ordinary entry needs: a character may take six bytes in JSON."""
-SIMILARITY: Final = 0.7
+"""Enough for the longest text and title even if JSON takes six bytes for each character."""
+DENY_SIMILARITY: Final = 0.7
 """The default minimum similarity of an article and an item of a ``deny`` bank."""
 ALLOW_SIMILARITY: Final = 0.9
-"""The default for ``allow`` banks, which may only raise it."""
+"""The default of ``allow`` banks, whose similarity cannot be set lower."""
 SIMILARITY_MIN: Final = 0.5
 
 BANK_NAME: Final = r"[a-z0-9][a-z0-9._-]{0,63}"
 ITEM_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
-"""Patterns of whole names. Every bank name is also a valid item id."""
+"""The patterns of a whole bank name and of a whole item id. Every bank name is also a valid item id."""
 LABEL_CHARS_MAX: Final = 64
 
 BankName = Annotated[str, msgspec.Meta(pattern=rf"^{BANK_NAME}\Z")]
@@ -65,7 +65,7 @@ _RULES: Final[Mapping[str, str]] = MappingProxyType(
         "at": f"at {_TIME}",
     }
 )
-"""Messages for members that exceed their limits."""
+"""Messages for members whose values are not allowed."""
 _FREE_TEXTS: Final = frozenset({"text", "title", "lang", "note", "article"})
 """Members whose pattern, in requests, only excludes NUL."""
 _LIMIT: Final = re.compile(
@@ -78,7 +78,7 @@ ItemKey = tuple[str, str]
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The members that all entries have: the bank, who made the change and when, and whether it is a removal."""
+    """The members that all entries have: the bank, author and time of the change, and whether it is a removal."""
 
     bank: BankName
     by: _Person = ""
@@ -102,14 +102,15 @@ class Bank(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     @property
     def item_similarity(self) -> float:
         """The similarity for items without a similarity of their own."""
-        return self.similarity or (ALLOW_SIMILARITY if self.action == "allow" else SIMILARITY)
+        return self.similarity or (ALLOW_SIMILARITY if self.action == "allow" else DENY_SIMILARITY)
 
 
 class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A known text.
 
-    It is active while it and its bank are enabled, until ``until`` if that is set. ``article`` is the id of the article
-    from which the text was copied. ``confirmed``: an admin has confirmed that it may match any share of the feed.
+    It is active while it and its bank are enabled, and before the time ``until``, if that is set. ``article`` is the id
+    of the article from which the text was copied. ``confirmed``: an admin has confirmed that the item may match any
+    share of the feed.
     """
 
     item: ItemId
@@ -131,7 +132,10 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
     @property
     def ends_ms(self) -> int | None:
-        """The time at which the item ends, in milliseconds since 1970, or None if it never ends."""
+        """The time at which the item ends, in milliseconds since 1970, or None if it never ends.
+
+        Raises ``ValueError`` if ``until`` is not a time. ``check_entry`` refuses such items, unless they are removals.
+        """
         return None if self.until is None else since_1970_ms(parse_moment(self.until))
 
 
@@ -145,7 +149,7 @@ class _EntryTarget(msgspec.Struct, frozen=True):
 
 
 class BankError(ConfigError):
-    """An invalid entry or change. The message tells a person why."""
+    """An invalid entry or change, or a fault of the storage of the banks. The message tells a person why."""
 
 
 class BanksMissing(BankError):  # noqa: N818  # named for the state
@@ -161,7 +165,10 @@ class ChangeUnknown(BanksUnreachable):
 
 
 def decode_entry(data: bytes) -> Entry:
-    """Return the entry that is encoded as JSON. Raises ``BankError``."""
+    """Return the entry that is encoded as JSON.
+
+    Raises ``BankError`` if the JSON is too long or the entry is invalid.
+    """
     if len(data) > ENTRY_BYTES_MAX:
         raise BankError(f"it has {len(data):,} bytes, and an entry must have at most {ENTRY_BYTES_MAX:,}")
     try:
@@ -249,7 +256,7 @@ class Banks:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Self:
-        """Return the banks that result from the entries of a log."""
+        """Return the banks that result from the entries of a log. Raises ``BankError`` as ``after`` does."""
         return cls(MappingProxyType({}), MappingProxyType({})).after(entries)
 
     def after(self, entries: Iterable[Entry]) -> Self:
@@ -279,13 +286,16 @@ class Banks:
         return (*self.banks.values(), *self.items.values())
 
     def only(self, bank: str | None = None, item: str | None = None) -> Self:
-        """Return one bank, with all its items or only one of them; without arguments, return all banks."""
+        """Return the bank and the item with these names, or all of them where no name is given.
+
+        The result is empty if there is no bank with this name.
+        """
         banks = {name: each for name, each in self.banks.items() if bank in {None, name}}
         items = {key: each for key, each in self.items.items() if key[0] in banks and item in {None, key[1]}}
         return type(self)(MappingProxyType(banks), MappingProxyType(items))
 
     def items_at(self, time_ms: int) -> list[BankItem]:
-        """Return the items active at this time: enabled, in an enabled bank, and not ended."""
+        """Return the items that are active at this time: enabled, in an enabled bank, and not ended."""
         return [
             item
             for item in self.items.values()
@@ -310,7 +320,7 @@ def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
 
 
 def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` if the bank does not exist, or if it is an ``allow`` bank and the similarity is too low."""
+    """Raise ``BankError`` if the item's bank does not exist, or is an ``allow`` bank and the similarity is too low."""
     bank = banks.get(entry.bank)
     if bank is None:
         raise BankError(

@@ -1,4 +1,4 @@
-"""The port for the storage of banks: a log of entries, in which the last one about a bank or an item counts."""
+"""The port for the storage of banks: a log of entries, in which the last entry about a bank or an item counts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ BankLogChange = Callable[[Banks], Sequence[Entry]]
 
 
 class NewEntries(NamedTuple):
-    """Entries read from a log: all of them if ``is_whole``, otherwise only those added since the last read.
+    """Entries read from a log: all entries if ``is_whole``, or else only the entries added since the last read.
 
     ``invalid`` counts invalid entries, which are left out. Some logs raise ``BankError`` instead.
     """
@@ -25,19 +25,22 @@ class NewEntries(NamedTuple):
 
 
 class BankLog(Protocol):
-    """A log of entries, for one thread at a time. Its methods raise ``BankError``."""
+    """A log of entries, for one thread at a time.
+
+    ``read`` and ``change`` raise ``BankError`` if the storage fails, or if the log contradicts itself.
+    """
 
     def read(self) -> NewEntries:
-        """Return all entries; from the second call on, usually only new ones.
+        """Return all entries; from the second call on, usually only new entries.
 
         Raises ``BanksMissing`` for a log that has not been created yet.
         """
         ...
 
     def change(self, change: BankLogChange) -> Sequence[Entry]:
-        """Append the entries that ``change`` returns, and return them. If it raises, nothing is changed.
+        """Append the entries that ``change`` returns, and return them. If ``change`` raises, nothing is changed.
 
-        Entries that contradict the banks are refused. Several processes may change a log.
+        Raises ``BankError`` for entries that contradict the banks. Several processes may change a log.
         """
         ...
 
@@ -48,9 +51,10 @@ class BankLog(Protocol):
 
 @contextmanager
 def new_entries(log: BankLog) -> Iterator[NewEntries]:
-    """Read a log, and yield the entries, which the block must apply. Raises ``BankError`` if reading or applying fails.
+    """Read a log, and yield the entries, which the block must apply. Raises ``BankError`` if the log cannot be read.
 
-    After an error, the next read starts over, so that entries read but not applied are not lost.
+    After a ``BankError``, also one of the block, the next read starts over, so that entries that were read but not
+    applied are not lost.
     """
     try:
         yield log.read()

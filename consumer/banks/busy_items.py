@@ -1,16 +1,16 @@
-"""Finds items that match too large a share of the feed, and withholds bank matches that name no other denied item.
+"""Finds items that match too large a share of the feed, and withholds bank matches that name only such denied items.
 
 An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*.
 Verdicts still name it, but a bank match is withheld if all its denied items are busy. A person can confirm that an item
-may match that often; it is then never busy.
+may match that often. Such an item is never busy.
 
 Each process counts the articles it judges. When the count reaches twice ``articles_min``, all counts are halved, so an
 item that stops matching is forgotten. The counts have at most 2 × 10 × ``articles_min`` entries, because a verdict
 names at most ten items.
 
 A batch is first counted separately, verdict by verdict, before its events are made. So the limit applies even within
-the first batch full of copies. When the batch is committed, its counts are added to the others. If it is judged again,
-its own counts start over: nothing is counted twice, and the same events are withheld.
+the first batch full of copies. When the batch is committed, its counts are added to the others. If the batch is judged
+again, its own counts start over: nothing is counted twice, and the same events are withheld.
 """
 
 import logging
@@ -29,15 +29,18 @@ from storage.records import DENY
 
 log = logging.getLogger("dupwatch")
 
-QUIET: Final = 0.25
-"""An item stays busy until its matches fall below this share of the limit.
+QUIET_SHARE: Final = 0.25
+"""An item stays busy until its matches are below this share of the limit when the counts are halved.
 
 This keeps an item near the limit from switching back and forth.
 """
 
 
 class BusyLimit(NamedTuple):
-    """The limit on matches: a ``share`` of the recent articles, counted as at least ``articles_min``."""
+    """The limit on matches: a ``share`` of the recent articles.
+
+    Fewer than ``articles_min`` articles count as ``articles_min``.
+    """
 
     share: float
     articles_min: int
@@ -47,7 +50,7 @@ class BusyLimit(NamedTuple):
         return self.share * max(articles, self.articles_min)
 
 
-class BusyItem(NamedTuple):
+class CountedItem(NamedTuple):
     """An item as one entry defines it. A changed item is counted from zero.
 
     ``entry_digest`` is None if this process does not compare articles with the item, although a verdict names it.
@@ -80,8 +83,8 @@ class _BatchCounts:
     """
 
     articles: int = 0
-    matches: Counter[BusyItem] = field(default_factory=Counter)
-    busy: dict[BusyItem, tuple[int, int]] = field(default_factory=dict)
+    matches: Counter[CountedItem] = field(default_factory=Counter)
+    busy: dict[CountedItem, tuple[int, int]] = field(default_factory=dict)
     withheld: Counter[str] = field(default_factory=Counter)
     names: set[str] = field(default_factory=set)
 
@@ -102,8 +105,8 @@ class BusyItems:
         self._report = report
         self._withholds = withholds
         self._articles = 0
-        self._matches: Counter[BusyItem] = Counter()
-        self._busy: set[BusyItem] = set()
+        self._matches: Counter[CountedItem] = Counter()
+        self._busy: set[CountedItem] = set()
         self._names: set[str] = set()
         """Names of items that have matched."""
         self._compared_names: object = None
@@ -118,7 +121,7 @@ class BusyItems:
             return [self._count_verdict(verdict, batch) for verdict in verdicts]
 
     def commit(self) -> None:
-        """Add the counts of the batch last passed to ``withheld``."""
+        """Add the counts of the batch last passed to ``withheld``, and report the changes."""
         with self._lock:
             batch, self._batch = self._batch, _BatchCounts()
             self._articles += batch.articles
@@ -137,7 +140,10 @@ class BusyItems:
                 self._report_counts()
 
     def review(self) -> None:
-        """Check busy items after the banks have changed. Confirmed, changed and removed items are no longer busy."""
+        """Check the busy items after the banks have changed.
+
+        Items that were confirmed, changed, disabled or removed, or have ended, are no longer busy.
+        """
         with self._lock:
             for item in sorted(item for item in self._busy if not self._is_current(item)):
                 self._remove_busy(item, "it was confirmed, changed, disabled or removed, or has ended")
@@ -168,7 +174,7 @@ class BusyItems:
             batch.names.add(joined_name((mention.bank, mention.item)))
             if active.is_confirmed:
                 return False
-        item = BusyItem(mention.bank, mention.item, mention.action, None if active is None else active.entry_digest)
+        item = CountedItem(mention.bank, mention.item, mention.action, None if active is None else active.entry_digest)
         batch.matches[item] += 1
         if item in self._busy or item in batch.busy:
             return True
@@ -178,12 +184,12 @@ class BusyItems:
         batch.busy[item] = matches, articles
         return True
 
-    def _is_current(self, item: BusyItem) -> bool:
+    def _is_current(self, item: CountedItem) -> bool:
         """Return whether articles are compared with this version of the item and it is not confirmed."""
         active = self._known.active_item(item.bank, item.item, item.action)
         return active is not None and active.entry_digest == item.entry_digest and not active.is_confirmed
 
-    def _add_busy(self, item: BusyItem, matches: int, articles: int) -> None:
+    def _add_busy(self, item: CountedItem, matches: int, articles: int) -> None:
         self._busy.add(item)
         log.warning(
             "The item %(item)s of the bank %(bank)s matches too much: %(matches)d of the last %(articles)d articles. "
@@ -205,13 +211,13 @@ class BusyItems:
             return "Bank matches that name no other denied item are withheld"
         return "Verdicts still name it"
 
-    def _remove_busy(self, item: BusyItem, reason: str) -> None:
+    def _remove_busy(self, item: CountedItem, reason: str) -> None:
         self._busy.remove(item)
         log.warning("The item %s of the bank %s no longer matches too much: %s.", item.item, item.bank, reason)
 
     def _halve(self) -> None:
-        """Halve all counts. Items with few matches stop being busy."""
-        quiet = QUIET * self._limit.matches(self._articles)
+        """Halve all counts. Busy items whose matches are below ``QUIET_SHARE`` of the limit are no longer busy."""
+        quiet = QUIET_SHARE * self._limit.matches(self._articles)
         ended = sorted(item for item in self._busy if self._matches[item] < quiet)
         for item in ended:
             self._remove_busy(item, f"{self._matches[item]} of the last {self._articles} articles")

@@ -1,4 +1,4 @@
-"""Makes the entries with which the command, the HTTP service and the console change banks, and says who may do so."""
+"""Makes the entries with which the command, the service and the console change banks; says which need an admin."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -20,17 +20,18 @@ def new_entry(values: Mapping[str, object], kind: type[_Kind]) -> _Kind:
     return entry
 
 
-def unless_same(before: _Kind | None, entry: _Kind) -> _Kind:
-    """Return ``before`` if the entry differs from it only in author and time; otherwise return the entry."""
+def keep_if_same(before: _Kind | None, entry: _Kind) -> _Kind:
+    """Return ``before`` if the entry differs from it only in author and time. Return the entry if it differs more."""
     if before is None:
         return entry
     return before if msgspec.structs.replace(before, by=entry.by, at=entry.at) == entry else entry
 
 
 def replacement(banks: Banks, entry: BankItem) -> BankItem:
-    """Return an entry that adds or replaces an item.
+    """Return the entry with which to add or replace an item.
 
-    A replaced item stays confirmed if the change permits it. The entry itself can confirm it only with the same text.
+    A replaced item stays confirmed if ``stays_confirmed`` allows it, or if ``entry`` confirms it and the text is the
+    same. An entry for a new item is returned unchanged.
     """
     before = banks.items.get(entry.key)
     if before is None:
@@ -42,7 +43,7 @@ def replacement(banks: Banks, entry: BankItem) -> BankItem:
 def stays_confirmed(before: BankItem, after: BankItem, bank: Bank) -> bool:
     """Return whether an item stays confirmed after a change: with the same text, and no lower similarity.
 
-    Otherwise people who are not admins could make a confirmed item match nearly everything.
+    Without this rule, people who are not admins could make a confirmed item match nearly everything.
     """
     had, has = (item.similarity or bank.item_similarity for item in (before, after))
     return before.confirmed and after.text == before.text and has >= had

@@ -17,7 +17,7 @@ class ChangeRefused(DupwatchError):  # noqa: N818  # named for the change
 
 
 class CurrentBanks:
-    """The banks of a log, updated at each call, for one thread at a time.
+    """The banks of a log, updated by each ``read``, for one thread at a time.
 
     After the first call of ``read``, all texts are in memory.
     """
@@ -36,7 +36,7 @@ class CurrentBanks:
         return self._banks
 
     def change(self, change: BankChange[_Answer]) -> _Answer:
-        """Append the entries that ``change`` returns for the current banks, and return its result.
+        """Append the entries that ``change`` returns for the current banks, and return the result of ``change``.
 
         Raises ``BankError`` if the log cannot be changed, ``ChangeRefused`` if the entries contradict the banks, and
         what ``change`` raises.

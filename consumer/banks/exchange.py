@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -28,18 +28,13 @@ def item_id(text: str) -> str:
 
 
 def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
-    """Yield the items of a CSV file with a header, as written by ``csv_of``.
+    """Yield the items of a CSV file whose header has the column ``text``, and any others of ``COLUMNS``.
 
     Raises ``BankError``, which names the invalid line.
     """
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
-    unknown = set(reader.fieldnames or ()) - set(COLUMNS)
-    if unknown or "text" not in (reader.fieldnames or ()):
-        fault = f"has unknown columns: {', '.join(sorted(unknown))}" if unknown else "has no column text"
-        raise BankError(
-            f"its first line {fault}; write a header with the column text, and any others of {', '.join(COLUMNS)}"
-        )
     try:
+        _check_header(reader.fieldnames or ())
         for row in reader:
             try:
                 yield _item_of_row(bank, row)
@@ -48,13 +43,15 @@ def items_of_csv(bank: str, content: str) -> Iterator[BankItem]:
             except BankError as error:
                 raise BankError(f"line {reader.line_num}: {error}") from None
     except csv.Error as error:
-        raise BankError(f"line {reader.line_num}: {error}") from None
+        # The number of the outer reader is that of the previous row.
+        raise BankError(f"line {reader.reader.line_num}: {error}") from None
 
 
 def items_of_lines(bank: str, lines: Iterable[bytes]) -> Iterator[BankItem]:
-    """Yield the items of JSON lines, as written by ``lines_of``, moved to this bank. Lines about banks are skipped.
+    """Yield the items of JSON lines, as written by ``lines_of``, moved to this bank.
 
-    Raises ``BankError``, which names the invalid line.
+    Empty lines and lines about banks are skipped. An item without an id gets one from its text, and needs no bank
+    either. Raises ``BankError``, which names the invalid line.
     """
     for number, raw in enumerate(lines, 1):
         line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
@@ -88,8 +85,17 @@ def lines_of(entries: Iterable[Entry]) -> bytes:
     return b"".join(encode_entry(entry) + b"\n" for entry in entries)
 
 
+def _check_header(names: Collection[str]) -> None:
+    unknown = set(names) - set(COLUMNS)
+    if unknown or "text" not in names:
+        fault = f"has unknown columns: {', '.join(sorted(unknown))}" if unknown else "has no column text"
+        raise BankError(
+            f"its first line {fault}; write a header with the column text, and any others of {', '.join(COLUMNS)}"
+        )
+
+
 def _with_item_id(line: bytes) -> bytes:
-    """Return the line; an item without an id gets one from its text, so that plain lists of texts can be imported."""
+    """Return the line. An item without an id gets one from its text, so that plain lists of texts can be imported."""
     try:
         values = msgspec.json.decode(line, type=dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -19,7 +19,7 @@ _FAULTS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]
         lambda match: f"must be {_named_types(match[1])}, not {_named_types(match[2])}",
     ),
 )
-"""Faults as msgspec words them, and our words for them."""
+"""Patterns of msgspec's messages, and our words for each. Enumerations are always actions of banks."""
 
 
 def _named_types(types: str) -> str:
@@ -28,7 +28,7 @@ def _named_types(types: str) -> str:
 
 
 def plain_msgspec_message(error: Exception) -> str:
-    """Return the message of an error of msgspec in plain words, with the member first."""
+    """Return the message of an error of msgspec in plain words, with the path of the member first."""
     fault, _, path = json_fault(error).partition(" - at `$")
     for pattern, words in _FAULTS:
         fault, replaced = pattern.subn(words, fault)

@@ -3,7 +3,7 @@
 Similar texts are found by bands of minima, as in lane 1 of the store (Broder, "On the Resemblance and Containment of
 Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", STOC 1998), but in a separate index:
 ``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one band with
-probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9997 for 0.8. Unrelated texts share a band in 1 of 1,400,000 cases.
+probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9998 for 0.8. Unrelated texts share a band in 1 of 1,400,000 cases.
 
 Parts are found by the smallest shingles of the item. The share p of these shingles in the article estimates the share
 of the whole item, with a standard error of √(p (1 − p) / 24).
@@ -47,7 +47,7 @@ MATCH_FORMS: Final = (EQUAL, SIMILAR, PART)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFeatures:
-    """The features by which m articles or n items are compared.
+    """The features by which n texts, articles or items, are compared.
 
     ``kinds`` uint8[n], ``sketches`` uint8[n, 256], ``text_digests`` uint64[n, 2].
     """
@@ -101,14 +101,14 @@ class ItemIndex:
     similarity: SketchSimilarity
 
     def equal(self, articles: TextFeatures) -> CandidatePairs:
-        """Return the pairs of an article and an item with equal texts."""
+        """Return the pairs of an article and an item with equal texts. Articles of the kind ``EMPTY`` have none."""
         found = self._by_digest.pairs(articles.text_digests[:, 0], np.arange(len(articles)))
         same = (articles.text_digests[found.articles] == self.texts.text_digests[found.items]).all(axis=1)
         same &= articles.kinds[found.articles] != TextKind.EMPTY
         return CandidatePairs(found.articles[same], found.items[same], found.limited)
 
     def similar(self, articles: TextFeatures) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
-        """Return the pairs that share a band, and their similarities, float64[pairs]."""
+        """Return the pairs of texts compared by sketch that share a band, and their similarities, float64[pairs]."""
         compared = np.flatnonzero(np.isin(articles.kinds, _COMPARED_KINDS))
         keys = _band_keys(articles.sketches[compared]).reshape(-1)
         passing = self._band_filter.passing(keys)

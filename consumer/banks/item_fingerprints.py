@@ -38,12 +38,12 @@ class ItemFingerprints:
         """Return the fingerprints of the items where ``chosen`` bool[n] is true."""
         if chosen.all():
             return self
-        numbers = np.cumsum(chosen) - 1
+        new_places = np.cumsum(chosen) - 1
         return type(self)(
             self.digests[chosen],
             self.texts.select(chosen),
             self.shingles.of_items(chosen),
-            {int(numbers[place]): facts for place, facts in self.facts.items() if chosen[place]},
+            {int(new_places[place]): facts for place, facts in self.facts.items() if chosen[place]},
         )
 
     def prepared(self) -> Self:
@@ -67,7 +67,7 @@ class ItemFingerprints:
         )
 
     def look_up(self, digests: Words) -> "DigestLookUp":
-        """Return the fingerprints of the items whose entries have these digests, and the digests not found."""
+        """Return the fingerprints of the items whose entries have these distinct digests, and the digests not found."""
         if not len(self):
             return DigestLookUp(self, np.zeros(0, np.intp), np.arange(len(digests)))
         order = np.argsort(self.digests[:, 0], kind="stable")
@@ -90,7 +90,8 @@ class FingerprintSnapshot(NamedTuple):
 class DigestLookUp(NamedTuple):
     """The result of looking up digests: the fingerprints of the m items found.
 
-    ``positions`` intp[m] has the position of each item's digest in the request, ``missing`` those of digests not found.
+    ``positions`` intp[m] has the position of each item's digest in the request, ``missing`` the positions of the
+    digests that were not found.
     """
 
     fingerprints: ItemFingerprints
@@ -101,7 +102,7 @@ class DigestLookUp(NamedTuple):
 NO_FINGERPRINTS: Final = ItemFingerprints(np.zeros((0, DIGEST_WORDS), np.uint64), NO_TEXTS, NO_SHINGLES, {})
 
 CacheLoader = Callable[[], ItemFingerprints | None]
-"""Returns the cached fingerprints, or None without a cache. Entries may have changed since it was written."""
+"""Returns the cached fingerprints, or None without a cache. Entries may have changed since the cache was written."""
 
 
 def entry_digest(item: BankItem, action: str | None) -> bytes:

@@ -40,10 +40,10 @@ ITEMS_AT_ONCE: Final = 1_024
 """The maximum number of items whose fingerprints are computed together."""
 _SMALL_ITEMS_MIN: Final = 1_024
 _SMALL_SHARE: Final = 8
-"""The small index may have ``_SMALL_ITEMS_MIN`` items, or one for every ``_SMALL_SHARE`` of the large one if more."""
+"""The small index may have ``_SMALL_ITEMS_MIN`` items, or an eighth of the items of the large one if that is more."""
 _LARGE: Final = 0
 _SMALL: Final = 1
-"""Places of the two segments."""
+"""The positions of the two segments in ``_BankSnapshot.segments``."""
 
 
 def _ignore(_occurrence: object) -> None:
@@ -51,7 +51,7 @@ def _ignore(_occurrence: object) -> None:
 
 
 class BanksLoaded(NamedTuple):
-    """The banks were read: the number of active items, and of new entries left out as invalid."""
+    """The banks were read: the number of items that are compared, and of new entries left out as invalid."""
 
     items: int
     invalid: int = 0
@@ -64,9 +64,9 @@ class BankMatchesLimited(NamedTuple):
 
 
 class BanksUnreadable(NamedTuple):
-    """The banks could not be read, so this process keeps those it has. Reported at every attempt."""
+    """The banks could not be read, so this process keeps the banks it has. Reported at every attempt."""
 
-    why: str
+    reason: str
 
 
 class BankMatches(NamedTuple):
@@ -80,7 +80,7 @@ class BankMatches(NamedTuple):
 
 
 class ActiveItem(NamedTuple):
-    """An item that articles are compared with: the digest of its entry, and whether it is confirmed."""
+    """An active item: the digest of its entry, and whether it is confirmed."""
 
     entry_digest: bytes
     is_confirmed: bool
@@ -111,6 +111,9 @@ class KnownTexts:
     ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns the time in milliseconds.
     ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called when items are added
     and there are none yet.
+
+    All enabled items are compared with articles, also items that have ended and items in disabled banks. Only matches
+    of active items count.
     """
 
     engine: Engine
@@ -133,12 +136,12 @@ class KnownTexts:
         self._snapshot = _BankSnapshot(MappingProxyType({}), BankRules.of({}, ()), (empty, empty), MappingProxyType({}))
 
     def __len__(self) -> int:
-        """Return the number of active items."""
+        """Return the number of items that are compared."""
         return len(self.names)
 
     @property
     def names(self) -> Mapping[str, object]:
-        """The active items, by names of bank and item joined by "/". Each change makes a new mapping."""
+        """The items that are compared, by names of bank and item joined by "/". Each change makes a new mapping."""
         return self._snapshot.places
 
     @property
@@ -147,7 +150,7 @@ class KnownTexts:
         return self._snapshot.known
 
     def active_item(self, bank: str, item: str, action: str) -> ActiveItem | None:
-        """Return an item if its bank has this action and articles are compared with it now; otherwise None."""
+        """Return an item if it is active now and its bank has this action, or else None."""
         snapshot = self._snapshot
         owner, place = snapshot.banks.get(bank), snapshot.places.get(joined_name((bank, item)))
         if owner is None or place is None or owner.action != action or not owner.enabled:
@@ -158,7 +161,7 @@ class KnownTexts:
         return ActiveItem(items.fingerprints.digests[row].tobytes(), bool(items.confirmed[row]))
 
     def fingerprints(self) -> FingerprintSnapshot:
-        """Return the fingerprints of all items, and possibly of some removed ones."""
+        """Return the fingerprints of all items that are compared, and possibly of some removed ones."""
         snapshot = self._snapshot
         parts = tuple(segment.items.fingerprints for segment in snapshot.segments)
         return FingerprintSnapshot(parts, snapshot.computed)
@@ -166,7 +169,7 @@ class KnownTexts:
     def change(self, entries: Iterable[Entry]) -> None:
         """Make these changes, in order. Until all are made, other threads see the banks unchanged.
 
-        If one contradicts the banks, makes none of them and raises ``BankError``.
+        Raises ``BankError``, and changes nothing, if an entry contradicts the banks before it.
         """
         banks = dict(self._snapshot.banks)
         items: dict[str, BankItem | None] = {}
@@ -187,7 +190,7 @@ class KnownTexts:
     def replace(self, entries: Iterable[Entry]) -> None:
         """Replace all banks with the result of these entries. Unchanged items keep their fingerprints.
 
-        Raises ``BankError`` if an entry contradicts those before it.
+        Raises ``BankError``, and changes nothing, if an entry contradicts the entries before it.
         """
         banks = Banks.of(entries)
         named = {joined_name(key): item if item.enabled else None for key, item in banks.items.items()}
@@ -198,7 +201,7 @@ class KnownTexts:
         self._publish(banks.banks, removed_items | changed)
 
     def with_matches(self, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions with their matches stored in their records."""
+        """Return the versions, in order, with their current matches in their records."""
         found = self.matches(versions)
         if found.limited:
             self.report(BankMatchesLimited(found.limited))
@@ -265,7 +268,7 @@ class KnownTexts:
         )
 
     def _is_current(self, name: str, item: BankItem, banks: Mapping[str, Bank]) -> bool:
-        """Return whether the stored item was computed from this entry."""
+        """Return whether the fingerprints of the item were computed from this entry."""
         place = self._snapshot.places.get(name)
         if place is None:
             return False
@@ -273,7 +276,7 @@ class KnownTexts:
         return held == entry_digest(item, _action_of(item, banks))
 
     def _remove(self, names: Collection[str], places: dict[str, int]) -> list[Segment]:
-        """Return the segments without these items, which are also removed from ``places``."""
+        """Return the segments without these items. Remove the items from ``places``, too."""
         dead: tuple[list[int], list[int]] = [], []
         for name in names:
             place = places.pop(name, None)

@@ -1,8 +1,9 @@
 """Selects and orders the bank matches of an article among the items that resemble it.
 
 An item matches if its bank is enabled, the item has not ended, and the similarity reaches the item's own threshold or
-else that of its bank. An item of an ``allow`` bank must match the whole article, and the pair must pass the fact guard
-and the slot guard. Pairs are processed as arrays, since an article of a campaign may resemble a thousand items.
+else that of its bank. For a part of an article, the threshold is higher by ``PART_MARGIN``. An item of an ``allow``
+bank must match the whole article, and the pair must pass the fact guard and the slot guard. Pairs are processed as
+arrays, since an article of a campaign may resemble a thousand items.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ class BankRules:
         )
 
     def accepted_pairs(self, found: ItemPairs, items: ItemTable, now_ms: int) -> ItemPairs:
-        """Return the distinct pairs that meet the requirements of the item and its bank."""
+        """Return the distinct pairs that meet the requirements of the item and its bank, ordered by article."""
         numbers, own_similarities = items.banks[found.items], items.similarities[found.items]
         is_part = found.forms == _PART
         required = np.where(np.isnan(own_similarities), self.similarities[numbers], own_similarities)
@@ -62,7 +63,7 @@ class BankRules:
 def matches_by_article(
     accepted: ItemPairs, items: ItemTable, rules: BankRules, records: Sequence[Record], settings: JudgeSettings
 ) -> Iterator[tuple[int, list[BankMatch]]]:
-    """Yield the place of each article with accepted pairs, and its matches in any order, which may be none.
+    """Yield the place of each article with accepted pairs, and its matches in any order. There may be no matches.
 
     All matches of ``allow`` banks are included. Others are left out if they cannot be among the first
     ``BANK_MATCHES_MAX`` + 1.
@@ -90,7 +91,10 @@ def matches_by_article(
 
 
 def ranked(matches: list[BankMatch]) -> tuple[BankMatch, ...]:
-    """Return the matches to keep: allowing ones before denying ones, then by similarity."""
+    """Return the matches to keep, matches of ``allow`` banks first, then the most similar.
+
+    Sorts ``matches`` in place.
+    """
     matches.sort(key=lambda match: (match.action != ALLOW, -match.similarity, match.bank, match.item))
     return tuple(matches[:BANK_MATCHES_MAX])
 

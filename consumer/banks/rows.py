@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 ROW_ITEMS_MAX: Final = 1_000
-"""Maximum items with the same text, band or shingle that an article is compared with."""
+"""The maximum number of items with the same text, band or shingle that an article is compared with."""
 _RAREST_HITS: Final = 4
 """The number of an article's rarest shingles that an item must have before all its shingles are counted."""
 _BLOCK_KEYS: Final = 32
@@ -67,7 +67,10 @@ class KeyIndex:
         return self.pairs_of(self.runs(keys, articles))
 
     def runs(self, keys: npt.NDArray[np.unsignedinteger], articles: Places) -> "Runs":
-        """Return the run of items with each key. Keys that no item has, which are most keys, have no run."""
+        """Return the run of items with each key; ``articles`` has the article of each key.
+
+        Keys that no item has, which are most keys, have no run.
+        """
         # Sorted, because neighbouring keys then use the same memory.
         order = np.argsort(keys)
         keys, articles = keys[order], articles[order]
@@ -150,7 +153,10 @@ class KeyFilter(NamedTuple):
 
     @classmethod
     def of(cls, keys: npt.NDArray[np.uint32]) -> Self:
-        """Return a filter with 4 to 8 bits per key. One in five to eight other keys passes it."""
+        """Return a filter with 4 to 8 bits per key, fewer beyond ``_FILTER_SIZE_MAX``.
+
+        With 4 to 8 bits, it lets one in five to one in eight other keys pass.
+        """
         size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
         flags = np.zeros(1 << size, np.bool_)
         flags[_hashes_of_keys(keys, size)] = True

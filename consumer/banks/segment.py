@@ -118,9 +118,9 @@ class Segment:
     ) -> "ItemPairs":
         """Return the pairs of an article and a living item that it equals, resembles or contains, in this order.
 
-        The similarity, or the share of the item in the article, must be at least ``similarity_min``. Pairs with a share
-        below ``similarity_min`` + ``PART_MARGIN`` may be missing, because ``BankRules`` excludes them. For
-        ``known_shingles`` see ``ItemIndex.parts``.
+        A pair may occur in several of these forms. The similarity, or the share of the item in the article, must be at
+        least ``similarity_min``. Pairs with a share below ``similarity_min`` + ``PART_MARGIN`` may be missing, because
+        ``BankRules`` excludes them. For ``known_shingles`` see ``ItemIndex.parts``.
         """
         if not len(self.index.texts):
             return NO_PAIRS

@@ -6,7 +6,7 @@ from typing import Any
 
 from consumer.config.config import Config
 from consumer.model.errors import SinkError
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 
 
 @contextmanager
@@ -16,8 +16,8 @@ def opened_database(config: Config, command: str, *, must_exist: bool = True) ->
     Raises ``ConfigError`` if packages or, with ``must_exist``, the file are missing, or if the settings of the database
     cannot be used. Raises ``SinkError`` if the database does not answer.
     """
-    database_module = imported("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
-    wiring = imported("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)
+    database_module = import_extra("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
+    wiring = import_extra("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)
     try:
         with closing(wiring.opened_reviews(config.console, has_to_be_there=must_exist)) as database:
             yield database

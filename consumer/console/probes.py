@@ -26,7 +26,7 @@ class Probes:
     now; the console is ready all the same.
     """
 
-    why_not_ready: Callable[[], Sequence[str]]
+    unready_reasons: Callable[[], Sequence[str]]
     registry: CollectorRegistry
     hanging: Callable[[], Sequence[HangingThread]] = tuple
     limits: Callable[[], Sequence[str]] = tuple
@@ -45,7 +45,7 @@ def probe_routes(probes: Probes) -> list[BaseRoute]:
 
     async def readyz(request: Request) -> Response:
         request.state.route = "/readyz"
-        return readiness_answer(probes.why_not_ready(), probes.limits())
+        return readiness_answer(probes.unready_reasons(), probes.limits())
 
     async def metrics(request: Request) -> Response:
         request.state.route = "/metrics"

@@ -2,8 +2,8 @@
 
 Only the first step depends on the format: it parses bytes into plain values. Then the fields are read from their
 configured places and checked. An invalid record gets the first reason that applies, in this order: size, number of
-values, UTF-8 and JSON (or another format), depth, id, body, the other fields in the order of ``FieldMap``.
-``docs/use/events.md`` lists the reasons.
+values, UTF-8 and JSON (or another format), depth, type of the record, id, body, the other fields in the order of
+``FieldMap``. A faulty ``published_at`` is not a reason. ``docs/use/events.md`` lists the reasons.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,10 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.record import RawRecord
 
 Parse = Callable[[bytes], object]
-"""A parser of a record's bytes into values of JSON, ``bytes`` and ``Instant``. Raises ``BadRecord`` or fatal errors."""
+"""A parser of a record's bytes into values of JSON, ``bytes`` and ``Instant``.
+
+It raises ``BadRecord``. A parser that fetches schemas also raises ``Fatal`` and ``Abandoned``.
+"""
 
 
 _Path = Annotated[str, MinLen(1)]
@@ -44,7 +47,7 @@ class FieldPaths:
     id: _Path = "id"
     """The member of a record that holds the article's id."""
     body: _Path = "body"
-    """The member that holds the text or the markup; null there retracts the article."""
+    """The member that holds the text or the markup. The value null retracts the article."""
     title: _Path = "title"
     """The member that holds the title."""
     source: _Path = "source"
@@ -64,9 +67,9 @@ class FieldMap(FieldPaths):
     times: TimeForm = field(default_factory=TimeForm)
 
 
-FOLDED_FREE_CHARS: Final = 10_000
-"""Texts of up to this many characters after folding may grow by any factor, because they cost little."""
-_HTML: Final[Mapping[str, int]] = MappingProxyType({"html/1": 1, "html/2": 2})
+FOLDED_FREE_CHARS_MAX: Final = 10_000
+"""Texts of up to this many characters after folding may grow by any factor, since they cost little."""
+_HTML_REVISIONS: Final[Mapping[str, int]] = MappingProxyType({"html/1": 1, "html/2": 2})
 """The revision of the HTML reader for each form of HTML bodies."""
 _ABSENT: Final = object()
 
@@ -110,7 +113,10 @@ def decode(
 
 @dataclass(frozen=True, slots=True)
 class ArticleDecoder:
-    """A decoder that calls ``decode`` with the settings of one configuration, and raises the same errors."""
+    """A decoder that calls ``decode`` with the settings of one configuration.
+
+    Its methods raise the errors of ``decode``.
+    """
 
     fields: FieldMap
     limits: DecodeLimits
@@ -122,7 +128,10 @@ class ArticleDecoder:
         return decode(data, self.fields, self.limits, self.body_form, key, self.parse)
 
     def record(self, record: RawRecord) -> Article:
-        """Decode a record from a source. Raises the fault found while reading it, if any."""
+        """Decode a record from a source: a row of a table, or else the input of ``parse``.
+
+        Also raises the fault that was found while reading the record, if any.
+        """
         table = record.table
         if table is None:
             return self(record.whole())
@@ -131,7 +140,7 @@ class ArticleDecoder:
 
 
 def _check_depth(record: object, depth_max: int) -> None:
-    """Raise ``BadRecord`` if a record is nested too deep. Goes level by level: recursion could exhaust the stack."""
+    """Raise ``BadRecord`` if a record is nested too deep. Go level by level: recursion could exhaust the stack."""
     level = [record] if isinstance(record, (dict, list)) else []
     for _ in range(depth_max):
         level = [
@@ -214,7 +223,7 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_form: Bo
         return _Body(None)
     if not isinstance(value, str):
         raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, not a string or null")
-    is_page = body_form not in {"text", *_HTML}
+    is_page = body_form not in {"text", *_HTML_REVISIONS}
     if is_page:
         _check_length(value, f"the page in {path}", "page_chars_max", limits.page_chars_max)
     else:
@@ -232,8 +241,8 @@ def _read(
 ) -> tuple[str, str, ExtractionOutcome | None]:
     """Return the text of markup, its title, and the outcome of extraction. Only pages have a title and an outcome."""
     try:
-        if body_form in _HTML:
-            return text_of_html(markup, limits.attributes_max, _HTML[body_form]), "", None
+        if body_form in _HTML_REVISIONS:
+            return text_of_html(markup, limits.attributes_max, _HTML_REVISIONS[body_form]), "", None
         page = read_page(markup, cast("PageForm", body_form), limits)
     except MarkupTooComplex as error:
         raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
@@ -248,7 +257,7 @@ def _check_length(text: str, what: str, setting: str, chars_max: int) -> None:
 
 
 def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
-    if len(text) * GROWTH_MAX <= min(FOLDED_FREE_CHARS, limits.folded_chars_max):
+    if len(text) * GROWTH_MAX <= min(FOLDED_FREE_CHARS_MAX, limits.folded_chars_max):
         return
     folded = folded_length(text)
     if folded > limits.folded_chars_max:
@@ -257,7 +266,7 @@ def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
             f"{path} has {folded} characters after folding, more than folded_chars_max = {limits.folded_chars_max}",
             "folded_chars_max",
         )
-    if folded > FOLDED_FREE_CHARS and folded > limits.fold_growth_max * len(text):
+    if folded > FOLDED_FREE_CHARS_MAX and folded > limits.fold_growth_max * len(text):
         raise BadRecord(
             Reason.FOLDED_TOO_LONG,
             f"{path} grows from {len(text)} to {folded} characters by folding, by more than the factor"

@@ -25,7 +25,7 @@ class Codec(Compression):
 
     ``decompress`` takes chunks of compressed bytes and the maximum number of bytes to yield at once. It works in
     bounded memory, and raises ``BadRecord`` after the last byte that it could decompress: ``truncated_input`` if the
-    input ends early or is damaged, ``trailing_garbage`` if other data follows it.
+    input ends early or cannot be decompressed, ``trailing_garbage`` if other data follows complete data.
     """
 
     decompress: Callable[[Iterator[bytes], int], Iterator[bytes]]
@@ -44,21 +44,22 @@ CODECS: Final = tuple(compression for compression in COMPRESSIONS if isinstance(
 MAGIC_BYTES_MAX: Final = max(len(codec.magic) for codec in CODECS)
 
 
-def described_forms() -> str:
+def compressions_for_help() -> str:
     """Return the list of readable compressions for help texts, beginning with "plain"."""
     *others, last = ("plain", *(codec.name for codec in CODECS))
     return f"{', '.join(others)} or {last}"
 
 
-def described_feeds() -> str:
+def formats_for_help() -> str:
     """Return the list of readable formats for help texts."""
-    return f"JSON lines, CSV or TSV, {described_forms()}"
+    return f"JSON lines, CSV or TSV, {compressions_for_help()}"
 
 
 def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
     """Return the codec of input that begins with these bytes, or None for plain input.
 
-    With ``growing``, the input is still being written, so the beginning of a codec's magic bytes is enough.
+    With ``growing``, the input is still being written, so the beginning of a codec's magic bytes is enough for that
+    codec.
     """
     partial = (codec for codec in CODECS if growing and opening and codec.magic.startswith(opening))
     return next((codec for codec in CODECS if opening.startswith(codec.magic)), next(partial, None))

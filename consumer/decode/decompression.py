@@ -36,7 +36,7 @@ class CompressedFeed:
         self.offset = 0
 
     def more(self, bytes_min: int) -> bool:
-        """Read until ``bytes_min`` bytes are waiting, or the input ends. Return whether any are waiting."""
+        """Read until ``bytes_min`` bytes are waiting, or the input ends. Return whether any bytes are waiting."""
         while len(self.waiting) < bytes_min:
             chunk = next(self._compressed, b"")
             if not chunk:
@@ -71,11 +71,11 @@ def ends_early(codec: str, feed: CompressedFeed) -> BadRecord:
 
 
 def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
-    """Decompress the members of a gzip stream, at most ``chunk_bytes_max`` at once.
+    """Yield the content of the members of a gzip stream, at most ``chunk_bytes_max`` bytes at once.
 
     Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early or is
-    damaged, ``trailing_garbage`` if other data follows a complete member. Zero bytes after a member are padding,
-    which tapes and block devices add.
+    damaged, ``trailing_garbage`` if other data stands at the beginning or after a complete member. Zero bytes after a
+    member are padding, which tapes and block devices add.
     """
     feed = CompressedFeed(compressed)
     while feed.more(len(GZIP_MAGIC)):
@@ -138,10 +138,11 @@ def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
 
 
 def unzstd(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
-    """Decompress the frames of a zstd stream, at most ``chunk_bytes_max`` at once.
+    """Yield the content of the frames of a zstd stream, at most ``chunk_bytes_max`` bytes at once.
 
     Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early, is
-    damaged, or needs a larger window; ``trailing_garbage`` if other data follows a complete frame.
+    damaged, or needs a larger window or a dictionary; ``trailing_garbage`` if other data stands at the beginning or
+    after a complete frame.
     """
     feed = CompressedFeed(compressed)
     while feed.more(len(ZSTD_MAGIC)):

@@ -34,7 +34,7 @@ class Encoding:
         return int(_UNIT_TYPES.get(self.name, "1")[-1])
 
     def ascii_units(self, data: bytes) -> bytes:
-        """Return one byte for each complete code unit: its ASCII character, or a byte above 127."""
+        """Return one byte for each complete code unit: its ASCII character, or a byte above 127 for any other unit."""
         units = _UNIT_TYPES.get(self.name)
         if units is None:
             return data
@@ -42,7 +42,7 @@ class Encoding:
         found: npt.NDArray[np.uint8] = np.minimum(np.frombuffer(data, units, whole), 255).astype(np.uint8)
         return found.tobytes()
 
-    def opened(self, opening: bytes) -> tuple["Encoding", int]:
+    def resolve(self, opening: bytes) -> tuple["Encoding", int]:
         """Return the encoding of input with these first bytes, and the length of its byte order mark.
 
         ``opening`` must have at least ``MARK_BYTES_MAX`` bytes unless the input is shorter. Raises ``ValueError`` if a

@@ -19,7 +19,7 @@ from consumer.model.article import Reason
 FEED: Final = "FEED"
 """Stands for the feed in suggested commands."""
 UNKNOWN: Final = "NAME"
-"""Stands for a name in suggested settings."""
+"""Stands for an unknown name in suggested settings."""
 _NAMES_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
 _CONTAINERS: Final[Mapping[bytes, tuple[str, str]]] = {
@@ -56,14 +56,17 @@ class RejectedRecord(NamedTuple):
 
 
 class FormatGuess(NamedTuple):
-    """A sentence on the probable format and what to do. ``whole``: such a feed contains no article at all."""
+    """A sentence on the probable format and what to do. ``whole`` is true if such a feed contains no article at all."""
 
     sentence: str
     whole: bool
 
 
 def guess(opening: bytes, rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess | None:
-    """Guess the format of a feed with this first record. Return None if there is no clue."""
+    """Guess the format of a feed from its first record, ``opening``, and from rejected records.
+
+    Return None if there is no clue.
+    """
     reasons = Counter(record.reason for record in rejected)
     main_reason = reasons.most_common(1)[0][0] if reasons else ""
     shape = (
@@ -231,10 +234,10 @@ def _fields(rejected: Sequence[RejectedRecord], fields: FieldMap) -> FormatGuess
 def mapping_advice(
     missing: Mapping[str, str], found: Mapping[str, int], title: str, shown: Callable[[str], str]
 ) -> str:
-    """List the members or columns, and the options that map the missing fields to them.
+    """Return a text that lists the members or columns, and the options that map the missing fields to them.
 
-    ``missing`` has a name for each missing field; ``found`` counts each existing name. If ``title`` does not exist, a
-    likely name for the title is suggested, too.
+    ``missing`` has the suggested name for each missing field; ``found`` counts each existing name. If ``title``, the
+    configured name, does not exist, a likely name for the title is suggested, too. ``shown`` formats a name.
     """
     names = dict(missing)
     if title not in found and (titles := likely_names("title", found)):
@@ -248,14 +251,17 @@ def mapping_advice(
 
 
 def likely_names(field: str, paths: Iterable[str]) -> list[str]:
-    """Return the paths whose last name is common for this field, the most common name first."""
+    """Return the paths whose last name is common for this field.
+
+    The most common names come first. Of paths with the same name, the shortest comes first.
+    """
     known = _NAMES_OF[field]
     found = [path for path in paths if path.rpartition(".")[2].lower() in known]
     return sorted(found, key=lambda path: (known.index(path.rpartition(".")[2].lower()), path.count(".")))
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """Return the paths of members that are texts or numbers, including members one level down."""
+    """Return the paths of members that are texts or numbers, also one level down; or all names if no member is."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()

@@ -1,4 +1,7 @@
-"""Decodes a Kafka message into an article: the key is the id, and a message without a value retracts it."""
+"""Decodes a Kafka message into an article.
+
+By default the key is the article's id, and a message without a value retracts the article.
+"""
 
 from collections.abc import Callable
 from typing import Final, Literal
@@ -10,13 +13,13 @@ from consumer.model.record import RawRecord
 
 IdFrom = Literal["key", "value"]
 DecodeValue = Callable[[bytes, str | None], Article]
-"""Decodes a value into an article. The second argument is the key, if that is the id. Raises ``BadRecord``."""
+"""Decodes a value into an article. The second argument is the key, if that is the id. An ``ArticleDecoder`` is one."""
 
 _KEY: Final = "the key"
 
 
 def decode_message(record: RawRecord, decode_value: DecodeValue, id_from: IdFrom, id_bytes_max: int) -> Article:
-    """Decode a record from a topic. Raises ``BadRecord``.
+    """Decode a record from a topic. Raises ``BadRecord``, and the errors of ``decode_value``.
 
     With ``id_from`` "value" the key is ignored, so a message without a value cannot be a retraction.
     """

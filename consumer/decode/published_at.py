@@ -22,7 +22,7 @@ _SECOND: Final = timedelta(seconds=1)
 _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 _AUTO_S_END: Final = 10_000_000_000
-"""The unit of a number is recognised up to this many seconds (20 November 2286)."""
+"""The unit of a number is recognised only for times before this many seconds (20 November 2286)."""
 _NUMBER: Final = re.compile(r"[+-]?\d{1,21}(?:\.\d{1,21})?", re.ASCII)
 _CALENDAR: Final = range(1900_01_01, 2200_01_01)
 """Whole numbers that may be dates written as YYYYMMDD."""
@@ -36,7 +36,7 @@ class Instant(float):
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """The meaning of numbers and of times without a zone. A ``zone`` of None means unknown."""
+    """The unit of numbers and the zone of times without one. ``zone`` is None if it is unknown."""
 
     unit: Unit = "auto"
     zone: tzinfo | None = None

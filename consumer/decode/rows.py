@@ -25,7 +25,7 @@ def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
 
     Raises only ``BadRecord``.
     """
-    cells = cells_of(decoded(data, table.encoding), table.separator, len(table.columns))
+    cells = cells_of(decode_row(data, table.encoding), table.separator, len(table.columns))
     if len(cells) != len(table.columns):
         found = f"more than {len(table.columns)}" if len(cells) > len(table.columns) else str(len(cells))
         raise BadRecord(Reason.SCHEMA_MISMATCH, f"the row has {found} fields, and the header has {len(table.columns)}")
@@ -35,7 +35,7 @@ def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
 def json_value(record: RawRecord) -> bytes:
     """Return a record as the value of a message: a row as a JSON object, anything else unchanged.
 
-    A row that cannot be parsed is unchanged, too; its reader turns it into a dead letter.
+    A row that cannot be parsed is unchanged, too. The consumer of the message turns it into a dead letter.
     """
     if record.table is None or record.fault is not None:
         return record.data
@@ -45,8 +45,8 @@ def json_value(record: RawRecord) -> bytes:
         return record.data
 
 
-def decoded(data: bytes, encoding: str) -> str:
-    """Return the text of a row. Raises ``BadRecord``."""
+def decode_row(data: bytes, encoding: str) -> str:
+    """Return the text of a row. Raises ``BadRecord`` if the row has another encoding."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -56,7 +56,10 @@ def decoded(data: bytes, encoding: str) -> str:
 
 
 def cells_of(text: str, separator: str, cells_max: int) -> list[str]:
-    """Return the cells of a row, at most ``cells_max`` + 1. Raises ``BadRecord``."""
+    """Return the cells of a row, at most ``cells_max`` + 1.
+
+    Raises ``BadRecord`` if the quotes or line ends are wrong.
+    """
     match = _CELLS[separator].match
     cells: list[str] = []
     at = 0

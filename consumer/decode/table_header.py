@@ -6,7 +6,7 @@ from typing import Final
 
 from consumer.decode.article import FieldPaths
 from consumer.decode.feed_format import FEED, UNKNOWN, encoding_advice, likely_names, mapping_advice
-from consumer.decode.rows import cells_of, decoded
+from consumer.decode.rows import cells_of, decode_row
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord, TableLayout
@@ -24,9 +24,12 @@ _ADVICE_OF_SEPARATORS: Final = {
 
 
 def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldPaths) -> TableLayout:
-    """Return the layout of a table with this header. Raises ``ValueError``, whose message says what is wrong."""
+    """Return the layout of a table with this header.
+
+    Raises ``ValueError``, whose message says what is wrong with it.
+    """
     try:
-        text = decoded(record.whole(), encoding).removeprefix(_MARK)
+        text = decode_row(record.whole(), encoding).removeprefix(_MARK)
         if text.lstrip().startswith("{"):
             raise ValueError("is JSON: set source.format=jsonl")
         if "\0" in text:

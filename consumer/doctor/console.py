@@ -13,7 +13,7 @@ from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
 from consumer.doctor.finding import DoctorCheck, Finding, ok, warning, wrong
 from consumer.model.errors import ConfigError, SinkError
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 
 _DATABASE = "database of the console"
 _COMMAND = "dupwatch console"
@@ -123,4 +123,4 @@ def check_rights(config: Config) -> Iterator[Finding]:
 
 
 def _console_module(module: str) -> Any:  # noqa: ANN401  # its type needs the extra
-    return imported(module, CONSOLE_PACKAGES, "console", _COMMAND)
+    return import_extra(module, CONSOLE_PACKAGES, "console", _COMMAND)

@@ -84,7 +84,7 @@ def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, se
         first += chunk
         if len(first) >= MARK_BYTES_MAX:
             break
-    encoding, mark_bytes = encoding_named(form.encoding).opened(first)
+    encoding, mark_bytes = encoding_named(form.encoding).resolve(first)
 
     def splitter(start: Position, table: TableLayout | None = None) -> RowSplitter:
         return RowSplitter(limits.record_bytes_max, start, separator, encoding, table)

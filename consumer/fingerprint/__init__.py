@@ -22,7 +22,7 @@ from consumer.fingerprint.engine import (
     WeighedWord,
 )
 from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
-from consumer.fingerprint.fingerprints import Fingerprints, chunks, joined
+from consumer.fingerprint.fingerprints import Fingerprints, chunks, join_batches
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import fingerprint_vectors
 from consumer.fingerprint.known_shingles import (
@@ -121,7 +121,7 @@ __all__ = [
     "fnv1a_64",
     "hamming_distance",
     "held_hashes",
-    "joined",
+    "join_batches",
     "marked_sketch_similarity",
     "normalise",
     "shares",

@@ -58,7 +58,7 @@ class CompiledFingerprinter(Engine):
 
     Threads may share it.
 
-    Raises ``ValueError`` with the reason from ``why_not`` if the installed core cannot compute this scheme.
+    The constructor raises ``ValueError`` with the ``core_obstacle`` if no installed core can compute this scheme.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CompiledFingerprinter(Engine):
         secret: Secret = PUBLISHED_SECRET,
     ) -> None:
         core = _core()
-        reason = why_not(scheme, lexicon)
+        reason = core_obstacle(scheme, lexicon)
         if core is None or reason is not None:
             raise ValueError(reason)
         self._core = core
@@ -138,7 +138,7 @@ def core_version() -> str | None:
     return None if _core() is None else metadata.version(_DISTRIBUTION)
 
 
-def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
+def core_obstacle(scheme: Scheme, lexicon: Lexicon) -> str | None:
     """Return the reason why the compiled engine cannot compute a scheme with these words, or None if it can."""
     core = _core()
     if core is None:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
-from consumer.fingerprint.fingerprints import Fingerprints, chunks, joined
+from consumer.fingerprint.fingerprints import Fingerprints, chunks, join_batches
 from consumer.fingerprint.forms import Forms, forms_of
 from consumer.fingerprint.known_shingles import KNOWN_SHINGLES_MAX, KnownShingles, SmallestShingles, smallest_shingles
 from consumer.fingerprint.lexicon import Lexicon
@@ -28,17 +28,17 @@ from consumer.fingerprint.tokenizers import Tokenizer
 
 TEXT_DIGEST_BYTES: Final = 16
 WORDS_REMEMBERED_MAX: Final = 1 << 17
-"""Limit on cached words with hash and IDF, about 200 bytes each. A full cache is emptied before the next chunk."""
+"""Limit on cached words with hash and factor, about 200 bytes each. A full cache is emptied before the next chunk."""
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
 """Limit on the characters of cached words, because a word can be as long as its text."""
-CHUNK_CHARACTERS: Final = 1 << 18
+CHUNK_CHARACTERS_MAX: Final = 1 << 18
 """Limit on the characters of texts that are processed together; a longer text is processed alone.
 
 Intermediate values (words, counts, hashes, shingles) take about 100 bytes per character, results a few thousand bytes
 per text.
 """
 KEYWORDS_KEPT: Final = 32
-"""Keywords kept with an article as evidence. The fingerprint uses all that the scheme counts."""
+"""At most this many keywords are kept with an article as evidence. The fingerprint uses all that the scheme counts."""
 
 
 class WeighedWord(NamedTuple):
@@ -128,15 +128,15 @@ class Fingerprinter(Engine):
         self, texts: Sequence[str], languages: Sequence[str] | None = None, known: KnownShingles | None = None
     ) -> Fingerprints:
         declared = [""] * len(texts) if languages is None else languages
-        cuts = chunks(texts, CHUNK_CHARACTERS)
-        return joined([self._fingerprint(texts[chunk], declared[chunk], known) for chunk in cuts])
+        cuts = chunks(texts, CHUNK_CHARACTERS_MAX)
+        return join_batches([self._fingerprint(texts[chunk], declared[chunk], known) for chunk in cuts])
 
     @override
     def smallest_shingles(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> tuple[bytes, ...]:
         declared = [""] * len(texts) if languages is None else languages
         packed = (
             smallest_shingles(self._forms(texts[chunk]).shingled, declared[chunk], self._shingling)
-            for chunk in chunks(texts, CHUNK_CHARACTERS)
+            for chunk in chunks(texts, CHUNK_CHARACTERS_MAX)
         )
         return tuple(chain.from_iterable(packed))
 
@@ -209,7 +209,7 @@ class Fingerprinter(Engine):
         )
 
     def words(self, text: str) -> set[str]:
-        """Return the words of a raw text that count in this scheme, including those beyond ``keywords_max``."""
+        """Return the words of a raw text that count in this scheme, also beyond ``keywords_max``."""
         definition = self._scheme.definition
         counted = self._tokenizer.count(self._forms([text]).words[0])
         return {word for word in counted if definition.filtering.counts(word, self._lexicon)}
@@ -296,7 +296,10 @@ class Fingerprinter(Engine):
 
 
 def _written_digests(forms: Forms, digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the digests of the normalised texts, given those of the compared forms. Most texts have equal forms."""
+    """Return the digests of the normalised texts, given the digests of the compared forms.
+
+    Most texts have equal forms.
+    """
     pairs = zip(forms.written, forms.compared, strict=True)
     folded = [place for place, (written, compared) in enumerate(pairs) if written != compared]
     if not folded:

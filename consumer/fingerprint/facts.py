@@ -127,7 +127,7 @@ def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
 
 
 def facts_count(packed: bytes) -> int:
-    """Return the number of facts of a text, including those not kept."""
+    """Return the number of facts of a text, including facts that were not kept."""
     return int.from_bytes(packed[:_COUNT_BYTES])
 
 

@@ -87,7 +87,7 @@ class Features(NamedTuple):
     stops: list[int]
 
     def words_of_texts(self) -> list[list[str]]:
-        """Return the distinct words of each text, including those that do not count."""
+        """Return the distinct words of each text, including words that do not count."""
         return [self.words[start:stop] for start, stop in pairwise([0, *self.stops])]
 
     def keywords(self, places: Iterable[int]) -> tuple[tuple[str, float], ...]:

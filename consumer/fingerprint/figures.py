@@ -71,7 +71,7 @@ _WITH_DECIMALS: Final = re.compile("[0-9]+[,\u066b][0-9]+")
 _SIGNED: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:-[0-9]+(?:\.[0-9]+)?)?")
 _SIGNS: Final = "+-"
 _BEFORE_SIGN: Final = frozenset(" ([{<〈《「『【〔〖\"'“‘,:;=、。")
-# The hyphens and apostrophes, other than those of ASCII, that occur in normalised texts.
+# The hyphens and apostrophes outside ASCII that occur in normalised texts.
 _PLAIN_MARKS: Final = dict.fromkeys("\u2010\u2012\u2013\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc\u066c", "'")
 _POINTS: Final = str.maketrans(",\u066b", "..", "' _")
 
@@ -109,7 +109,7 @@ def canonical_figures(form: str, letters: LetterTables) -> Iterator[Figure]:
 
 
 def _find_figures(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Figure, re.Match[str] | None]]:
-    """Yield each figure that does not overlap the one before it, with its match or None.
+    """Yield each figure that does not overlap the previous figure, with its match or None.
 
     One pass finds digits. Codes, and numbers short enough for the day of a date, are then read from the text around
     their digits, and have no match.

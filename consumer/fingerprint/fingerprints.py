@@ -18,7 +18,7 @@ class Fingerprints:
     characters, with their weights; in schemes for every script, a text without keywords has ``text_kinds.runs``.
     ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the compared form.
     ``facts``: packed facts or slots, see the modules of these names; empty if the scheme has neither.
-    ``keyword_counts`` int64[n]: the number of distinct keywords, including those beyond ``keywords_max``.
+    ``keyword_counts`` int64[n]: the number of distinct keywords, also beyond ``keywords_max``.
     ``written_digests`` uint8[n, 16]: BLAKE2b of the normalised text, None in schemes that compare this text itself.
     ``anchors`` and ``samples``: see ``consumer.fingerprint.parts``; empty unless requested. ``known_shingles``: the
     hashes of known shingles, 8 bytes each, see ``consumer.fingerprint.known_shingles``; empty unless a set is given.
@@ -46,7 +46,7 @@ class Fingerprints:
 
 
 def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
-    """Split a batch into chunks. A chunk has one text, or several with at most ``characters_max`` characters in all."""
+    """Split a batch into chunks of one text, or of several with at most ``characters_max`` characters in all."""
     cuts, characters = [0], 0
     for place, text in enumerate(texts):
         if place > cuts[-1] and characters + len(text) > characters_max:
@@ -56,7 +56,7 @@ def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([*cuts, len(texts)])]
 
 
-def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
+def join_batches(parts: Sequence[Fingerprints]) -> Fingerprints:
     """Join the results of one or more batches. Results do not depend on how texts are batched."""
     if len(parts) == 1:
         return parts[0]

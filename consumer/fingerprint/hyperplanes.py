@@ -26,7 +26,7 @@ def hyperplanes_64(feature: str) -> int:
 
 
 def hyperplanes_128(feature: str) -> int:
-    """Return the feature's row of the matrix for 128 bits; its first half is the one for 64."""
+    """Return the feature's row of the matrix for 128 bits. Its first half is the row for 64 bits."""
     return _row(feature, 128)
 
 

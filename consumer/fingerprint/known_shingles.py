@@ -23,7 +23,7 @@ from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_
 SHINGLES_KEPT: Final = 24
 """Limit on the hashes kept for a known text."""
 KNOWN_SHINGLES_MAX: Final = 4_096
-"""Limit on the known shingles reported for an article; those with the smallest hashes are reported."""
+"""Limit on the known shingles reported for an article; the smallest hashes are reported."""
 
 _HASH: Final = np.dtype("<u8")
 
@@ -81,7 +81,7 @@ class SmallestShingles:
         self._count_max = count_max
         self._known = known
         self._packed: list[bytes] = []
-        # Of a long text, until its last piece has been added.
+        # The rows and hashes of a long text, until its last piece has been added.
         self._rows: list[npt.NDArray[np.int64]] = []
         self._hashes: list[npt.NDArray[np.uint64]] = []
 

@@ -21,7 +21,7 @@ class OwnWord(NamedTuple):
 
 
 class IdfTable(NamedTuple):
-    """Inverse document frequencies by word, and their median, which applies to unknown words."""
+    """Inverse document frequencies by word, and their median, which most schemes use for unknown words."""
 
     weights: Mapping[str, float]
     median: float
@@ -56,5 +56,5 @@ class Lexicon:
 
     @property
     def median_idf(self) -> float:
-        """The inverse document frequency of unknown words."""
+        """The median of the inverse document frequencies, which most schemes use for unknown words."""
         return self.table().median

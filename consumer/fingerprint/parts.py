@@ -32,15 +32,20 @@ from consumer.fingerprint.hashing import mix_64
 from consumer.fingerprint.shingles import WORDS, HashedChunk, Shingling, hashed_chunks
 
 ANCHORS_POSTED: Final = 16
-"""Maximum per text. Texts under 1,000 stretches post one per ``ANCHOR_SPACING``, at least ``ANCHORS_LOOKED_UP``."""
+"""Maximum per text. Texts of up to 930 stretches post fewer: one per ``ANCHOR_SPACING``, but at least 8."""
 ANCHORS_LOOKED_UP: Final = 8
 ANCHOR_SPACING: Final = 62
 NEIGHBOURS: Final = 8
-"""The number of stretches on either side that a candidate is compared with. It is below the length of a stretch, so no
-neighbour is from another text of the batch."""
+"""The number of stretches on either side that a candidate is compared with.
+
+The number is below the length of a stretch, so no neighbour is from another text of the batch.
+"""
 SAMPLED_ONE_IN: Final = 8
 SAMPLE_MAX: Final = 1_024
-"""Maximum hashes in a sample, usually reached at 8,000 characters; the smallest are kept. They take 4 KiB."""
+"""The maximum number of hashes in a sample, which takes 4 KiB. Texts of about 8,000 characters reach it.
+
+Of more hashes, the smallest are kept.
+"""
 _SAMPLE_BYTES: Final = 4
 _NO_STRETCH: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HASH_MAX: Final = 0xFFFFFFFF
@@ -49,7 +54,7 @@ _HASH_MAX: Final = 0xFFFFFFFF
 class Parts(NamedTuple):
     """The anchors and the sample of each text; a text without a shingle has neither.
 
-    Anchors have 8 bytes each, big-endian; those to look up come first. The hashes of a sample have 4 bytes each,
+    Anchors have 8 bytes each, big-endian; the anchors to look up come first. The hashes of a sample have 4 bytes each,
     big-endian and ascending.
     """
 
@@ -76,7 +81,7 @@ class PartsFinder:
     def __init__(self) -> None:
         self._anchors: list[bytes] = []
         self._samples: list[bytes] = []
-        # Of a long text, until its last piece has been added.
+        # The candidates and samples of a long text, until its last piece has been added.
         self._candidates: list[_Candidates] = []
         self._sampled: list[npt.NDArray[np.uint64]] = []
         self._decided = 0
@@ -116,7 +121,7 @@ def anchors_max(stretches: int) -> int:
 
 
 def unpacked_anchors(packed: bytes) -> npt.NDArray[np.uint64]:
-    """Return the anchors of a text as numbers, uint64[at most 16], those to look up first."""
+    """Return the anchors of a text as numbers, uint64[at most 16], the anchors to look up first."""
     return np.frombuffer(packed, dtype=">u8").astype(np.uint64)
 
 
@@ -309,6 +314,6 @@ def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[li
 
 
 def _packed_anchors(ranked: Sequence[int], count_max: int) -> bytes:
-    """Return the first hashes, packed; a repeated hash is one anchor."""
+    """Return the first ``count_max`` distinct hashes, packed."""
     kept = list(islice(dict.fromkeys(ranked), count_max))
     return pack(f">{len(kept)}Q", *kept)

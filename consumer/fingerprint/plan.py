@@ -9,9 +9,9 @@ named after the number of its keys and the bits in each:
     plan     bits of the     blocks    parts of    exact to, and probes       for
              fingerprint               the rest    radius 0     radius 1
     4x16     64              4 × 16    -           3, 4         7, 68         windows of up to about 2^30 articles
-    16x28    64              4 × 16    4 × 12      3, 16        4, 128        larger ones
+    16x28    64              4 × 16    4 × 12      3, 16        4, 128        larger windows
     8x16     128             8 × 16    -           7, 8         15, 136       schemes of 128 bits
-    4x32     128             4 × 32    -           3, 4         7, 132        such schemes, large windows
+    4x32     128             4 × 32    -           3, 4         7, 132        schemes of 128 bits, large windows
 
 Key layout, 3 bytes (``4x16``, ``8x16``) or 5 bytes (``16x28``, ``4x32``):
 
@@ -105,7 +105,7 @@ class BlockPlan:
     """A cut of a fingerprint of ``bits`` into blocks of ``block_bits``, and of the rest of each block into ``parts``.
 
     ``exact_to`` has the distances up to which every pair agrees on a key at radius 0 and at radius 1. The constructor
-    verifies them.
+    verifies them. Methods raise ``ValueError`` for a radius other than 0 and 1.
     """
 
     name: str
@@ -196,7 +196,7 @@ class BlockPlan:
     def keys(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
         """Return the lane-0 keys under which fingerprints are stored: uint8[n, keys, key_bytes].
 
-        ``codes`` are uint64[n, words], the most significant word first.
+        ``codes`` are uint64[n, words], the most significant word first. Raises ``ValueError`` for another width.
         """
         if codes.ndim != 2 or codes.shape[1] * _WORD_BITS != self.bits:  # noqa: PLR2004  # the axes: texts, words
             raise ValueError(f"the block plan {self.name} takes codes of {self.bits // _WORD_BITS} words a text")

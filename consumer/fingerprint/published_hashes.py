@@ -76,7 +76,7 @@ def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int,
     c = (c + secondary) & _MASK_32
     if not data:
         return c, b
-    # The last block, full or not, is mixed differently from those before it; missing bytes count as zeros.
+    # The last block, full or not, is mixed differently from the blocks before it; missing bytes count as zeros.
     padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES, b"\0")
     *blocks, last = struct.iter_unpack("<III", padded)
     for block in blocks:

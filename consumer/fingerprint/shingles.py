@@ -35,8 +35,11 @@ EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "k
 CJK_FROM: Final = 0x2E80
 POLYNOMIAL_BASE: Final = 0x9E3779B97F4A7C15
 PIECES_OVERLAP: Final = 64
-"""The overlap, in characters, of the pieces of a long text. It exceeds a shingle, and an anchor with its neighbours
-(``consumer.fingerprint.parts``), plus the space that a piece may lose at either end."""
+"""The overlap, in characters, of the pieces of a long text.
+
+It is longer than a shingle, and than an anchor with its neighbours (``consumer.fingerprint.parts``), plus the space
+that a piece may lose at either end.
+"""
 _SPACE: Final = 0x20
 _SEPARATOR: Final = "\n"
 # The number of code points processed together: few enough for arrays to stay in the processor's cache.
@@ -49,10 +52,10 @@ _NON_WORD: Final = re.compile(r"\W+")
 class Shingling(NamedTuple):
     """The rule by which shingles, and the longer stretches of anchors, are cut from texts and hashed.
 
-    Lengths are in characters: ``cjk`` and ``stretch_cjk`` for those that begin with a CJK character, ``other`` and
-    ``stretch_other`` for the rest. In ``spaced`` texts word characters count, with one space for each run of others.
-    Other texts are sequences of letters, which all count, whatever their language. A hash is the polynomial of the
-    characters with this ``base``, plus their number, passed to ``finish``.
+    Lengths are in characters: ``cjk`` and ``stretch_cjk`` where the first character is a CJK character, ``other`` and
+    ``stretch_other`` for the rest. In ``spaced`` texts word characters count, and each run of other characters as a
+    space. Other texts are sequences of letters, which all count, whatever their language. A hash is the polynomial of
+    the characters with this ``base``, plus their number, passed to ``finish``.
     """
 
     cjk: int
@@ -126,10 +129,10 @@ def hashed_chunks(
     """Yield the hashed shingles of normalised texts, in chunks that fit in the cache; texts are independent.
 
     ``languages`` has the language that each text declares (BCP 47, or "" for none); None if no text declares one.
-    Together, the pieces of a text have all its shingles; those in overlaps occur twice.
+    Together, the pieces of a text have all its shingles. Shingles in overlaps occur twice.
     """
     relevant = languages if languages is not None and shingling.spaced else [""] * len(texts)
-    declared = np.array([declared_shingle(language) for language in relevant], dtype=np.int64)
+    declared = np.array([declared_shingle_length(language) for language in relevant], dtype=np.int64)
     start = 0
     while start < len(texts):
         chunk = slice(start, _chunk_end(texts, start))
@@ -141,10 +144,10 @@ def hashed_chunks(
         start = chunk.stop
 
 
-def declared_shingle(language: str) -> int:
-    """Return the length of all shingles of a text that declares this language, or 0 for "".
+def declared_shingle_length(language: str) -> int:
+    """Return the length of all shingles of a text that declares this language, or 0 if it declares none.
 
-    Without a language, the script of its first character decides the length of a shingle. Texts with shingles of
+    Without a language, the script of a shingle's first character decides the shingle's length. Texts with shingles of
     different lengths share no shingle, so their similarity is 0.
     """
     if not language:

@@ -35,7 +35,7 @@ SketchSimilarity = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], npt.
 _BAND_SEED: Final = 0xD1B54A32D192ED03
 _DONOR_SEED: Final = 0x9E3779B97F4A7C15
 _BIN_SHIFT: Final = 56
-_ACCIDENTAL: Final = 2.0**-8
+_CHANCE: Final = 2.0**-8
 _BANDS_MAX: Final = 16
 _MARKED_SHIFT: Final = 9
 _MARKED_VALUES: Final = 255
@@ -87,7 +87,7 @@ class Minima:
         self._filled = np.zeros((texts, layout.bins), dtype=np.bool_)
 
     def add(self, chunk: HashedChunk) -> None:
-        """Lower the minima of each text to those of its shingles in a chunk. Chunks must be added in order."""
+        """Lower the minima of each text by its shingles in a chunk. Chunks must be added in order."""
         minima = self._minima[chunk.texts]
         bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
         cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
@@ -147,7 +147,7 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
     sketches give exactly 1.0.
     """
     agreement = _counts(a == b) / np.float64(a.shape[-1])
-    similarity: npt.NDArray[np.float64] = np.clip((agreement - _ACCIDENTAL) / (1.0 - _ACCIDENTAL), 0.0, 1.0)
+    similarity: npt.NDArray[np.float64] = np.clip((agreement - _CHANCE) / (1.0 - _CHANCE), 0.0, 1.0)
     return similarity
 
 

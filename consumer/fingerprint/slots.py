@@ -105,7 +105,7 @@ def values_by_slot(slots: Sequence[Slot]) -> dict[str, str]:
 
 
 def pack_slots(texts: Sequence[Sequence[Slot]]) -> tuple[bytes, ...]:
-    """Return the slots of each text, packed for its record."""
+    """Return the slots of each text that its record keeps, packed."""
     slots = [slot for text in texts for slot in text]
     surroundings = fact_hashes([f"{slot.before}|{slot.after}" for slot in slots])
     values = fact_hashes([slot.value for slot in slots])

@@ -60,7 +60,7 @@ def kinds_in_every_script(
     texts: Sequence[str],
     bins_min: int = SHINGLED_BINS_MIN,
 ) -> npt.NDArray[np.uint8]:
-    """Return the kind of each text by its keywords, its shingles, and whether it has any character."""
+    """Return the kind of each text by its number of distinct keywords, its filled bins, and whether it is empty."""
     kinds = kinds_by_keywords(distinct, short_keywords_max)
     few = kinds != TextKind.LONG
     kinds[few] = TextKind.SHORT

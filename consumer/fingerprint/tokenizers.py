@@ -85,7 +85,7 @@ class RustTokenizer(Tokenizer):
 
     @override
     def count(self, text: str) -> Counter[str]:
-        """Return the counts of words. This is much faster than ``cut``, because only new words are examined."""
+        """Return the counts of words. This is much faster than ``cut``, because only new words are corrected."""
         counts = Counter(self._cut(text))
         unknown = set(counts).difference(self._sound)
         if _FOREIGN_HAN.search("".join(unknown)):

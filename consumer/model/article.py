@@ -75,7 +75,7 @@ class ExtractionOutcome(StrEnum):
     """The part of a web page that was extracted; the label of a metric.
 
     ``FAST_ARTICLE`` is an article that the extractor *fast* found after *precise* had found nothing, or had skipped
-    the page because of its size.
+    the page because of its size. ``WHOLE_TEXT`` is the text of a page on which no article was found.
     """
 
     ARTICLE = "article"
@@ -88,8 +88,8 @@ class Article(msgspec.Struct, frozen=True):
 
     A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970.
     Fields that the record lacks are "" or None. ``time_fault`` says why the record's ``published_at`` could not be
-    read. ``extracted`` says what was taken from a body that was a web page. ``without_text`` marks a body of markup
-    without any text.
+    read. ``extracted`` is the part that was taken from a web page; it is None for other bodies. ``without_text`` marks
+    a body of markup without any text.
     """
 
     id: str

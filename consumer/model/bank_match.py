@@ -1,7 +1,7 @@
 """Bank matches: events about articles that repeat a text which a bank denies.
 
-They are made from verdicts, so replays give the same bytes. As with verdict events, readers skip unknown members, and
-new members are optional.
+The events are made from verdicts, so replays give the same bytes. As with verdict events, readers skip unknown members,
+and new members are optional.
 
 A *retroactive* match is about an article that was stored before the item was added, so its verdict does not name the
 item. Each pair of article and item has its own event, whose bytes do not depend on the other items compared.
@@ -38,20 +38,20 @@ def is_denied(verdict: Verdict) -> bool:
 
 
 def match_of(verdict: Verdict) -> BankMatchEvent | None:
-    """Return the event, or None if the article repeats no denied text."""
+    """Return the event of a verdict, or None for a retraction and for an article that repeats no denied text."""
     if verdict.version is None or verdict.banks is msgspec.UNSET or not is_denied(verdict):
         return None
     return _event(verdict, verdict.version, verdict.banks, msgspec.UNSET)
 
 
 def bank_match(verdict: Verdict) -> bytes | None:
-    """Return the event as JSON without a line end, or None if the article repeats no denied text."""
+    """Return the result of ``match_of`` as JSON without a line end, or None if there is no event."""
     match = match_of(verdict)
     return None if match is None else msgspec.json.encode(match)
 
 
 def retroactive_match(verdict: Verdict, mention: BankMention) -> bytes | None:
-    """Return the event about a stored article that repeats a denied item, as JSON.
+    """Return the event about a stored article that repeats a denied item, as JSON without a line end.
 
     Return None for a retraction, and for a verdict that names the item already.
     """

@@ -51,7 +51,8 @@ def dead_letter(
     """Return the dead letter of a record.
 
     If ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) describe the whole record.
-    The letter keeps at most ``raw_bytes_max`` bytes, or up to three fewer to avoid cutting a character in two.
+    The letter keeps at most ``raw_bytes_max`` bytes. Of a text, it may keep up to three fewer, so as not to cut a
+    character in two.
     """
     head = data[:raw_bytes_max]
     size = len(data) if size_bytes is None else size_bytes

@@ -50,12 +50,12 @@ class StoppedBeforeStart(DupwatchError):  # noqa: N818  # nothing failed
 
 
 class InboxFull(DupwatchError):  # noqa: N818  # named for the inbox, which is full
-    """The inbox has no room for the records of a request. ``limit`` names the setting, ``most`` is its value."""
+    """The inbox has no room for the records of a request. ``limit`` names the setting, ``maximum`` is its value."""
 
-    def __init__(self, limit: str, most: int) -> None:
-        super().__init__(f"the inbox is full: {limit} is {most}")
+    def __init__(self, limit: str, maximum: int) -> None:
+        super().__init__(f"the inbox is full: {limit} is {maximum}")
         self.limit = limit
-        self.most = most
+        self.maximum = maximum
 
 
 class Unanswered(DupwatchError):  # noqa: N818  # named for the request: nothing need have failed

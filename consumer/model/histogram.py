@@ -7,9 +7,9 @@ from threading import Lock
 from typing import Final
 
 COUNT_BOUNDS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-"""Bounds for counts."""
+"""Upper bounds of the buckets for counts. All bounds are inclusive."""
 SHARE_BOUNDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
-"""Bounds for similarities, closer together where thresholds are set."""
+"""Upper bounds of the buckets for similarities, closer together where thresholds are set."""
 
 
 class Histogram:
@@ -35,7 +35,7 @@ class Histogram:
                 self.total += value
 
     def merge(self, other: "Histogram") -> None:
-        """Add the counts of another histogram with the same bounds."""
+        """Add the counts of another histogram with the same bounds. No other thread may change it in the meantime."""
         with self._lock:
             self._counts = [sum(pair) for pair in zip(self._counts, other._counts, strict=True)]  # noqa: SLF001  # of the same class
             self.total += other.total

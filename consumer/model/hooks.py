@@ -18,7 +18,7 @@ class Listener(Protocol):
     """An object that listens to occurrences of a run."""
 
     def listen(self, hooks: "Hooks") -> None:
-        """Register functions with ``hooks.on``. Called once, before the occurrences that it listens to."""
+        """Register functions with ``hooks.on``. Called once, before the first occurrence that concerns the listener."""
         ...
 
 
@@ -51,12 +51,12 @@ class Hooks:
 
 
 class Outage(NamedTuple):
-    """A part is unreachable (``why`` is the reason), or reachable again (``why`` is None).
+    """A part is unreachable, with a ``reason``, or reachable again, if ``reason`` is None.
 
-    A part may have several reporters; those of the source are the brokers and the schema registry. It is unreachable
-    while at least one of them says so. A reporter may repeat a report.
+    A part may have several reporters; the reporters of the source are the brokers and the schema registry. The part is
+    unreachable while at least one of them says so. A reporter may repeat a report.
     """
 
     part: RunPart
     reporter: str
-    why: str | None
+    reason: str | None

@@ -33,8 +33,8 @@ class Letter:
     """One dead letter.
 
     ``position`` is "PARTITION:OFFSET" in a topic and the line number in a file. ``reason`` is None for a record of the
-    topic that is not a letter of dupwatch; ``detail`` then says so. ``time_ms`` is the record's time; without one, the
-    time when the letter was written; and without either, None. ``record_time_ms`` is the record's time only. For a
+    topic that is not a letter of dupwatch; ``detail`` then says so. ``record_time_ms`` is the time of the rejected
+    record, or None. ``time_ms`` is the same, or else the time when the letter was written, or else None. For a
     record that did not come from a topic, ``origin`` is None and ``place`` describes its position. If ``cut``,
     ``value`` is only the beginning of the record. ``size_bytes`` and ``sha256`` (hex) describe the whole; ``sha256`` is
     None if it was not computed. ``replays`` counts earlier replays of the record.
@@ -56,8 +56,8 @@ class Letter:
     replays: int = 0
 
     @property
-    def name(self) -> str:
-        """Return the article's id: the key as text, else the id in the value, else ""."""
+    def article_id(self) -> str:
+        """Return the article's id: the key as text, or else the id in the value, or else ""."""
         if self.key is not None:
             return self.key.decode(errors="backslashreplace")
         try:
@@ -68,12 +68,15 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """A filter for letters; every given condition must hold. Times are in ms, ``until_ms`` is exclusive."""
+    """A filter for letters; every given condition must hold. Times are in milliseconds since 1970.
+
+    ``since_ms`` is inclusive, ``until_ms`` exclusive.
+    """
 
     reasons: frozenset[str] = frozenset()
     since_ms: int | None = None
     until_ms: int | None = None
-    name: str | None = None
+    article_id: str | None = None
 
     def takes(self, letter: Letter) -> bool:
         """Return whether the filter selects a letter. A letter without a time is in no period."""
@@ -83,14 +86,17 @@ class LetterFilter:
             return False
         if self.until_ms is not None and (letter.time_ms is None or letter.time_ms >= self.until_ms):
             return False
-        return self.name is None or letter.name == self.name
+        return self.article_id is None or letter.article_id == self.article_id
 
 
 class LetterReader(Protocol):
-    """A reader of dead letters. ``letters`` and ``letter`` raise ``SourceError`` if they cannot be read."""
+    """A reader of dead letters, for one call of either ``letters`` or ``letter``.
+
+    Both raise ``SourceError`` if the letters cannot be read.
+    """
 
     def letters(self) -> Iterator[Letter]:
-        """Yield all letters that existed when the reader was made, in order of position. Called once."""
+        """Yield all letters that existed when the reader was made, in order of position."""
         ...
 
     def letter(self, position: str) -> Letter | None:
@@ -98,10 +104,10 @@ class LetterReader(Protocol):
         ...
 
     def progress(self) -> tuple[int, int]:
-        """Return how far ``letters`` has got, and the total, in bytes of the file or offsets of the topic."""
+        """Return how far reading has got, and the total, in bytes of the file or offsets of the topic."""
         ...
 
 
 def is_number(text: str) -> bool:
-    """Return whether this is a number in ASCII digits."""
+    """Return whether this is a whole number in ASCII digits, without a sign."""
     return text.isascii() and text.isdigit()

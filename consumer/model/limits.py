@@ -12,12 +12,12 @@ class DecodeLimits(msgspec.Struct, frozen=True):
     """Limits on decoding a record. All are counts and none is a time, so every machine treats a record alike.
 
     ``depth_max`` limits the nesting of objects and lists; the record itself is at depth 1. ``body_chars_max`` limits
-    the body as it arrives, markup included. For web pages it limits the extracted text, and ``page_chars_max`` the
-    page. ``values_max`` limits objects, lists, members and items, and separately the elements and attributes of a web
-    page; ``attributes_max`` limits the different attributes of one HTML tag. Both are checked before JSON or HTML is
-    parsed. A body may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as
-    long as before. The factor is checked only for bodies of more than ``decode.article.FOLDED_FREE_CHARS`` characters
-    after folding.
+    the body as it arrives, markup included. For web pages ``body_chars_max`` limits the extracted text, and
+    ``page_chars_max`` the page. ``values_max`` limits objects, lists, members and items, and separately the elements
+    and attributes of a web page; ``attributes_max`` limits the different attributes of one HTML tag. Both are checked
+    before JSON or HTML is parsed. A body may have ``folded_chars_max`` characters after folding, and be at most
+    ``fold_growth_max`` times as long as before. The factor is checked only for bodies of more than
+    ``decode.article.FOLDED_FREE_CHARS_MAX`` characters after folding.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024

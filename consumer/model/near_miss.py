@@ -1,4 +1,4 @@
-"""Near misses: pairs just under the threshold. A sample of them is sent, so that people can say what is missed.
+"""Near misses: pairs just under the threshold. A sample is sent, so that people can say which duplicates are missed.
 
 Unlike verdicts, these events are not stored. As with verdict events, readers skip unknown members, and new members are
 optional.

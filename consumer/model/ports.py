@@ -45,7 +45,7 @@ class JudgedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that cannot be judged, and its dead letter. ``limit`` names the exceeded limit, or "" if none."""
+    """A record that cannot be judged, and its dead letter. ``limit`` names the exceeded limit, or is "" if none was."""
 
     record: RawRecord
     letter: DeadLetter
@@ -80,9 +80,9 @@ class Output(Protocol):
     For each batch the loop calls ``Sink.emit``, ``DeadLetterSink.reject`` and both ``flush``, in this order. It commits
     the batch only after they have returned.
 
-    Every method except ``close`` raises ``SinkError`` if something cannot be written. After that it is unknown which
-    events and letters of the batch were written: the caller closes the outputs and commits nothing, and a later run
-    truncates them to the last commit. ``Abandoned`` means that the batch is lost, but may be judged again.
+    Every method except ``close`` raises ``SinkError`` if something cannot be written. Then nobody knows which events
+    and letters of the batch were written: the caller closes the outputs and commits nothing, and a later run truncates
+    files to the last commit. A method raises ``Abandoned`` if this consumer lost the batch, which may be judged again.
     """
 
     def flush(self) -> None:
@@ -90,7 +90,7 @@ class Output(Protocol):
         ...
 
     def size_bytes(self) -> int | None:
-        """Return the size written so far, for the checkpoint. The default, None, is for outputs that only grow.
+        """Return the size written so far, for the checkpoint. The default, None, is for outputs that are not truncated.
 
         Called after ``flush``, when a batch is committed.
         """
@@ -120,7 +120,7 @@ class Sink(Output, Protocol):
     """A sink for verdicts."""
 
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
-        """Hand over the verdicts of a batch. The sink sends those it is configured for. Events have no line end."""
+        """Hand over the verdicts of a batch. The sink sends the verdicts that it is configured for."""
         ...
 
 

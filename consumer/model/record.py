@@ -47,12 +47,12 @@ class RawRecord:
     """One record as it was read, without its line end.
 
     ``line`` counts from 1; ``start`` is the offset of the record's first byte. If ``sha256`` is None, ``data`` is the
-    whole record; otherwise ``data`` is only the beginning, and ``sha256`` is the digest of the whole. ``size_bytes`` is
+    whole record. If not, ``data`` is only the beginning, and ``sha256`` is the digest of the whole. ``size_bytes`` is
     always the size of the whole. A record with a ``fault``, found while reading, is rejected and not decoded. ``end``
     is where a later run resumes after this record, if the source can resume at single records. ``line_end`` is the line
     end that followed the record. Rows of CSV and TSV files have a ``table``.
 
-    Sources set the other fields as far as they know them. In a ``partition``, ``line`` is 0 and ``start`` is the
+    Sources set the other fields if they know them. In a ``partition``, ``line`` is 0 and ``start`` is the
     record's offset. ``time_ms`` is any number that the sender chose, or ``NO_TIME_MS``. ``is_null`` distinguishes a
     tombstone from an empty value. ``headers_lost`` counts headers that could not be read unchanged.
     """
@@ -90,8 +90,8 @@ class RawRecord:
 class RawBatch:
     """Records in the order of the source, or no records if only blank lines were read.
 
-    ``end`` is where the next batch begins. ``last`` says that the source ends here; sources that cannot know never set
-    it.
+    ``end`` is where the next batch begins. ``last`` is true if the source ends here; sources that cannot know this
+    leave it false.
     """
 
     records: tuple[RawRecord, ...]

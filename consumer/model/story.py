@@ -24,11 +24,11 @@ class StoryMember(msgspec.Struct, frozen=True, kw_only=True):
 class StoryEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A change of a story, with the story after the change; ``docs/use/events.md`` describes the fields.
 
-    Each event is sent at least once; those of one story are sent in the order of ``event``. The console assigns the
+    Each event is sent at least once. Events of one story are sent in the order of ``event``. The console assigns the
     numbers ``event`` and ``story``. ``sources`` counts the known sources of the original and its copies. ``preferred``
-    is the member that represents the story. ``person`` decided, split or merged; it is null if the console made the
-    change itself. ``member`` is the version that was split off, and ``into`` the number of the story that this one was
-    split into or merged into. Both are null for other causes.
+    is the member that represents the story. ``person`` names who decided, split or merged; it is null if the console
+    made the change itself. ``member`` is the version that was split off, and ``into`` the number of the story that this
+    one was split into or merged into. Both are null for other causes.
     """
 
     schema: Literal["dupwatch.story/1"] = STORY_SCHEMA

@@ -12,7 +12,7 @@ from consumer.model.verdict import VerdictEvent
 
 
 class RecordRefusal(NamedTuple):
-    """The reason why a record cannot be judged. ``limit`` names the exceeded limit, or "" if none."""
+    """The reason why a record cannot be judged. ``limit`` names the exceeded limit, or is "" if none was."""
 
     reason: str
     detail: str
@@ -69,7 +69,7 @@ def _do_nothing() -> None:
 
 
 class Submission:
-    """The records of a request. One thread answers them, and any thread may wait for the replies.
+    """The records of a request, at least one. One thread answers them, and any thread may wait for the replies.
 
     ``on_end`` is called when all records are answered or the submission is given up, just before waiting threads
     resume.
@@ -86,7 +86,7 @@ class Submission:
 
     @property
     def replies(self) -> "Future[Sequence[Reply]]":
-        """A future of the replies, in record order; ``Unanswered`` if the run ends before all are answered."""
+        """A future of the replies, in record order; it raises ``Unanswered`` if the submission was given up."""
         return self._future
 
     @property
@@ -95,7 +95,7 @@ class Submission:
         return time.perf_counter() - self._began_s
 
     def answer(self, place: int, reply: Reply) -> None:
-        """Answer a record; call this only once for each. Has no effect if the submission was given up."""
+        """Answer the record at this place. Call this only once for each. No effect if the submission was given up."""
         self._replies[place] = reply
         self._left -= 1
         if not self._left and not self._future.done():
@@ -103,7 +103,7 @@ class Submission:
             self._future.set_result([each for each in self._replies if each is not None])
 
     def give_up(self) -> None:
-        """Stop answering. Callers still waiting get ``Unanswered``."""
+        """Stop answering, unless all records are answered. Callers still waiting get ``Unanswered``."""
         if not self._future.done():
             self._on_end()
             self._future.set_exception(Unanswered("the run ended before all records were answered"))

@@ -29,7 +29,10 @@ Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """An earlier version that is near; ``distance`` is in bits, ``similarity`` from 0 to 1."""
+    """An earlier version that is near.
+
+    ``distance`` is in bits, ``similarity`` from 0 to 1, or None with plain SimHash.
+    """
 
     id: str
     version: VersionName
@@ -38,7 +41,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """The flag that a release undid: the version that the flag named, its time, and who undid it and why."""
+    """The flag that a release undid: the version that it named, its time, and who undid the flag and why."""
 
     duplicate_of: str
     duplicate_of_version: VersionName
@@ -70,7 +73,7 @@ class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
 class EndedBefore(msgspec.Struct, frozen=True, kw_only=True):
     """A near version under another id that was retracted or replaced before this version arrived.
 
-    ``similarity`` is from 0 to 1, None with plain SimHash.
+    ``similarity`` is from 0 to 1, or None with plain SimHash.
     """
 
     id: str
@@ -92,12 +95,13 @@ class BankMention(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict. ``docs/use/events.md`` describes all fields of the event.
 
-    A retraction has only its ``id``, its outcome, ``arrived_at`` and ``decided_at``; the others are null or empty.
+    A retraction has only its ``id``, its outcome, ``arrived_at``, ``decided_at`` and, if it applies, ``stamped_at``.
+    Its other fields are null or empty.
 
     These fields are left out unless they apply:
 
     - ``released``: the event is a release.
-    - ``stamped_at``: the message claims this time, and the version arrived at another one.
+    - ``stamped_at``: the message claims this time, and the version arrived at another time.
     - ``extracted``: the body was a web page.
     - ``seen_before``: the same text came before the window began.
     - ``parts``: the article shares a long stretch with articles that are not near.
@@ -200,7 +204,7 @@ class VerdictEvent(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, verdict: Verdict) -> Self:
-        """Encode a verdict that was just built."""
+        """Encode a new verdict."""
         return cls(encode(verdict), verdict)
 
     @classmethod

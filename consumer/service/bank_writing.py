@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import Request
 
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry, explained
-from consumer.banks.changes import items_need_admin, new_entry, replacement, state_of, stays_confirmed, unless_same
+from consumer.banks.changes import items_need_admin, keep_if_same, new_entry, replacement, state_of, stays_confirmed
 from consumer.banks.current_banks import BankChange
 from consumer.banks.exchange import item_id
 from consumer.decode.json_value import check_values
@@ -85,7 +85,7 @@ class BankWrites:
 
         def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
             _check_role(request, known_bank(banks, name))
-            current = [unless_same(banks.items.get(item.key), replacement(banks, item)) for item in items]
+            current = [keep_if_same(banks.items.get(item.key), replacement(banks, item)) for item in items]
             return [item for item in current if banks.items.get(item.key) is not item], current
 
         current = await self._banks.change(request, lambda: added)
@@ -103,7 +103,7 @@ class BankWrites:
                 bank = known_bank(banks, name)
                 _check_patch(request, bank, patch)
                 before = known_item(banks, name, item)
-                after = unless_same(before, _patched(before, patch, stamp, bank))
+                after = keep_if_same(before, _patched(before, patch, stamp, bank))
                 return [] if after is before else [after], after
 
             return patched
@@ -264,7 +264,7 @@ def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, i
             f"The bank {entry.bank!r} has the action {before.action!r}, which never changes. Create another bank, or "
             "remove this one with its items first.",
         )
-    bank = unless_same(before, entry)
+    bank = keep_if_same(before, entry)
     return [] if bank is before else [bank], (bank, banks.item_counts()[entry.bank])
 
 

@@ -72,14 +72,14 @@ class ServiceContext:
         """Start answering requests with this service."""
         self._service = service
 
-    def why_not_ready(self) -> list[str]:
+    def unready_reasons(self) -> list[str]:
         """Return the reasons why requests cannot be answered; an empty list if they can."""
         starting = ["run: starting"] if self._service is None else []
-        return starting + self._health.why_not_ready()
+        return starting + self._health.unready_reasons()
 
     def check_ready(self) -> None:
         """Raise ``ProblemError`` if the loaded service cannot store now. Requests would only wait and take up room."""
-        if self._service is not None and self._health.why_not_ready():
+        if self._service is not None and self._health.unready_reasons():
             raise retry_later(
                 NOT_READY,
                 "The store or the sink does not answer, or the service is stopping; /readyz says which. Try again "

@@ -61,7 +61,7 @@ def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) 
     )
     async def readyz() -> Response:
         """Return whether requests can be answered, and if not, why."""
-        return readiness_answer(context.why_not_ready())
+        return readiness_answer(context.unready_reasons())
 
     @router.get(
         "/metrics",

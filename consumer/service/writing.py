@@ -190,7 +190,7 @@ class Writes:
                 BUSY,
                 "Too many articles are waiting to be judged. Try again after the seconds in Retry-After.",
                 RETRY_S,
-                Limit(cast("LimitName", full.limit), full.most),
+                Limit(cast("LimitName", full.limit), full.maximum),
             ) from full
 
     async def _replies(self, submission: Submission) -> Sequence[Reply]:

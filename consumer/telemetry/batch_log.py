@@ -1,4 +1,4 @@
-"""Logs a summary of dead letters every few seconds, and every flag at level debug."""
+"""Logs a summary of new dead letters at most every few seconds, and every flag at level debug."""
 
 import logging
 import time
@@ -13,8 +13,8 @@ from consumer.pipeline.batches import BatchCommitted
 
 log = logging.getLogger("dupwatch")
 
-EVERY_S: Final = 10.0
-"""The minimum time between two lines about dead letters, so that a feed of bad records does not fill the log."""
+SUMMARY_PAUSE_S: Final = 10.0
+"""The minimum number of seconds between two summaries, so that a feed of bad records does not fill the log."""
 
 
 class BatchLog:
@@ -27,9 +27,9 @@ class BatchLog:
 
     def listen(self, hooks: Hooks) -> None:
         """Log batches committed from now on."""
-        hooks.on(BatchCommitted, self._committed)
+        hooks.on(BatchCommitted, self._log_batch)
 
-    def _committed(self, batch: BatchCommitted) -> None:
+    def _log_batch(self, batch: BatchCommitted) -> None:
         verdicts, letters = batch
         if log.isEnabledFor(logging.DEBUG):
             for verdict in verdicts:
@@ -41,7 +41,7 @@ class BatchLog:
 
     def _log_letters(self, last: DeadLetter) -> None:
         now_s = self._clock()
-        if self._logged_s is not None and now_s - self._logged_s < EVERY_S:
+        if self._logged_s is not None and now_s - self._logged_s < SUMMARY_PAUSE_S:
             return
         self._logged_s = now_s
         reasons = ", ".join(f"{count} {reason}" for reason, count in self._unlogged.most_common())

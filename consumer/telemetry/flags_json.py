@@ -70,7 +70,11 @@ class ReturnedJson(msgspec.Struct, frozen=True):
 
 
 class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``/flags.json``, with the newest flag first."""
+    """The content of ``/flags.json``, with the newest flag first.
+
+    ``seen`` counts the flags since ``began_at``. ``flags_max`` is the limit on the flags kept in memory. ``trouble``
+    says why articles may be missing, or is null. ``returning`` are the texts that came back most often.
+    """
 
     schema: str = SCHEMA
     began_at: str
@@ -82,7 +86,7 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flag_pages(latest: LatestFlags, console_url: str | None) -> dict[str, ServedPage]:
-    """Return the pages by path, with ``/flags.json`` only if flags are kept in memory.
+    """Return the pages by path. ``/flags.json`` is among them only if flags are kept in memory.
 
     ``console_url`` is the address of the console, or None if none is configured.
     """

@@ -1,4 +1,4 @@
-"""The liveness and readiness of a run. Also ends a run that does not stop when asked to."""
+"""The liveness and readiness of a run. This module also ends a run that does not stop when asked to."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ HEARTBEAT_MAX_S: Final = 60.0
 _CLIENT: Final = "client"
 log = logging.getLogger("dupwatch")
 
-_LOOK_S: Final = 0.1
+_POLL_S: Final = 0.1
 EXIT_CODE: Final = 1
 
 
@@ -42,7 +42,7 @@ class HangLog:
         self._logged: frozenset[str] = frozenset()
 
     def hanging(self) -> Sequence[HangingThread]:
-        """Return the hanging threads, and log those that did not hang at the last call."""
+        """Return the hanging threads, and log the threads that did not hang at the last call."""
         hanging = self._hanging()
         for late in hanging:
             if late.thread not in self._logged:
@@ -59,11 +59,12 @@ class HangLog:
 class Health:
     """The state of one run, reported by its threads. Every method may be called from any thread.
 
-    Every thread has to report progress while it works on records. A thread that waits for records is idle, however long
-    that takes. The client's thread has to keep reporting progress after its first report. ``grouped`` says that the
-    source shares its partitions with a group. Then the main thread has to report progress from the start, and the run
-    is not ready before its first assignment, which may have no partitions. ``judge`` names the thread that judges,
-    which waits for workers. ``clock`` returns monotonic seconds.
+    A thread hangs if it makes no progress for more than ``heartbeat_max_s``. Every thread has to report progress while
+    it works on records. A thread that waits for records is idle, however long that takes. The client's thread has to
+    keep reporting progress after its first report. ``grouped`` says that the source shares its partitions with a group.
+    Then the main thread has to report progress from the start, and the run is not ready before its first assignment,
+    which may have no partitions. ``judge`` names the thread that judges, which waits for workers. ``clock`` returns
+    monotonic seconds.
     """
 
     def __init__(
@@ -98,12 +99,16 @@ class Health:
             if silent_s > self._heartbeat_max_s
         ]
 
-    def why_not_ready(self) -> list[str]:
+    def unready_reasons(self) -> list[str]:
         """Return the reasons why the run is not ready to judge; an empty list if it is ready."""
         with self._lock:
             # Several reporters may give the same reason.
-            outages = {part: "; ".join(dict.fromkeys(whys.values())) for part, whys in self._outages.items() if whys}
-            reasons = [f"{part}: {why}" for part, why in sorted(outages.items())]
+            outages = {
+                part: "; ".join(dict.fromkeys(by_reporter.values()))
+                for part, by_reporter in self._outages.items()
+                if by_reporter
+            }
+            reasons = [f"{part}: {reason}" for part, reason in sorted(outages.items())]
             if self._assigned is None:
                 reasons.append("source: no partitions assigned yet")
             if self._stopping:
@@ -111,7 +116,7 @@ class Health:
         return reasons
 
     def held_partitions(self) -> dict[str, str]:
-        """Return the held partitions and the reasons. The run stays ready, because it reads the others."""
+        """Return the held partitions, by name, with the reasons. The run stays ready, because it reads the others."""
         with self._lock:
             return dict(self._held)
 
@@ -121,7 +126,7 @@ class Health:
         hooks.on(ThreadIdle, self._note_idle)
         hooks.on(WorkerProgressed, self._note_worker_progress)
         hooks.on(ClientProgressed, lambda _: self._note_progress(_CLIENT))
-        hooks.on(PartitionsRebalanced, self._rebalanced)
+        hooks.on(PartitionsRebalanced, self._note_assignment)
         hooks.on(PartitionsHeld, self._note_held)
         hooks.on(Outage, self._note_outage)
 
@@ -146,7 +151,7 @@ class Health:
             if self._judge in self._progressed_s:
                 self._progressed_s[self._judge] = self._clock()
 
-    def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
+    def _note_assignment(self, rebalanced: PartitionsRebalanced) -> None:
         """Note how many partitions are assigned after a rebalance, which may be none."""
         with self._lock:
             self._assigned = rebalanced.partitions
@@ -154,16 +159,16 @@ class Health:
     def _note_held(self, report: PartitionsHeld) -> None:
         with self._lock:
             self._held = {
-                partition_name(partition): why for partition, why in report.reasons.items() if why is not None
+                partition_name(partition): reason for partition, reason in report.reasons.items() if reason is not None
             }
 
     def _note_outage(self, outage: Outage) -> None:
         with self._lock:
-            whys = self._outages.setdefault(outage.part, {})
-            if outage.why is None:
-                whys.pop(outage.reporter, None)
+            by_reporter = self._outages.setdefault(outage.part, {})
+            if outage.reason is None:
+                by_reporter.pop(outage.reporter, None)
             else:
-                whys[outage.reporter] = redacted(outage.why)
+                by_reporter[outage.reporter] = redacted(outage.reason)
 
 
 def main_stack() -> str:
@@ -177,15 +182,16 @@ def _stack(thread: int | None) -> str:
     return "the thread has ended\n" if frame is None else "".join(traceback.format_stack(frame))
 
 
-def enforce(stopping: StopSignal, ending: Callable[[], None], limit_s: float) -> None:
-    """Call ``ending`` when the run is asked to stop, and end the process if it still runs ``limit_s`` later.
+def enforce_stop(stopping: StopSignal, ending: Callable[[], None], limit_s: float) -> None:
+    """Call ``ending`` when the run is asked to stop. End the process if it still runs ``limit_s`` after the request.
 
-    Ending it at any moment is safe, because uncommitted records are read again. Runs on a daemon thread.
+    The process may be ended at any moment, because uncommitted records are read again. Returns at once; a daemon thread
+    waits.
     """
 
     def watch() -> None:
         while stopping.requested_at_s is None:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         ending()
         time.sleep(max(0.0, stopping.requested_at_s + limit_s - time.monotonic()))
         log.error(

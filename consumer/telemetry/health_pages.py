@@ -17,7 +17,7 @@ def health_pages(health: Health, metrics: Metrics) -> dict[str, ServedPage]:
     return {
         "/healthz": ServedPage(lambda request: _alive(health, request), is_open=True, kind="probe"),
         "/readyz": ServedPage(lambda request: _ready(health, request), is_open=True, kind="probe"),
-        "/metrics": ServedPage(lambda request: _measured(metrics, request), kind="metrics"),
+        "/metrics": ServedPage(lambda request: _metrics(metrics, request), kind="metrics"),
     }
 
 
@@ -40,7 +40,7 @@ def _stacks(hanging: Sequence[HangingThread]) -> str:
 
 
 def _ready(health: Health, request: PageRequest) -> PageResponse:
-    reasons = health.why_not_ready()
+    reasons = health.unready_reasons()
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
     body: dict[str, object] = {"ready": not reasons}
     if request.trusted:
@@ -49,6 +49,6 @@ def _ready(health: Health, request: PageRequest) -> PageResponse:
     return PageResponse(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
 
 
-def _measured(metrics: Metrics, request: PageRequest) -> PageResponse:
+def _metrics(metrics: Metrics, request: PageRequest) -> PageResponse:
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return PageResponse(HTTPStatus.OK, content_type, encode(metrics.registry))

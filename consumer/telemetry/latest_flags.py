@@ -1,7 +1,7 @@
 """The latest flags of a run with both stored articles, and the texts that came back most often.
 
 The run only notes its verdicts. A separate thread reads the store on request, at most five times a second. A request
-waits a moment for this thread; the run never does. Several threads may use any store.
+waits up to a second for this thread; the run never waits. Several threads may use any store.
 """
 
 import logging
@@ -24,20 +24,20 @@ from storage.records import Record, StoredVersion
 log = logging.getLogger("dupwatch")
 
 WAIT_S: Final = 1.0
-"""How long a request waits for the store."""
+"""How many seconds a request waits for the store."""
 _FRESH_S: Final = 1.0
-"""How long results from the store are reused, unless a new flag comes."""
+"""How many seconds results from the store are reused, unless a new flag comes."""
 _PAUSE_S: Final = 0.2
 _CLOSE_S: Final = 2.0
-RETURNING_SHOWN: Final = 5
+RETURNING_SHOWN_MAX: Final = 5
 _RETURNING_MAX: Final = 1_000
-"""When there are more than twice as many texts, this many are kept: those that came most often."""
+"""When there are more than twice as many texts, only this many are kept: the texts that came most often."""
 
 
 class FlagArticle(NamedTuple):
     """One of the two articles of a flag.
 
-    ``ended_at`` is when another version replaced it or its article was retracted, None while it is in force.
+    ``ended_at`` is the time at which the version was replaced or retracted, None while it is in force.
     """
 
     record: Record
@@ -103,21 +103,21 @@ class ReturningTexts:
         if len(self._texts) > 2 * _RETURNING_MAX:
             self._texts = dict(nlargest(_RETURNING_MAX, self._texts.items(), key=lambda item: item[1].times))
 
-    def most(self) -> tuple[ReturnedText, ...]:
-        """Return the texts that came most often, the most frequent first."""
-        return tuple(nlargest(RETURNING_SHOWN, self._texts.values(), key=attrgetter("times")))
+    def most_frequent(self) -> tuple[ReturnedText, ...]:
+        """Return at most ``RETURNING_SHOWN_MAX`` texts that came back, the most frequent first."""
+        return tuple(nlargest(RETURNING_SHOWN_MAX, self._texts.values(), key=attrgetter("times")))
 
 
 class LatestFlags:
     """The latest ``flags_max`` flags of a run, for any thread.
 
-    ``failed`` is called each time the store cannot be read.
+    ``on_failure`` is called each time the store cannot be read. ``began_ms`` is the start of the run.
     """
 
-    def __init__(self, flags_max: int, began_ms: int, failed: Callable[[], None]) -> None:
+    def __init__(self, flags_max: int, began_ms: int, on_failure: Callable[[], None]) -> None:
         self.flags_max = flags_max
         self._began_at = rfc3339(began_ms)
-        self._failed = failed
+        self._on_failure = on_failure
         self._changed = threading.Condition()
         self._flags: dict[bytes, Verdict] = {}
         self._seen = 0
@@ -133,7 +133,7 @@ class LatestFlags:
         self._thread: threading.Thread | None = None
 
     def listen(self, hooks: Hooks) -> None:
-        """Note flags committed from now on."""
+        """Note the verdicts committed from now on."""
         hooks.on(BatchCommitted, self._note)
 
     def _note(self, batch: BatchCommitted) -> None:
@@ -163,7 +163,7 @@ class LatestFlags:
             self._thread.join(_CLOSE_S)
 
     def latest(self, wait_s: float = WAIT_S) -> LatestSnapshot:
-        """Return the current flags. Wait up to ``wait_s`` for their articles, unless these were just read."""
+        """Return the current flags. Wait up to ``wait_s`` for their articles, unless the articles were just read."""
         with self._changed:
             if self._thread is not None and not self._is_fresh():
                 request = self._requests = self._requests + 1
@@ -178,7 +178,7 @@ class LatestFlags:
                 self._seen,
                 self._began_at,
                 trouble,
-                self._returning.most(),
+                self._returning.most_frequent(),
             )
 
     def _is_fresh(self) -> bool:
@@ -221,19 +221,19 @@ class LatestFlags:
             return not self._closing
 
     def _read(self, store: Store) -> str | None:
-        """Read the articles that the flags name. Return what went wrong, or None."""
+        """Read the articles that the flags name. Return a sentence about a failure, or None."""
         with self._changed:
             references = sorted({*self._flags, *map(original_of, self._flags.values())})
         try:
             found = store.read(references)
         except StoreError as error:
             log.info("The articles of the latest flags could not be read: %s", error)
-            self._failed()
+            self._on_failure()
             return "The store could not be read."
         except Exception:
             # The thread must survive, because the next attempt may succeed.
             log.exception("The articles of the latest flags could not be read")
-            self._failed()
+            self._on_failure()
             return "The store could not be read; the log says why."
         with self._changed:
             pairs = zip(references, found, strict=True)

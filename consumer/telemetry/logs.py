@@ -1,7 +1,7 @@
 """Logs on standard error: lines of JSON for programs, or text for people.
 
 All lines, also those of librdkafka, go through the standard library's logging. Names of fields come from the code, but
-values, such as the id of an article, may come from outside. So values are cut, and cannot end their line, control a
+values, such as the id of an article, may come from a feed. So values are cut, and cannot end their line, control a
 terminal or add a field. Bodies are never logged.
 """
 
@@ -25,7 +25,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 PROGRAM: Final = "dupwatch"
 MESSAGE_CHARS_MAX: Final = 8_000
-"""Enough for the stack of a thread."""
+"""The maximum length of a message, enough for the stack of a thread."""
 FIELD_CHARS_MAX: Final = 300
 ITEMS_MAX: Final = 50
 STACK_CHARS_MAX: Final = 16_000
@@ -41,7 +41,11 @@ Plain = str | int | float | bool | list["Plain"] | None
 
 
 def set_up(form: Format = "auto", level: Level | None = None, *, is_service: bool = False) -> None:
-    """Set up logging. The default level is info for a service, which writes nothing else, and warning for a command."""
+    """Set up logging to standard error. A second call replaces the first.
+
+    The default level is info for a service, which writes nothing else, and warning for a command. Records of other
+    libraries are written from level warning on.
+    """
     is_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = _StandardError(
         JsonFormatter() if is_json else TextFormatter(), for_people=not is_json or (form == "auto" and not is_service)
@@ -52,8 +56,8 @@ def set_up(form: Format = "auto", level: Level | None = None, *, is_service: boo
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger(PROGRAM).setLevel((level or ("info" if is_service else "warning")).upper())
-    # Otherwise an uncaught error would print lines in another format, with any secrets that it quotes.
-    threading.excepthook = _thread_failed
+    # By default, an uncaught error of a thread prints lines in another format, with any secrets that the error quotes.
+    threading.excepthook = _log_failed_thread
 
 
 def tells_people() -> bool:
@@ -153,7 +157,7 @@ def _has_colours() -> bool:
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
-def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+def _log_failed_thread(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_value is not None:
         name = "" if failed.thread is None else failed.thread.name
         logging.getLogger(PROGRAM).critical("Thread %s failed", name, exc_info=failed.exc_value)

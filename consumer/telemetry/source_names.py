@@ -13,7 +13,7 @@ _READ_CHARS_MAX: Final = 4 * CHARS_MAX
 
 
 class SourceNames:
-    """The labels of sources. The first ``names_max`` sources get their own, beginning with the ``known`` ones.
+    """The labels of sources. The first ``names_max`` sources get their own labels, beginning with ``known``.
 
     Invisible characters are left out, runs of white space become one space, and long names are cut. Sources with the
     same name after that share a label.

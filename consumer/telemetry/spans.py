@@ -73,13 +73,13 @@ class BatchSpans:
 
     def listen(self, hooks: Hooks) -> None:
         """Create a span for each batch from now on."""
-        hooks.on(BatchStarted, self._begun)
-        hooks.on(StageStarted, self._stage_began)
-        hooks.on(StageEnded, self._stage_ended)
-        hooks.on(BatchCommitted, self._committed)
-        hooks.on(BatchAbandoned, self._abandoned)
+        hooks.on(BatchStarted, self._begin_batch)
+        hooks.on(StageStarted, self._begin_stage)
+        hooks.on(StageEnded, self._end_stage)
+        hooks.on(BatchCommitted, self._end_batch)
+        hooks.on(BatchAbandoned, self._abandon_batch)
 
-    def _begun(self, begun: BatchStarted) -> None:
+    def _begin_batch(self, begun: BatchStarted) -> None:
         records = begun.batch.records
         self._end("another batch was begun")
         decoded = self._decoded.popleft() if self._decoded else None
@@ -97,7 +97,7 @@ class BatchSpans:
             child = self._tracer.start_span(DECODE, set_span_in_context(span), start_time=decoded[0])
             child.end(decoded[1])
 
-    def _stage_began(self, began: StageStarted) -> None:
+    def _begin_stage(self, began: StageStarted) -> None:
         """Begin a child span of the current batch.
 
         Waiting for records belongs to no batch. Decoding only notes its time, because its batch begins later.
@@ -107,8 +107,8 @@ class BatchSpans:
         elif self._span is not None and began.stage in _WITHIN_BATCH:
             self._child = self._tracer.start_span(began.stage, set_span_in_context(self._span))
 
-    def _stage_ended(self, ended: StageEnded) -> None:
-        """End the child span. The text of an error is left out, because it may quote an article."""
+    def _end_stage(self, ended: StageEnded) -> None:
+        """End the child span. The text of an error is left out, because the text may quote an article."""
         if ended.stage == DECODE:
             if ended.error is None:
                 self._decoded.append((self._decoding_ns, time.time_ns()))
@@ -123,7 +123,7 @@ class BatchSpans:
         elif ended.stage in _SUMMED and self._span is not None:
             self._span.set_attribute(f"dupwatch.{ended.stage}.seconds", ended.seconds)
 
-    def _committed(self, batch: BatchCommitted) -> None:
+    def _end_batch(self, batch: BatchCommitted) -> None:
         if self._span is None:
             return
         outcomes = {"unique": 0, "duplicate": 0, "retracted": 0}
@@ -133,7 +133,7 @@ class BatchSpans:
         self._span.set_attributes(counts | {"dupwatch.dead_letters": len(batch.letters)})
         self._end()
 
-    def _abandoned(self, _: BatchAbandoned) -> None:
+    def _abandon_batch(self, _: BatchAbandoned) -> None:
         if self._span is None:
             # The batch was given up before it began.
             if self._decoded:
@@ -163,9 +163,9 @@ class RequestSpans:
 
     def listen(self, hooks: Hooks) -> None:
         """Create a span for each request from now on."""
-        hooks.on(RequestEnded, self._ended)
+        hooks.on(RequestEnded, self._add_span)
 
-    def _ended(self, ended: RequestEnded) -> None:
+    def _add_span(self, ended: RequestEnded) -> None:
         carrier = {} if ended.trace_parent is None else {"traceparent": ended.trace_parent}
         span = self._tracer.start_span(
             f"{ended.method} {ended.route}",
@@ -186,7 +186,7 @@ class RequestSpans:
 
 
 class Tracing:
-    """The tracing of a run. Spans are sent by separate threads, so a run never waits for a collector.
+    """The tracing of a run. Separate threads send the spans, so a run never waits for a collector.
 
     ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set
     sampling, resource, headers, certificates, limits and timeouts.
@@ -203,7 +203,7 @@ class Tracing:
         self.requests = RequestSpans(tracer)
 
     def close(self, wait_s: float) -> None:
-        """Send the remaining spans for at most ``wait_s``. Spans not accepted by then are lost."""
+        """Send the remaining spans, for at most ``wait_s`` seconds. Spans that are not accepted by then are lost."""
         self.spans.end_unfinished()
         closing = threading.Thread(target=self._provider.shutdown, name="tracing-close", daemon=True)
         closing.start()
@@ -233,12 +233,12 @@ class _LoggingExporter(SpanExporter):
         """Send spans. Errors count as failed exports and never affect the run."""
         try:
             result = self._exporter.export(spans)
-            why = "it rejected them"
+            reason = "it rejected them"
         except Exception as error:  # noqa: BLE001  # depends on the transport of the exporter
-            result, why = SpanExportResult.FAILURE, repr(error)
+            result, reason = SpanExportResult.FAILURE, repr(error)
         failing = result is not SpanExportResult.SUCCESS
         if failing and not self._failing:
-            log.warning("The collector does not accept spans; they are lost until it does: %s", why)
+            log.warning("The collector does not accept spans; they are lost until it does: %s", reason)
         elif self._failing and not failing:
             log.warning("The collector accepts spans again")
         self._failing = failing

@@ -13,25 +13,25 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 PAUSE_S: Final = 3.0
-"""The pause between two probes."""
-ANSWER_S: Final = 4.0
-"""How long an answer may take. With the pause, an outage is reported within ten seconds."""
+"""The pause between two probes, in seconds."""
+ANSWER_S_MAX: Final = 4.0
+"""How many seconds an answer may take. With the pause, an outage is reported within ten seconds."""
 
 
 class StoreProbe:
     """A context manager that probes the store from a thread of its own.
 
-    ``opened`` opens the store; a remote store on a connection of its own, with a deadline of ``ANSWER_S``. The probe
-    reports each answer and each failure.
+    ``open_store`` opens the store; a remote store on a connection of its own, with a deadline of ``ANSWER_S_MAX``. The
+    probe reports each answer and each failure.
     """
 
     def __init__(
         self,
-        opened: Callable[[], AbstractContextManager[Store]],
+        open_store: Callable[[], AbstractContextManager[Store]],
         hooks: Hooks,
         pause_s: float = PAUSE_S,
     ) -> None:
-        self._opened = opened
+        self._open_store = open_store
         self._hooks = hooks
         self._pause_s = pause_s
         self._closed = threading.Event()
@@ -43,7 +43,7 @@ class StoreProbe:
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        self._thread.join(ANSWER_S)
+        self._thread.join(ANSWER_S_MAX)
 
     def _run(self) -> None:
         while not self._closed.is_set():
@@ -56,12 +56,12 @@ class StoreProbe:
                 self._report(f"the probe failed: {error!r}")
             self._closed.wait(self._pause_s)
 
-    def _report(self, why: str | None) -> None:
-        self._hooks.report(Outage("store", "probe", why))
+    def _report(self, reason: str | None) -> None:
+        self._hooks.report(Outage("store", "probe", reason))
 
     def _probe(self) -> None:
         """Probe the store until it fails to answer, or the context ends."""
-        with self._opened() as store:
+        with self._open_store() as store:
             while not self._closed.is_set():
                 store.settings()
                 self._report(None)

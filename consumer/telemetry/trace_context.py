@@ -16,7 +16,7 @@ _INVALID_VERSION: Final = b"ff"
 _FIRST_VERSION: Final = b"00"
 _SAMPLED: Final = 1
 _STATE_BYTES_MAX: Final = 512
-"""Section 3.3.1.5: at least this much must be kept. Longer values are dropped, as that section allows."""
+"""Section 3.3.1.5: at least this much of a state must be kept. Longer states are dropped, as that section allows."""
 
 
 class TracedFeed(NamedTuple):
@@ -53,7 +53,7 @@ def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[Trac
 
 
 def parse(parent: bytes, state: bytes) -> TraceContext | None:
-    """Parse both headers. Return None if they have no context. Unknown parts of later versions are ignored."""
+    """Parse both headers. Return None if they have no valid context. Unknown parts of later versions are ignored."""
     found = _FORM.fullmatch(parent.strip())
     if found is None or found[1] == _INVALID_VERSION or (found[1] == _FIRST_VERSION and found[5] is not None):
         return None

@@ -17,9 +17,9 @@ _PACKAGE = "opentelemetry"
 
 @contextmanager
 def traced(section: TracingSection, feed: TracedFeed, hooks: Hooks) -> Iterator[None]:
-    """If tracing is enabled, make spans of batches and requests while the context is open; then send the last spans.
+    """If tracing is enabled, make spans of batches and requests while the context is open. Then send the last spans.
 
-    Raises ``ConfigError`` if the packages are not installed.
+    Raises ``ConfigError`` if tracing is enabled and its packages are not installed.
     """
     if not section.enabled:
         yield

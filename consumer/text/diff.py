@@ -1,7 +1,8 @@
 """The differences between two texts, in bounded time and memory.
 
-The result always covers both texts from end to end. Equal text at both ends costs almost nothing. A short rest is
-aligned by the third of these methods alone. A longer rest is aligned by the first or, if that fails, by the others:
+The result always covers both texts from end to end. Equal text at both ends costs almost nothing. If little text is
+left between the ends, the third of these methods alone aligns it. Longer text is aligned by the first method or, if
+that fails, by the other two:
 
 1. *few edits*: the greedy algorithm of Myers (1986), if the texts are at most ``EDITS_MAX`` tokens apart;
 2. *anchors*: matching runs of tokens that occur once in each text, as in a patience diff;
@@ -21,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 EDITS_MAX: Final = 150
-"""Limit on the tokens by which two texts may differ for the first method; the work grows with its square."""
+"""The maximum number of inserted and deleted tokens for the first method. The work grows with its square."""
 CELLS_MAX: Final = 200_000_000
-"""Limit on the pairs of tokens compared in all gaps. Each takes an eighth of a byte and about a nanosecond."""
+"""The maximum number of pairs of tokens compared in all gaps. A pair takes an eighth of a byte and a nanosecond."""
 _ANCHOR_TOKENS: Final = (24, 6)
 """Lengths of the runs to match: long ones in the whole text, shorter ones in the gaps between them."""
-_ANCHORS_FROM_CELLS: Final = 250_000
-"""Smaller gaps are aligned exactly without anchors, in a millisecond."""
-_RUNS_SAMPLED: Final = 50_000
-"""In longer texts about this many runs are sampled."""
+_EXACT_CELLS_MAX: Final = 250_000
+"""Gaps of up to this many pairs of tokens are aligned exactly without anchors, in a millisecond."""
+_RUNS_SAMPLED_MAX: Final = 50_000
+"""At most about this many runs of a text are looked up. Of a longer text, this is a sample."""
 _TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
 _TOKENS_MAX: Final = sys.maxunicode
 _BASE: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -41,9 +42,10 @@ Kind = Literal["equal", "changed", "moved", "not compared"]
 
 
 class Stretch(NamedTuple):
-    """A stretch of texts A and B that is equal in both, or differs. ``at_a`` and ``at_b`` are offsets in characters.
+    """A stretch of the texts A and B, with its text ``a`` in A and ``b`` in B.
 
-    A stretch that was not compared may have equal text in A and B. Only ``moves`` produces moved stretches.
+    ``at_a`` and ``at_b`` are the offsets of these texts in characters. A stretch that was not compared may have equal
+    text in A and B. Only ``moves`` produces moved stretches.
     """
 
     kind: Kind
@@ -104,7 +106,7 @@ def _run_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
 
 
 def difference(a: str, b: str) -> list[Stretch]:
-    """Return stretches that are equal or differ, in order; together they cover both texts."""
+    """Return the stretches that are equal, changed or not compared, in order. Together they cover both texts."""
     left, right = _TOKEN.findall(a), _TOKEN.findall(b)
     distinct = dict.fromkeys(left) | dict.fromkeys(right)
     if len(distinct) > _TOKENS_MAX:
@@ -123,7 +125,7 @@ def _align(pair: TextPair) -> tuple[list[_Block], set[_Range]]:
     blocks: list[_Block] = []
     whole = _trimmed(pair, _Range(0, len(pair.a), 0, len(pair.b)), blocks)
     gaps = [whole]
-    if whole.cells > _ANCHORS_FROM_CELLS:
+    if whole.cells > _EXACT_CELLS_MAX:
         alignment = _few_edits(pair, whole)
         if alignment is not None:
             blocks += alignment
@@ -196,7 +198,7 @@ def _backtrack(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
 
 def _between_anchors(pair: TextPair, wide: _Range, size: int, blocks: list[_Block]) -> Iterator[_Range]:
     """Yield the gaps between matching runs of ``size`` tokens; the matches are added to ``blocks``."""
-    if wide.cells <= _ANCHORS_FROM_CELLS or min(wide.a1 - wide.a0, wide.b1 - wide.b0) < size:
+    if wide.cells <= _EXACT_CELLS_MAX or min(wide.a1 - wide.a0, wide.b1 - wide.b0) < size:
         yield wide
         return
     a, b = wide.a0, wide.b0
@@ -212,7 +214,7 @@ def _between_anchors(pair: TextPair, wide: _Range, size: int, blocks: list[_Bloc
 
 def _anchors(pair: TextPair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
     """Yield the places of runs of ``size`` tokens that occur once in each text, ascending in both."""
-    sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED
+    sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED_MAX
     at_a = _single_runs(pair.a[wide.a0 : wide.a1], size, sampled)
     at_b = _single_runs(pair.b[wide.b0 : wide.b1], size, sampled)
     _, in_a, in_b = np.intersect1d(at_a[0], at_b[0], assume_unique=True, return_indices=True)
@@ -227,7 +229,7 @@ def _anchors(pair: TextPair, wide: _Range, size: int) -> Iterator[tuple[int, int
 
 
 def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Return the hashes of runs that occur once, ascending, and their places; one run in ``sampled`` is used."""
+    """Return the ascending hashes of runs that occur once, and their places. About one run in ``sampled`` is used."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
     count = len(codes) - size + 1
     hashes = np.zeros(count, np.uint64)
@@ -325,7 +327,7 @@ def _stretches(
 
 
 def _edges(a_end: int, b_end: int, blocks: Sequence[_Block], skipped: set[_Range]) -> Iterator[tuple[Kind, int, int]]:
-    """Yield the kind of each stretch, and its ends in A and B; adjacent blocks are one stretch."""
+    """Yield the kind of each stretch, and its ends in A and B. Adjacent blocks are one stretch."""
     a = b = 0
     equal = False
     for block in (*blocks, _Block(a_end, b_end, 0)):

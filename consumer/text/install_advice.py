@@ -20,8 +20,12 @@ CONSOLE_PACKAGES: Final = frozenset(
 )
 
 
-def imported(module: str, packages: frozenset[str], extra: Extra, command: str) -> ModuleType:
-    """Import and return a module. Raises ``ConfigError`` if one of these packages of the extra is not installed."""
+def import_extra(module: str, packages: frozenset[str], extra: Extra, command: str) -> ModuleType:
+    """Import and return a module that needs these packages of an extra.
+
+    Raises ``ConfigError``, which names ``command``, if one of the packages is not installed. Another missing module
+    raises ``ModuleNotFoundError``.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -33,9 +37,9 @@ def imported(module: str, packages: frozenset[str], extra: Extra, command: str) 
 
 
 def install_command(extra: Extra) -> str:
-    """Return the command that installs an extra: ``make`` in the environment of a checkout, otherwise pip.
+    """Return the command that installs an extra: ``make`` in the environment of a checkout, or else pip.
 
-    It is the pip of the running Python, because the shell may use another environment.
+    The pip is that of the running Python, because the shell may use another environment.
     """
     if _is_in_checkout():
         # Compare with ".", not with its absolute path, because the working directory may have been removed.

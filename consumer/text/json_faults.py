@@ -1,8 +1,8 @@
-"""Words the faults of what should be JSON."""
+"""Words the faults of invalid JSON."""
 
 
 def json_fault(error: Exception) -> str:
-    """Return why data is not JSON. Use it in a message that already says that it is not."""
+    """Return why data could not be decoded, for a message that already names the data."""
     if isinstance(error, RecursionError):
         return "it is nested too deep"
     return str(error).removeprefix("JSON is malformed: ")

@@ -1,9 +1,9 @@
 """Finds moved text: a passage removed at one place of a difference and inserted at another, word for word.
 
-The difference is that between a text A and a text B: text is removed from A and inserted in B.
-Runs of ``_RUN_CHARS`` characters of changed text are looked up by hash. The longest matches win, from the beginning of
-A; no character moves twice. The work grows with the length of the texts only, because at most ``_PLACES_MAX`` places of
-a run are compared.
+A difference leads from a text A to a text B: text is removed from A and inserted in B. Runs of ``_RUN_CHARS``
+characters of changed text in A are looked up in B by hash. The longest matches win, from the beginning of A. No
+character moves twice. The work grows with the length of the texts only, because at most ``_PLACES_MAX`` places of a run
+are compared.
 """
 
 import unicodedata
@@ -27,7 +27,7 @@ _RUN_CHARS: Final = 12
 _STEP: Final = 3
 """One in this many runs of A is looked up. Even the shortest passage, 14 ideographs, has this many runs."""
 _PLACES_MAX: Final = 4
-"""Limit on the places of a run in B that are compared."""
+"""The maximum number of places of a run in B that are compared."""
 
 
 class TextSpan(NamedTuple):
@@ -65,22 +65,22 @@ def _changed(stretches: Sequence[Stretch]) -> Iterator[tuple[TextSpan, TextSpan]
         if stretch.kind == "changed":
             first, last = first or stretch, stretch
         elif first is not None and last is not None and not _is_island(stretch):
-            yield _span_between(first, last)
+            yield _span_from(first, last)
             first = last = None
     if first is not None and last is not None:
-        yield _span_between(first, last)
+        yield _span_from(first, last)
 
 
 def _is_island(stretch: Stretch) -> bool:
     return stretch.kind == "equal" and len(stretch.a) <= ISLAND_WIDTH_MAX and _width(stretch.a) <= ISLAND_WIDTH_MAX
 
 
-def _span_between(first: Stretch, last: Stretch) -> tuple[TextSpan, TextSpan]:
+def _span_from(first: Stretch, last: Stretch) -> tuple[TextSpan, TextSpan]:
     return TextSpan(first.at_a, last.at_a + len(last.a)), TextSpan(first.at_b, last.at_b + len(last.b))
 
 
 def _matches(pair: TextPair, changed_a: Sequence[TextSpan], changed_b: Sequence[TextSpan]) -> list[_Match]:
-    """Return the passages in the changed spans of A that are also in those of B."""
+    """Return the passages in changed spans of A that are also in changed spans of B."""
     starts_a, starts_b = _run_starts(changed_a), _run_starts(changed_b)
     if not len(starts_a) or not len(starts_b):
         return []
@@ -119,7 +119,7 @@ class _MatchSet:
         """Add the longest match around a run, if it is long enough. Runs must come in the order of A."""
         if at_a < self._looked_to:
             return
-        room_a = _around(self._changed_a, at_a)
+        room_a = _span_at(self._changed_a, at_a)
         room_a = TextSpan(max(room_a.start, self.matches[-1].a.end if self.matches else 0), room_a.end)
         candidates = [match for at_b in places_b if (match := self._grow(at_a, at_b, room_a)) is not None]
         if not candidates:
@@ -136,7 +136,7 @@ class _MatchSet:
 
     def _grow(self, at_a: int, at_b: int, room_a: TextSpan) -> _Match | None:
         """Return the longest match around a place of each text, or None if another match covers the place in B."""
-        room_b = _around(self._changed_b, at_b)
+        room_b = _span_at(self._changed_b, at_b)
         index = bisect_left(self._spans_b, TextSpan(at_b + 1, at_b + 1))
         start = max(room_b.start, self._spans_b[index - 1].end if index else 0)
         end = min(room_b.end, self._spans_b[index].start if index < len(self._spans_b) else room_b.end)
@@ -147,7 +147,7 @@ class _MatchSet:
         return _Match(TextSpan(at_a - before, at_a + after), TextSpan(at_b - before, at_b + after))
 
 
-def _around(spans: Sequence[TextSpan], at: int) -> TextSpan:
+def _span_at(spans: Sequence[TextSpan], at: int) -> TextSpan:
     """Return the span that contains a place."""
     return spans[bisect_left(spans, TextSpan(at + 1, at + 1)) - 1]
 
@@ -156,9 +156,9 @@ def _trim_to_words(pair: TextPair, match: _Match) -> _Match:
     """Return a match without partial words and spaces at its ends."""
     (a, a_end), (b, _) = match
     first, last = 0, a_end - a
-    while first < last and (_is_cut(pair.a, a + first) or _is_cut(pair.b, b + first)):
+    while first < last and (_is_within_word(pair.a, a + first) or _is_within_word(pair.b, b + first)):
         first += 1
-    while last > first and (_is_cut(pair.a, a + last) or _is_cut(pair.b, b + last)):
+    while last > first and (_is_within_word(pair.a, a + last) or _is_within_word(pair.b, b + last)):
         last -= 1
     while first < last and pair.a[a + first].isspace():
         first += 1
@@ -167,7 +167,7 @@ def _trim_to_words(pair: TextPair, match: _Match) -> _Match:
     return _Match(TextSpan(a + first, a + last), TextSpan(b + first, b + last))
 
 
-def _is_cut(text: str, at: int) -> bool:
+def _is_within_word(text: str, at: int) -> bool:
     """Return whether a place is within a word."""
     return 0 < at < len(text) and _is_word_char(text[at - 1]) and _is_word_char(text[at])
 
@@ -243,7 +243,10 @@ def _is_in(spans: Sequence[TextSpan], at: int) -> bool:
 
 
 def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:
-    """Yield parts in order. Between two equal parts, the text of A comes first, then that of B, in few stretches."""
+    """Yield parts in order, and regroup each row of changed and moved parts that has a moved one.
+
+    In such a row the text of A comes first, then that of B, in few stretches.
+    """
     pending: list[Stretch] = []
     for part in parts:
         if part.kind in {"changed", "moved"}:
@@ -297,7 +300,7 @@ def _take_equal_words(a: list[tuple[Kind, str]], b: list[tuple[Kind, str]], end:
         return ""
     texts = [pieces[end][1][:: -1 if end else 1] for pieces in (a, b)]
     size = TextPair(*texts).prefix(0, 0, min(map(len, texts)))
-    while size and any(_is_cut(text, size) for text in texts):
+    while size and any(_is_within_word(text, size) for text in texts):
         size -= 1
     for pieces, text in zip((a, b), texts, strict=True):
         pieces[end] = ("changed", text[size:][:: -1 if end else 1])

@@ -9,11 +9,11 @@ _JOINERS: Final = str.maketrans("", "", "\u200c\u200d")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text can be a name: one line of visible characters and joiners."""
+    """Return whether a text can be a name: one line of printable characters and joiners, not all of them spaces."""
     visible = text.translate(_JOINERS)
     return bool(visible.strip()) and visible.isprintable()
 
 
 def name_key(name: str) -> str:
-    """Return a key that is equal for names that differ only in case, character width or joiners."""
+    """Return a key that is equal for names that differ only in joiners, case or compatibility forms such as width."""
     return caseless(name.translate(_JOINERS))

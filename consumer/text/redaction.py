@@ -1,7 +1,7 @@
 """Removes secrets from everything that dupwatch prints, logs and serves.
 
-A value is recognised as a secret by the name of its setting (``is_secret``), by its form (a token of dupwatch, a URL
-with a password or token, an ``Authorization`` header), or because this process read it as a secret (``remember``).
+A secret is recognised by the name of its setting (``is_secret``), by its form (a token of dupwatch, a URL with a
+password or token, an ``Authorization`` header), or because this process read it as a secret (``remember``).
 Libraries quote values of settings in their own ways, so texts are redacted where they leave the process, not where they
 are composed.
 """
@@ -20,7 +20,7 @@ from consumer.model.errors import ConfigError
 HIDDEN: Final = "*****"
 TOKEN_PREFIX: Final = "dupwatch_"  # noqa: S105  # a prefix
 """The prefix of every token, by which tokens are recognised anywhere."""
-CHARS_MIN: Final = 6
+SECRET_CHARS_MIN: Final = 6
 """Shorter values are recognised only by the name of their setting, because texts may contain them by chance."""
 _NAME: Final = re.compile(
     r"passw|passphrase|secret|token|credential|user\.info|\.key$|\.key\.pem$|ssl\.key|oauthbearer\.(config|extensions)",
@@ -78,12 +78,12 @@ def is_secret(name: str) -> bool:
 
 
 def redacted(text: str) -> str:
-    """Return a text with secrets hidden: those recognised by their form, and those that this process has read."""
+    """Return a text with all secrets hidden that are recognised by their form, or that this process has read."""
     return without_credentials(_known.hide(text))
 
 
 def without_credentials(text: str) -> str:
-    """Return a text with the secrets hidden that are recognised by their form."""
+    """Return a text in which secrets that are recognised by their form are hidden."""
     redacted_text = _TOKEN.sub(HIDDEN, text) if TOKEN_PREFIX in text else text
     if "://" in redacted_text:
         redacted_text = _IN_URL.sub(rf"\1{HIDDEN}@", redacted_text)
@@ -95,10 +95,10 @@ def without_credentials(text: str) -> str:
 
 
 def without_arguments(text: str, arguments: Sequence[str]) -> str:
-    """Return a text that quotes command-line arguments, with their secrets hidden.
+    """Return a text that quotes command-line arguments, with all secrets hidden, also secrets in the arguments.
 
-    A secret is the value in ``NAME=VALUE`` or ``NAME:VALUE`` if NAME is a secret setting, or the argument after such a
-    name.
+    A secret of the arguments is the value in ``NAME=VALUE`` or ``NAME:VALUE`` if NAME is a secret setting, or the
+    argument after such a name.
     """
     replacements: dict[str, str] = {}
     previous = ""
@@ -121,8 +121,8 @@ def without_arguments(text: str, arguments: Sequence[str]) -> str:
 
 
 def remember(value: str) -> None:
-    """Redact this secret from now on, in all spellings that messages use."""
-    _known.add({form for part in _parts(value) for form in _spellings(part) if len(form) >= CHARS_MIN})
+    """Redact this secret from now on, in all spellings that messages use and that are not too short."""
+    _known.add({form for part in _parts(value) for form in _spellings(part) if len(form) >= SECRET_CHARS_MIN})
 
 
 def remember_settings(settings: Mapping[str, object]) -> None:
@@ -168,7 +168,10 @@ def _split_assignment(argument: str) -> tuple[str, str, str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yield the value, and parts that may be quoted alone: a password after a user, lines of a key, list values."""
+    """Yield the value, and parts that may be quoted alone.
+
+    Parts are a password after a user, both in Base64, the lines of a key, and the values of a list of settings.
+    """
     yield value
     user, colon, password = value.partition(":")
     if colon and "\n" not in value:

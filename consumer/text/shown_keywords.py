@@ -52,7 +52,7 @@ _RUSSIAN: Final = """
 STOP_WORDS: Final = frozenset(f"{_ENGLISH}{_CHINESE}{_ARABIC}{_RUSSIAN}".split())
 """Words that do not tell what a text is about, in English, Chinese (simplified), Arabic and Russian."""
 _NUMBER: Final = re.compile(r"[1-9][0-9]{3,}|[0-9]+(\.[0-9]+%?|%)")
-"""Matches figures to show. Shorter integers may be part of a number: 40,000 is cut into 40 and 000."""
+"""Matches figures to show. Integers of up to three digits may be part of a number: 40,000 is cut into 40 and 000."""
 
 
 def shown_keywords(words: Iterable[str]) -> tuple[str, ...]:

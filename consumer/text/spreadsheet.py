@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _FORMULA: Final = re.compile("'*[=+\\-@\t\r＝＋－＠]")
-"""The beginning of a cell that a spreadsheet may read as a formula, also after apostrophes."""
+"""The beginning of a cell that a spreadsheet may read as a formula, with any apostrophes before it."""
 _QUOTED: Final = re.compile("'+[=+\\-@\t\r＝＋－＠]")
 
 
@@ -14,5 +14,5 @@ def text_cell(text: str) -> str:
 
 
 def text_of_cell(cell: str) -> str:
-    """Return the text of a cell from ``text_cell``. Cells of other programs are unchanged."""
+    """Return the text of a cell from ``text_cell``. A cell without an apostrophe before a formula is unchanged."""
     return cell[1:] if _QUOTED.match(cell) else cell

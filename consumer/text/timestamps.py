@@ -42,7 +42,7 @@ _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timede
 
 
 def parse_moment(text: str) -> datetime:
-    """Return a time parsed from ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822; naive without a zone.
+    """Return a time parsed from ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822. Without a zone it is naive.
 
     Raises ``ValueError`` for anything else.
     """
@@ -75,9 +75,10 @@ def localised(naive: datetime, zone: tzinfo) -> datetime | None:
 
 
 def option_time_ms(option: str, text: str, expected: str = "a time") -> int:
-    """Return the time of an option in milliseconds since 1970; UTC without a zone. Raises ``ConfigError``.
+    """Return the time of an option in milliseconds since 1970. Without a zone it is in UTC.
 
-    Times before 1970 are refused, because negative timestamps mean something else to Kafka.
+    Raises ``ConfigError`` for other values; the message says that ``expected`` was expected. Times before 1970 are
+    refused, because negative timestamps mean something else to Kafka.
     """
     try:
         moment = parse_moment(text)
@@ -95,7 +96,7 @@ def day_begins_ms(day: date) -> int:
 
 
 def since_1970_ms(moment: datetime) -> int:
-    """Return a time in milliseconds since 1970; UTC without a zone."""
+    """Return a time in milliseconds since 1970, rounded down. Without a zone it is in UTC."""
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MILLISECOND
 
@@ -110,7 +111,7 @@ def rfc3339(time_ms: int) -> str:
 
 
 def shown_time(time_ms: int) -> str:
-    """Return ``rfc3339`` of an untrusted time, or the number itself if it is outside the calendar."""
+    """Return ``rfc3339`` of an untrusted time, or the number of milliseconds if the time is outside the calendar."""
     try:
         return rfc3339(time_ms)
     except (OverflowError, ValueError, OSError):
@@ -127,7 +128,7 @@ def _named_zone(text: str) -> tzinfo:
 
 
 def option_duration(option: str, text: str) -> timedelta:
-    """Return the duration of an option. Raises ``ConfigError``."""
+    """Return the duration of an option. Raises ``ConfigError`` unless it is written as in ``DURATION_HELP``."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ConfigError(f"{option}: {text!r} is not a duration; write it as {DURATION_HELP}")
@@ -135,5 +136,5 @@ def option_duration(option: str, text: str) -> timedelta:
 
 
 def shown_duration(span: timedelta) -> str:
-    """Return a duration of whole days in the form of options."""
+    """Return a duration in days, in the form of options. A part of a day is dropped."""
     return f"{span.days}d"

@@ -15,15 +15,15 @@ _NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
 
 
 def one_line(text: str, chars_max: int) -> str:
-    """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for unsafe ones.
+    """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for each unsafe one.
 
-    Control, format and unassigned characters and line ends are unsafe, except joiners.
+    Control, format, private and unassigned characters, surrogates and line ends are unsafe, joiners are not.
     """
     return _shown(cut(text, chars_max), _JOINERS)
 
 
 def paragraphs(text: str, chars_max: int) -> str:
-    """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for unsafe ones.
+    """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for each unsafe one.
 
     Line ends, tabs and format characters that scripts need are kept. Every line end becomes a newline.
     """
@@ -32,7 +32,7 @@ def paragraphs(text: str, chars_max: int) -> str:
 
 
 def escaped(text: str, chars_max: int, allowed: str = "") -> str:
-    """Return at most ``chars_max`` characters of a text, with Python escapes for unprintable ones except spaces.
+    """Return at most ``chars_max`` characters of a text, with Python escapes for the unprintable ones except spaces.
 
     Characters in ``allowed`` are not escaped.
     """

@@ -155,7 +155,7 @@ class ConsoleServer(ListeningServer):
             has_topics=is_followed(opened.config),
             courier=self._courier,
         )
-        probes = Probes(self._why_not_ready, metrics.registry, health.hanging_threads, self._limitations)
+        probes = Probes(self._unready_reasons, metrics.registry, health.hanging_threads, self._limitations)
         is_tls = self._tls is not None
         self._prepare(build_console(context, self._workers, probes, is_tls=is_tls, fixed_person=fixed_person))
 
@@ -271,13 +271,15 @@ class ConsoleServer(ListeningServer):
             check, hooks = self._checks.check_topic, self._opened.hooks
             yield BackgroundWork("topic-check", check, WorkSchedule(CHECK_S, "source"), hooks, stopping)
 
-    def _why_not_ready(self) -> list[str]:
-        return [reason for reason in self._health.why_not_ready() if reason.startswith(_UNREADY_PREFIXES)]
+    def _unready_reasons(self) -> list[str]:
+        return [reason for reason in self._health.unready_reasons() if reason.startswith(_UNREADY_PREFIXES)]
 
     def _limitations(self) -> list[str]:
         path = self._opened.unwritable()
         waiting = [] if path is None else [f"releases: they wait, since this user may not write {path}"]
-        return waiting + [reason for reason in self._health.why_not_ready() if not reason.startswith(_UNREADY_PREFIXES)]
+        return waiting + [
+            reason for reason in self._health.unready_reasons() if not reason.startswith(_UNREADY_PREFIXES)
+        ]
 
 
 @contextmanager

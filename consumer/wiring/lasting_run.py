@@ -32,7 +32,7 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.health_pages import health_pages
 from consumer.telemetry.latest_flags import LatestFlags
 from consumer.telemetry.metrics import Metrics
-from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
+from consumer.telemetry.store_probe import ANSWER_S_MAX, StoreProbe
 from consumer.telemetry.trace_context import TracedFeed
 from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
@@ -202,7 +202,7 @@ def _awaited_store(
     """Open the store and bind it, waiting while it is out of reach; probe a remote store during the run."""
     with ExitStack() as opened:
         if stores.is_remote(config):
-            probed = partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
+            probed = partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S_MAX)
             opened.enter_context(StoreProbe(probed, hooks))
 
         def open_and_bind() -> tuple[Store, Binding]:

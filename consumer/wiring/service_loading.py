@@ -41,7 +41,7 @@ from consumer.service.answering import AnsweringSink, RefusingSink
 from consumer.service.inbox import Inbox
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.metrics import Build
-from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
+from consumer.telemetry.store_probe import ANSWER_S_MAX, StoreProbe
 from consumer.telemetry.trace_context import TracedFeed
 from consumer.telemetry.tracing import traced
 from consumer.wiring import components, stores
@@ -282,5 +282,5 @@ class ServiceLoader:
 def _probed(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:
     """Return the function that opens the store for a probe: a remote store with a connection of its own."""
     if stores.is_remote(config):
-        return partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S)
+        return partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S_MAX)
     return lambda: nullcontext(store)

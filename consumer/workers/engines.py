@@ -16,7 +16,7 @@ from consumer.fingerprint import (
     Scheme,
     Secret,
 )
-from consumer.fingerprint.compiled import CompiledFingerprinter, core_version, why_not
+from consumer.fingerprint.compiled import CompiledFingerprinter, core_obstacle, core_version
 from consumer.model.errors import ConfigError
 
 EngineName = Literal["compiled", "python"]
@@ -41,7 +41,7 @@ def chosen_engine(choice: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> Cho
     """Return the engine for a scheme. Raises ``ConfigError`` if the compiled one is required but unusable."""
     if choice == PYTHON:
         return ChosenEngine(PYTHON, "fingerprint.engine selects it")
-    reason = why_not(scheme, lexicon)
+    reason = core_obstacle(scheme, lexicon)
     if reason is None:
         return ChosenEngine(COMPILED, f"dupwatch-core {core_version()}")
     if choice == COMPILED:

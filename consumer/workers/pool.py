@@ -15,7 +15,16 @@ from typing import NamedTuple, Protocol
 
 from typing_extensions import override
 
-from consumer.fingerprint import PUBLISHED_SECRET, Engine, Fingerprinter, Fingerprints, Scheme, Secret, chunks, joined
+from consumer.fingerprint import (
+    PUBLISHED_SECRET,
+    Engine,
+    Fingerprinter,
+    Fingerprints,
+    Scheme,
+    Secret,
+    chunks,
+    join_batches,
+)
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.lifecycle.thread_progress import WorkerProgressed
 from consumer.model.errors import Fatal
@@ -217,7 +226,7 @@ def pieces(texts: Sequence[str]) -> list[slice]:
 def _join(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
     if len(results) == 1:
         return results[0]
-    fingerprints = joined([result.fingerprints for result in results])
+    fingerprints = join_batches([result.fingerprints for result in results])
     return TimedFingerprints(fingerprints, sum(result.work_s for result in results))
 
 

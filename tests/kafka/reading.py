@@ -152,7 +152,7 @@ class Watched:
         on(NoteIgnored, self._unreadable)
         on(FetchingPaused, lambda fetching: self.pauses.append(fetching.paused))
         on(FetchingWaited, lambda fetching: self.waits_s.append(fetching.seconds))
-        on(Outage, lambda outage: self.troubles.append(outage.why))
+        on(Outage, lambda outage: self.troubles.append(outage.reason))
         on(RecordsDeleted, lambda deleted: self.gaps.append(deleted.records))
 
     def _turned(self, _: ClientProgressed) -> None:

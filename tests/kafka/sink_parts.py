@@ -92,7 +92,7 @@ class Watching:
 
     def listen(self, hooks: Hooks) -> None:
         """Listen."""
-        hooks.on(Outage, lambda outage: self.outages.append(outage.why))
+        hooks.on(Outage, lambda outage: self.outages.append(outage.reason))
         hooks.on(SinkReconnected, self._reconnected)
         hooks.on(RecordTimeMoved, self._moved)
 

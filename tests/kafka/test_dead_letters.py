@@ -388,7 +388,7 @@ def test_transactions(feed: Feed) -> None:
         end(WAIT_S)
     began_s = time.monotonic()
     with TopicLetterReader(feed.address, feed.letters, KafkaOptions()) as letters:
-        assert [letter.name for letter in letters.letters()] == ["committed"]
+        assert [letter.article_id for letter in letters.letters()] == ["committed"]
         assert letters.letter("1:0") is None
         assert letters.letter("1:2") is not None
         assert letters.letter("1:3") is None

@@ -15,7 +15,7 @@ from consumer.cli.options import ConfigOption, SchemeOption, SetOption, command_
 from consumer.cli.results import results, write
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.files.line_file import check_suffix
 from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Fingerprinter
@@ -61,7 +61,7 @@ class _Counts:
 def build(
     feed: Annotated[
         str,
-        typer.Argument(metavar="FEED|-", help=f"Articles as {described_feeds()}; - for standard input."),
+        typer.Argument(metavar="FEED|-", help=f"Articles as {formats_for_help()}; - for standard input."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,

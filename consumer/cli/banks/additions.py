@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from consumer.banks.bank import Bank, BankItem, Banks, Entry
-from consumer.banks.changes import replacement, unless_same
+from consumer.banks.changes import keep_if_same, replacement
 from consumer.cli.banks.options import change_banks
 from consumer.config.config import Config
 from consumer.wiring.stores import outlives_run
@@ -29,7 +29,7 @@ def create_bank(config: Config, entry: Bank, banks: str) -> Iterator[str]:
         before = every.banks.get(entry.bank)
         found.append(before)
         after = entry if before is None else msgspec.structs.replace(entry, enabled=before.enabled)
-        return [] if unless_same(before, after) is before else [after]
+        return [] if keep_if_same(before, after) is before else [after]
 
     entries, (before,) = change_banks(config, "create", entry.bank, create_entry), found
     if before is None:

@@ -14,7 +14,7 @@ from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, co
 from consumer.cli.prompts import check_terminal
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.model.errors import ConfigError
 from consumer.store_tools.bank_scan import ScanCounts
 from consumer.wiring.banks import read_banks
@@ -27,7 +27,7 @@ def scan(
         str | None,
         typer.Argument(
             metavar="FILE|-",
-            help=f"An archive: {described_feeds()}; - for standard input. Default: all of the store.",
+            help=f"An archive: {formats_for_help()}; - for standard input. Default: all of the store.",
         ),
     ] = None,
     bank: Annotated[str | None, typer.Option("--bank", help="Only the items of this bank.", metavar="BANK")] = None,

@@ -19,7 +19,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_co
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile
-from consumer.decode.codecs import described_feeds, described_forms
+from consumer.decode.codecs import compressions_for_help, formats_for_help
 from consumer.evaluation.curves import Evaluation, ProfileFigures, evaluation_of, measure
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, labelled_pairs
 from consumer.evaluation.part_pairs import PartEvaluation, named_pairs, part_evaluation
@@ -75,16 +75,19 @@ class _Report(msgspec.Struct, frozen=True):
 def evaluate(
     feed: Annotated[
         str | None,
-        typer.Argument(metavar="FEED|-", help=f"Articles as {described_feeds()}; - for standard input."),
+        typer.Argument(metavar="FEED|-", help=f"Articles as {formats_for_help()}; - for standard input."),
     ] = None,
     pairs: Annotated[
         Path | None,
-        typer.Option(help=f'Labelled pairs, one ["id", "id", label] per line, {described_forms()}.', metavar="FILE"),
+        typer.Option(
+            help=f'Labelled pairs, one ["id", "id", label] per line, {compressions_for_help()}.', metavar="FILE"
+        ),
     ] = None,
     reviews: Annotated[
         Path | None,
         typer.Option(
-            help=f"Reviewed flags and near misses, one per line, {described_forms()}; needs no feed.", metavar="FILE"
+            help=f"Reviewed flags and near misses, one per line, {compressions_for_help()}; needs no feed.",
+            metavar="FILE",
         ),
     ] = None,
     precision: Annotated[

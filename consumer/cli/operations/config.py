@@ -17,7 +17,7 @@ from consumer.config.sections.store import StoreSection
 from consumer.doctor.console import configures_console
 from consumer.doctor.service import has_no_run
 from consumer.files.source import STREAM
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 from consumer.text.redaction import HIDDEN
 from consumer.wiring import feeds
 from consumer.wiring.components import judge_settings, lexicon_of, record_decoder
@@ -98,7 +98,7 @@ def _check_console(config: Config) -> None:
     A default sink or store is not checked: an option of ``dupwatch console`` may replace it.
     """
     wiring = {
-        name: imported(f"consumer.wiring.console_{name}", CONSOLE_PACKAGES, "console", "dupwatch console")
+        name: import_extra(f"consumer.wiring.console_{name}", CONSOLE_PACKAGES, "console", "dupwatch console")
         for name in ("database", "feed", "store")
     }
     wiring["database"].check_database(config.console)

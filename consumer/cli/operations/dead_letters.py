@@ -216,7 +216,7 @@ def _table(letters: Iterator[Letter]) -> Table:
             letter.position,
             "" if letter.time_ms is None else shown_time(letter.time_ms),
             render.plain(letter.reason or _NO_REASON),
-            render.plain(letter.name, _CHARS_MAX),
+            render.plain(letter.article_id, _CHARS_MAX),
             render.plain(letter.detail, _CHARS_MAX),
         )
         for letter in letters
@@ -231,7 +231,7 @@ def _text(letter: Letter) -> Iterator[RenderableType]:
         "reason": letter.reason or _NO_REASON,
         "detail": letter.detail,
         "came from": letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin),
-        "key": letter.name,
+        "key": letter.article_id,
         "size": f"{size}, truncated to the first {len(letter.value or b'')}" if letter.cut else size,
         "sha256": letter.sha256 or "",
         "replayed": counted(letter.replays, "time") if letter.replays else "",

@@ -16,7 +16,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_co
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 from consumer.text.names import is_name
 from storage.clock import now_ms
 
@@ -126,11 +126,11 @@ def password(
 
 
 def _people() -> Any:  # noqa: ANN401  # a module of an extra
-    return imported("consumer.reviews.people", CONSOLE_PACKAGES, "console", _COMMAND)
+    return import_extra("consumer.reviews.people", CONSOLE_PACKAGES, "console", _COMMAND)
 
 
 def _passwords() -> Any:  # noqa: ANN401  # as above
-    return imported("consumer.reviews.passwords", CONSOLE_PACKAGES, "console", _COMMAND)
+    return import_extra("consumer.reviews.passwords", CONSOLE_PACKAGES, "console", _COMMAND)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _audited_changes(config: Config, *, must_exist: bool = True) -> Iterator[tup
     The function raises ``ConfigError`` if the change is refused.
     """
     people = _people()
-    audit = imported("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
+    audit = import_extra("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
     with opened_database(config, _COMMAND, must_exist=must_exist) as database:
 
         def write_change(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:

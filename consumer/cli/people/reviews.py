@@ -6,7 +6,7 @@ from consumer.cli.extras import opened_database
 from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.evaluation.reviewed_pairs import SCHEMA
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 from consumer.text.timestamps import rfc3339
 
 _COMMAND: Final = "dupwatch reviews"
@@ -19,7 +19,7 @@ def reviews(config: ConfigOption = None, overrides: SetOption = None) -> None:
     merged. dupwatch evaluate --reviews reads them.
     """
     with opened_database(command_config(config, overrides), _COMMAND) as database:
-        reviewed_pairs = imported("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
+        reviewed_pairs = import_extra("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
         with results(), database.read_connection() as connection:
             for pair in reviewed_pairs.pairs(connection):
                 write_json(_line(pair))

@@ -19,7 +19,7 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_report
 from consumer.cli.runs.run import run_feed
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.files.backfill_state import BackfillState, default_state, named_state
 from consumer.files.checkpoint import checkpoint_path
 from consumer.files.letters import dead_letters_path
@@ -34,7 +34,7 @@ from storage.kinds import store_identity
 
 
 def backfill(
-    archive: Annotated[str, typer.Argument(metavar="FILE", help=f"Articles as {described_feeds()}.")],
+    archive: Annotated[str, typer.Argument(metavar="FILE", help=f"Articles as {formats_for_help()}.")],
     store: LastingStoreOption = None,
     state: Annotated[
         str | None,

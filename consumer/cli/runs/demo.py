@@ -21,7 +21,7 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
 from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.time_limits import ENDING_S
 from consumer.kafka.topics import SinkTopics
@@ -30,8 +30,8 @@ from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
-from consumer.telemetry.health import enforce
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.telemetry.health import enforce_stop
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 from consumer.wiring import components
 from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 from storage.interface import Store
@@ -140,7 +140,7 @@ class _Watcher:
 def demo(
     feed: Annotated[
         Path | None,
-        typer.Option(help=f"Articles as {described_feeds()}; default: the sample feed."),
+        typer.Option(help=f"Articles as {formats_for_help()}; default: the sample feed."),
     ] = None,
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,
@@ -179,10 +179,10 @@ def demo(
             streams = Streams(standard_output(), standard_error())
             with prepared_lasting_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
-                enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
+                enforce_stop(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
                 with _serve_console(console, reminder, chosen, ready, stopping):
-                    demo_feed.start(lambda: not ready.health.why_not_ready())
+                    demo_feed.start(lambda: not ready.health.unready_reasons())
                     ready.pipeline.run()
                     seconds = demo_feed.seconds()
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
@@ -232,7 +232,7 @@ def _serve_console(
     If its packages are missing, print how to install them, and how to see the latest flags of the run.
     """
     try:
-        wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
+        wiring = import_extra("consumer.wiring.console", CONSOLE_PACKAGES, "console", "The console of the demo")
     except ConfigError as error:
         console.print(f"{error}")
         if run.address:

@@ -16,7 +16,7 @@ from consumer.model.program_version import program_version
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
-from consumer.telemetry.health import enforce
+from consumer.telemetry.health import enforce_stop
 from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 
 log = logging.getLogger("dupwatch")
@@ -35,7 +35,7 @@ def run_lasting(config: Config, *, show: bool) -> None:
     with stopping.listening(), prepared_lasting_run(config, streams, hooks, stopping) as ready:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
-        enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
+        enforce_stop(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
         _show_start(console, config, ready)
         ready.pipeline.run()
     _show_end(console, ready, report, time.monotonic() - began_s)

@@ -12,7 +12,7 @@ from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.files.source import FileSource
 from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
 from consumer.kafka.clients import waiting_for_brokers
@@ -33,7 +33,7 @@ def produce(
         str | None,
         typer.Argument(
             metavar="FILE|-",
-            help=f"Articles as {described_feeds()}; - for standard input; default: the sample feed.",
+            help=f"Articles as {formats_for_help()}; - for standard input; default: the sample feed.",
         ),
     ] = None,
     to: Annotated[

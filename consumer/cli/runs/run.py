@@ -14,7 +14,7 @@ from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOpt
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.runs.feed_report import FeedReport, show_blank_lines, show_flags, show_report
 from consumer.config.config import Config
-from consumer.decode.codecs import described_feeds
+from consumer.decode.codecs import formats_for_help
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
@@ -38,7 +38,7 @@ def run(
     source: Annotated[
         str | None,
         typer.Option(
-            help=f"Articles: a file of {described_feeds()}, - for standard input, or kafka://HOST:PORT/TOPIC.",
+            help=f"Articles: a file of {formats_for_help()}, - for standard input, or kafka://HOST:PORT/TOPIC.",
             metavar="FILE|-|TOPIC",
         ),
     ] = None,

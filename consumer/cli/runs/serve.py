@@ -14,8 +14,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.program_version import program_version
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry import logs
-from consumer.telemetry.health import enforce
-from consumer.text.install_advice import CONSOLE_PACKAGES, imported
+from consumer.telemetry.health import enforce_stop
+from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 
 log = logging.getLogger("dupwatch")
 
@@ -39,7 +39,7 @@ def serve(
     Consumers may judge into the same store, and any number of services may serve it. The service listens at
     service.listen; docs/use/http_api.md describes the requests.
     """
-    service = imported("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
+    service = import_extra("consumer.wiring.service", _SERVICE_PACKAGES, "serve", "dupwatch serve")
     chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, streams = StopSignal(interrupts=False), Streams(standard_output(), standard_error())
@@ -75,7 +75,7 @@ def console(
     at console.listen, and its database is console.database. Add the first person with dupwatch people add NAME --role
     admin; docs/use/console.md says more.
     """
-    wiring = imported("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
+    wiring = import_extra("consumer.wiring.console", CONSOLE_PACKAGES, "console", "dupwatch console")
     chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, rebuild_from = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
@@ -85,7 +85,7 @@ def console(
 
 def _run(ready: Any, stopping: StopSignal, drain_s: float, sentence: str, title: str, **fields: str) -> None:  # noqa: ANN401  # of an extra
     """Print or log the address of a server, and run it until it is stopped."""
-    enforce(stopping, ready.stop, drain_s + ENDING_S)
+    enforce_stop(stopping, ready.stop, drain_s + ENDING_S)
     if logs.tells_people():
         render.console(stderr=True).print(f"{sentence} {ready.url}")
     else:

@@ -23,7 +23,7 @@ from consumer.model.story import STORY_SCHEMA
 from consumer.model.verdict import SCHEMA, Released, Verdict, decode_verdict
 from consumer.reviews.kinds.bank_mentions import denying_items
 from consumer.reviews.portable import is_storable_id
-from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, SkippedFor
+from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, SkipReason
 
 log = logging.getLogger("dupwatch")
 
@@ -118,7 +118,7 @@ def read_repeats_of_ended(
 def _read_events(
     records: Sequence[RawRecord], form: _Form[Event], report: Callable[[object], None], place_of: PlaceOf
 ) -> Iterator[Event]:
-    skipped: list[tuple[SkippedFor, str, RawRecord]] = []
+    skipped: list[tuple[SkipReason, str, RawRecord]] = []
     for record in records:
         reason = _skip_reason(record)
         if reason is not None:
@@ -154,7 +154,7 @@ def _repeats_no_ended_article(record: RawRecord) -> bool:
     return record.data.startswith(_VERDICT_BEGINS) and _ENDED_BEFORE not in record.data
 
 
-def _skip_reason(record: RawRecord) -> SkippedFor | None:
+def _skip_reason(record: RawRecord) -> SkipReason | None:
     if record.fault is not None:
         return "unreadable_message" if record.fault.reason == Reason.UNREADABLE_MESSAGE else "too_large"
     if record.is_null:

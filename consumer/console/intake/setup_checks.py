@@ -72,10 +72,10 @@ class SetupChecks:
     def note_outage(self, outage: Outage) -> None:
         """Note that events wait for the sink, or that an intake waits for a newer console, and when this ends."""
         if (outage.part, outage.reporter) == ("sink", EVENTS_THREAD):
-            self._unsent_reason = outage.why or ""
+            self._unsent_reason = outage.reason or ""
         if not outage.reporter.startswith(NEWER_EVENT):
             return
-        if outage.why is None:
+        if outage.reason is None:
             self._waiting_intakes.discard(outage.reporter)
         else:
             self._waiting_intakes.add(outage.reporter)

@@ -16,7 +16,7 @@ from consumer.banks.bank import (
     Banks,
     Entry,
 )
-from consumer.banks.changes import stays_confirmed, unless_same
+from consumer.banks.changes import keep_if_same, stays_confirmed
 from consumer.banks.exchange import item_id
 from consumer.console.faults import N_, PageError
 from consumer.console.item_search import item_page
@@ -245,7 +245,7 @@ def _changed_entry(
 ) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     """Return the entry that changes an item, and its audit entry; neither if nothing changes."""
     after = entry_after(before, values)
-    if unless_same(before, after) is before:
+    if keep_if_same(before, after) is before:
         return [], (None, None)
     return [after], (None, BankAuditEntry(action, subject(before)))
 

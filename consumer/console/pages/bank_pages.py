@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from consumer.banks.bank import BANK_NAME, Action, Bank, Banks, Entry
-from consumer.banks.changes import unless_same
+from consumer.banks.changes import keep_if_same
 from consumer.console.faults import N_, PageError
 from consumer.console.pages.bank_forms import (
     BankAuditEntry,
@@ -177,4 +177,4 @@ def _changed_entry(
     before: Bank, after: Bank, record: BankAuditEntry
 ) -> tuple[Sequence[Entry], tuple[None, BankAuditEntry | None]]:
     """Return the new entry and its audit entry; neither if nothing changes."""
-    return ([], (None, None)) if unless_same(before, after) is before else ([after], (None, record))
+    return ([], (None, None)) if keep_if_same(before, after) is before else ([after], (None, record))

@@ -21,7 +21,7 @@ from consumer.decode.html.style_sheets import StyleBlock, StyleRule, blocks_of_s
 
 COMPARISONS_MAX: Final = 200_000
 """The maximum number of comparisons of names with rules. Elements with equal names are compared once."""
-ENDED_WITHIN: Final = frozenset[HidingProperty](["visibility", "font-size"])
+REVERSIBLE_WAYS: Final = frozenset[HidingProperty](["visibility", "font-size"])
 """Ways of hiding that an inner element can undo."""
 _STYLE_CHARS_MAX: Final = 1_000
 """A longer ``style`` attribute is ignored."""
@@ -34,7 +34,10 @@ _WORDS: Final[Mapping[HidingProperty, str]] = {
     "font-size": "font",
     "place": "left|top|right|bottom|height|width|clip|overflow|position|transform|indent",
 }
-"""A pattern for each way of hiding. Every declaration that affects it contains one of these words."""
+"""A pattern for each way of hiding.
+
+Every declaration that affects the way matches it, except ``all`` and animations.
+"""
 _Names = tuple[str, str | None, str | None]
 """Tag, id and class."""
 
@@ -60,7 +63,8 @@ _NOTHING: Final = ElementStyle()
 def styles_of(tree: etree._Element) -> dict[etree._Element, ElementStyle]:
     """Return the elements of a page that styles affect, with the effect of the styles.
 
-    ``shown`` is complete only for elements that are hidden, or within hidden elements.
+    ``shown`` is complete only for elements that rules hide, and for all elements within an element that a rule hides in
+    one of ``REVERSIBLE_WAYS``.
     """
     attributes = {element: text for element in tree.iter() if (text := element.get("style"))}
     own = {element: effects_of(without_opaque(text)) for element, text in attributes.items() if _is_read(text)}
@@ -111,14 +115,14 @@ def _affected_elements(
     names: Mapping[etree._Element, _Names], hiding: Mapping[_Names, tuple[StyleRule, ...]]
 ) -> dict[etree._Element, _Names]:
     """Return the elements that rules hide, and the elements within them that may be visible nevertheless."""
-    ended_within = {each for each, rules in hiding.items() if not ENDED_WITHIN.isdisjoint(_ways(rules))}
+    reversible = {each for each, rules in hiding.items() if not REVERSIBLE_WAYS.isdisjoint(_ways(rules))}
     found: dict[etree._Element, _Names] = {}
     within: set[etree._Element] = set()
     for element, each in names.items():
         if each in hiding:
             found[element] = each
         # Elements within such an element are included already.
-        if each in ended_within and element not in within:
+        if each in reversible and element not in within:
             within.update(element.iter())
     return found | {element: names[element] for element in within}
 
@@ -134,6 +138,8 @@ def _rules_about(
 
 def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names]) -> dict[_Names, tuple[StyleRule, ...]]:
     """Return the names that match the last compound of any rule, with the matching rules.
+
+    After ``COMPARISONS_MAX`` comparisons, names that come later in the page are left out.
 
     Browsers ignore case in pages without a doctype. So a rule that matches only if case is ignored may show an element,
     but never hides one.
@@ -160,7 +166,7 @@ def _matches(rules: Iterable[StyleRule], names: Mapping[etree._Element, _Names])
 
 
 def _match(rule: StyleRule, tag: str, id_: str, classes: frozenset[str]) -> StyleRule | None:
-    """Return the rule if it matches these names, else None. It remains ``simple`` only if it matches in exact case."""
+    """Return the rule if it matches these names, or else None. A match that ignores case is not ``simple``."""
     if rule.tag in {"", tag} and rule.id in {"", id_} and rule.classes <= classes:
         return rule
     small = {name.lower() for name in classes}
@@ -172,7 +178,7 @@ _Rank = tuple[bool, bool, tuple[int, int, int], int]
 """Whether a declaration is important; whether it is the element's own; its selector's rank; its block's number."""
 _WEAKEST: Final = (-1, 0, 0)
 _Decisions = dict[HidingProperty, tuple[_Rank, HidingStyle | None]]
-"""The rank and the style of the strongest declaration for each way of hiding; None as style if it shows."""
+"""The rank and the style of the strongest declaration for each way of hiding. Its style is None if it shows."""
 
 
 def _cascade(rules: Iterable[StyleRule]) -> _Decisions:

@@ -13,25 +13,25 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from consumer.decode.html.element_styles import ENDED_WITHIN, ElementStyle, HidingStyle, styles_of
+from consumer.decode.html.element_styles import REVERSIBLE_WAYS, ElementStyle, HidingStyle, styles_of
 from consumer.decode.html.html_text import HIDDEN, text_of_parts
 from consumer.decode.html.style_rules import HidingProperty
 
 _SHARE_MAX: Final = 0.55
-"""Half, with room for a hidden copy that is slightly longer than the visible text."""
+"""The share of the text that a rule may hide: half, or slightly more for a hidden copy of the visible text."""
 _REST_SHARE_MIN: Final = 0.1
 _FADING: Final = frozenset[HidingProperty](["opacity", "visibility"])
 _UNCOUNTED: Final = HIDDEN | {"a"}
 _BY_ATTRIBUTE: Final = etree.XPath("descendant-or-self::*[@hidden]")
 
 _Key = tuple[HidingProperty, object]
-"""A rule that hides: its way, and its block or its element."""
+"""A rule that hides: its way, and its block. For ``display: none`` in an element's own style, this is the element."""
 
 
 class HiddenElements(NamedTuple):
-    """Elements that are hidden with their contents. Scripts often show the elements in ``fading``."""
+    """Elements that are hidden with their contents: certainly, or in a way that scripts often end (``fading``)."""
 
-    surely: frozenset[etree._Element]
+    certain: frozenset[etree._Element]
     fading: frozenset[etree._Element]
 
 
@@ -54,7 +54,7 @@ def hidden_elements(tree: etree._Element) -> Collection[etree._Element]:
 
 
 def seen_text(tree: etree._Element) -> str:
-    """Return the text of a whole tree like ``text_of``, without hidden elements."""
+    """Return the text of a whole tree in the form of ``text_of``, without the elements of ``hidden_elements``."""
     hidden = hidden_elements(tree)
     return text_of_parts([tree], lambda element: element.tag in HIDDEN or element in hidden)
 
@@ -74,8 +74,8 @@ def hidden_by_style(tree: etree._Element, styles: Mapping[etree._Element, Elemen
     if _size(_outermost(chain.from_iterable(counted.values()))) > count.characters * (1 - _REST_SHARE_MIN):
         return _NOTHING
     fading = {span.element for key, spans in counted.items() if key[0] in _FADING for span in spans}
-    surely = {span.element for key, spans in counted.items() if key[0] not in _FADING for span in spans}
-    return HiddenElements(frozenset(surely), frozenset(fading - surely))
+    certain = {span.element for key, spans in counted.items() if key[0] not in _FADING for span in spans}
+    return HiddenElements(frozenset(certain), frozenset(fading - certain))
 
 
 def _have_text(elements: Iterable[etree._Element]) -> bool:
@@ -112,7 +112,7 @@ class _CharacterCounter:
         if style is not None:
             for key in _keys(element, style):
                 self._open.setdefault(key, (element, self.characters, self._step))
-            for way in style.shown & ENDED_WITHIN:
+            for way in style.shown & REVERSIBLE_WAYS:
                 self._ended[way] = self._step
         self._uncounted += element.tag in _UNCOUNTED
         self._add(element.text)

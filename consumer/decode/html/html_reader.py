@@ -55,7 +55,7 @@ White space between adjacent elements has two separators and stays, because link
 
 
 def text_of_html(markup: str, attributes_max: int, revision: int = READER_REVISION) -> str:
-    """Return the visible text: one line per block, white space collapsed, references decoded.
+    """Return the visible text: one line per block, white space collapsed, references decoded; "" for empty markup.
 
     Scripts, styles, titles, templates, frames and noscript elements are left out. Revision 2 also leaves out text that
     the page's styles hide. Raises ``MarkupTooComplex``.
@@ -73,7 +73,10 @@ def tree_of(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree that a revision reads from markup, or None for empty markup. Raises ``MarkupTooComplex``."""
+    """Return the tree that a revision reads from markup, or None for empty markup. Raises ``MarkupTooComplex``.
+
+    The other parameters are those of ``parse_html``.
+    """
 
     def parsed(text: str) -> etree._Element | None:
         return parse_html(text, attributes_max, values_max, parser_type)

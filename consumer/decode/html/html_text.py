@@ -29,19 +29,22 @@ HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 
 
 def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
-    """Return the text of a whole tree with white space collapsed. ``blocks`` begin lines; ``hidden`` are left out."""
+    """Return the text of a whole tree with white space collapsed.
+
+    ``blocks`` begin lines; ``hidden`` tags are left out.
+    """
     pieces: list[str] = []
-    around = 0
+    hidden_depth = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         is_hidden = element.tag in hidden
         if event == "end" and is_hidden:
-            around -= 1
+            hidden_depth -= 1
         if element.tag in blocks:
             pieces.append("\n")
         if event == "start" and is_hidden:
-            around += 1
+            hidden_depth += 1
         text = element.text if event == "start" else element.tail
-        if text and not around:
+        if text and not hidden_depth:
             pieces.append(text.replace("\n", " "))
     return _lines(pieces)
 

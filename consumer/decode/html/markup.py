@@ -15,7 +15,7 @@ _DEPTH_MAX: Final = 2_200
 """Slightly more than libxml2's own limit, which applies to trees."""
 _VALUE_BYTES_MIN: Final = 2
 """An element or an attribute takes at least this many bytes of markup."""
-_SEARCHED_MAX: Final = 100_000_000
+_COMPARISONS_MAX: Final = 100_000_000
 """The maximum number of comparisons of end tags with open elements, about a second of work."""
 
 
@@ -92,7 +92,7 @@ def _may_exceed(data: bytes, values_max: int | None) -> bool:
     """Return whether a page may exceed the limits on values or on the work of end tags, by a quick search."""
     if values_max is None:
         return False
-    return len(data) > _VALUE_BYTES_MIN * values_max or data.count(b"</") * _DEPTH_MAX > _SEARCHED_MAX
+    return len(data) > _VALUE_BYTES_MIN * values_max or data.count(b"</") * _DEPTH_MAX > _COMPARISONS_MAX
 
 
 def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
@@ -112,7 +112,7 @@ def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
         searched += tags.depth * piece.count(b"</")
         if values_max is not None and tags.values > values_max:
             raise MarkupTooComplex(f"it has more elements and attributes than values_max = {values_max}")
-        if values_max is not None and searched > _SEARCHED_MAX:
+        if values_max is not None and searched > _COMPARISONS_MAX:
             raise MarkupTooComplex("it has too many end tags among deeply nested elements")
     parser.close()
     if tags.attributes > attributes_max:

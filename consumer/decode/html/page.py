@@ -32,13 +32,14 @@ class PageText(NamedTuple):
 class Extractor:
     """A way to find the article on a page. ``find`` returns "" if it finds no article.
 
-    ``reader`` is the revision of the reader that builds the tree. If nothing is found, ``or_else`` is tried, and then
-    ``whole_text``.
+    ``reader`` is the revision of the reader that builds the tree, ``parser`` the type of parser that the reader uses.
+    If ``find`` returns less than ``ARTICLE_BYTES_MIN``, ``fallback`` is tried, and then ``whole_text``. ``load`` loads
+    the package that ``find`` needs, if any.
     """
 
     reader: int
     find: Callable[[etree._Element], str]
-    or_else: Callable[[etree._Element], str] | None = None
+    fallback: Callable[[etree._Element], str] | None = None
     whole_text: Callable[[etree._Element], str] = text_of
     parser: type[etree.HTMLParser] = etree.HTMLParser
     load: Callable[[], object] | None = None
@@ -66,7 +67,7 @@ def load_extractor(form: BodyForm) -> None:
 
 
 def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> PageText:
-    """Read a page. Raises ``MarkupTooComplex``.
+    """Read a page. Raises ``MarkupTooComplex``, and ``ConfigError`` as ``load_extractor`` does.
 
     The text is not limited here. The title is cut to ``title_chars_max``.
     """
@@ -83,8 +84,8 @@ def read_page(markup: str, form: PageForm, limits: DecodeLimits) -> PageText:
 
 def _attempts(tree: etree._Element, extractor: Extractor) -> Iterator[tuple[ExtractionOutcome, str]]:
     yield ExtractionOutcome.ARTICLE, extractor.find(tree)
-    if extractor.or_else is not None:
-        yield ExtractionOutcome.FAST_ARTICLE, extractor.or_else(tree)
+    if extractor.fallback is not None:
+        yield ExtractionOutcome.FAST_ARTICLE, extractor.fallback(tree)
 
 
 def _page_title(tree: etree._Element) -> str:

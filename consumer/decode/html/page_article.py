@@ -1,8 +1,8 @@
 """Finds the article on a page by the shape of the page: the extractor ``fast``.
 
 An article is text in paragraphs, with commas and few links. Short lines and lists of links surround it. The element
-with the most points (``page_survey``) is chosen and extended outwards while that makes it no worse. Parts of it that
-look like navigation are left out. The only word list is that of class names, so any language will do.
+with the most points (``page_survey``) is chosen and extended outwards while that makes it no worse. Parts of this
+element that look like navigation are left out. The only word list is that of class names, so any language will do.
 
 ``article_text`` is revision 1, ``weighed_article`` is revision 2. Any change of the results needs a new revision in
 ``page``.
@@ -17,13 +17,16 @@ from lxml import etree
 from consumer.decode.html.html_text import text_of_parts
 from consumer.decode.html.page_survey import PagePart, Rules, Survey, survey
 
-_ENOUGH_BYTES: Final = 250
+_ENOUGH_BYTES_MIN: Final = 250
 """A text of fewer bytes of UTF-8 may be short because of misleading class names, so the next try ignores them."""
-_RIVALS: Final = 4
+_RIVALS_MAX: Final = 4
 _RIVAL_SHARE: Final = 0.75
 _RIVALS_MIN: Final = 3
-"""The article is the innermost element with the best part and at least this many parts that score nearly as high."""
-_CONTINUED_SHARE: Final = 0.8
+"""The minimum number of rivals: parts with nearly as many points as the best part.
+
+The article is then the innermost element that contains the best part and this many rivals.
+"""
+_CONTINUED_SHARE_MIN: Final = 0.8
 """Elements with the same tag and class that make up this share of an element are pieces of one article."""
 _WORSE_SHARE: Final = 1 / 3
 _SIBLING_SHARE: Final = 0.2
@@ -54,14 +57,14 @@ def article_text(tree: etree._Element) -> str:
         if page is None:
             return ""
         text = take_article(page).text
-        if len(text.encode()) >= _ENOUGH_BYTES:
+        if len(text.encode()) >= _ENOUGH_BYTES_MIN:
             return text
         best = max(best, text, key=len)
     return best
 
 
 def take_article(page: Survey) -> ArticleText:
-    """Extract the article from a page."""
+    """Return the article of a surveyed page. Its text is "" if no part has points."""
     taken: dict[etree._Element, None] = {}
     if not page.scored:
         return ArticleText("", taken)
@@ -104,7 +107,7 @@ def _find_top(page: Survey) -> PagePart:
 
 def _around_rivals(ranked: list[PagePart]) -> PagePart | None:
     top = ranked[0]
-    rivals = [part for part in ranked[1 : 1 + _RIVALS] if part.score >= top.score * _RIVAL_SHARE]
+    rivals = [part for part in ranked[1 : 1 + _RIVALS_MAX] if part.score >= top.score * _RIVAL_SHARE]
     if top.score <= 0 or len(rivals) < _RIVALS_MIN:
         return None
     around = [set(rival.around()) for rival in rivals]
@@ -117,7 +120,7 @@ def _around_rivals(ranked: list[PagePart]) -> PagePart | None:
 
 
 def _around_pieces(ranked: list[PagePart]) -> PagePart | None:
-    """Return the element around all elements that look like the best one, if it holds little else."""
+    """Return the element around all elements that look like the best element, if little else is in it."""
     top = ranked[0]
     bound = top.score * _SIBLING_SHARE
     pieces = [part for part in ranked if part.score >= bound and _is_like_piece(part, top)]
@@ -125,7 +128,7 @@ def _around_pieces(ranked: list[PagePart]) -> PagePart | None:
     shared = next((outer for outer in top.around() if around[outer] == len(pieces)), None)
     if len(pieces) == 1 or shared is None or shared.element.tag in {"body", "html"}:
         return None
-    return shared if sum(piece.size for piece in pieces) >= shared.size * _CONTINUED_SHARE else None
+    return shared if sum(piece.size for piece in pieces) >= shared.size * _CONTINUED_SHARE_MIN else None
 
 
 def _is_like_piece(part: PagePart, top: PagePart) -> bool:

@@ -31,25 +31,28 @@ _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
 _NAME_CHARS_MAX: Final = 400
 """Longer names are cut. They occur on pages whose style sheets have a class for each property."""
 
-_AROUND: Final = (
+_OUTSIDE_WORDS: Final = (
     *("-ad-", "ad-break", "ai2html", "author-bio", "banner", "breadcrumb", "byline", "combx", "comment", "community"),
     *("cookie", "cover-wrap", "disqus", "extra", "footer", "gdpr", "header", "legends", "masthead", "menu"),
     *("newsletter", "outbrain", "pager", "pagination", "popup", "promo", "recommend", "related", "remark", "replies"),
     *("rss", "share", "shoutbox", "sidebar", "skyscraper", "social", "sponsor", "subscribe", "supplemental", "taboola"),
     *("teaser", "toolbar", "widget"),
 )
-_MAYBE_WITHIN: Final = (
+"""Parts of the class or id of an element outside the article, unless it also has one of ``_MAYBE_ARTICLE_WORDS``."""
+_MAYBE_ARTICLE_WORDS: Final = (
     *("and", "article", "body", "column", "content", "main", "shadow", "story", "entry", "post", "text"),
 )
-_WITHIN: Final = ("article", "blog", "body", "content", "entry", "main", "page", "post", "story", "text")
-_BESIDE: Final = (
+_ARTICLE_WORDS: Final = ("article", "blog", "body", "content", "entry", "main", "page", "post", "story", "text")
+"""Parts of a class or id that raise an element's weight."""
+_OTHER_WORDS: Final = (
     *("-ad-", "banner", "com-", "combx", "comment", "contact", "footer", "gdpr", "hidden", "masthead", "media", "meta"),
     *("outbrain", "promo", "related", "scroll", "share", "shopping", "shoutbox", "sidebar", "skyscraper", "sponsor"),
     *("tags", "widget"),
 )
+"""Parts of a class or id that lower an element's weight."""
 _UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
 _STYLE_CHARS_MAX: Final = 400
-NEVER: Final = APART - _HINTED
+NO_ARTICLE_TAGS: Final = APART - _HINTED
 """Tags that never hold an article."""
 _WEIGHT: Final = 25
 _Names = tuple[str | None, str | None]
@@ -64,7 +67,7 @@ class ElementMarks:
         self._around: dict[_Names, bool] = {}
         self._weights: dict[_Names, int] = {}
 
-    def apart(self, element: etree._Element) -> bool:
+    def is_apart(self, element: etree._Element) -> bool:
         """Return whether hints say that an element and its contents are invisible or not part of an article."""
         if element.tag in APART:
             return True
@@ -75,8 +78,8 @@ class ElementMarks:
             return True
         return self._has_hint(element)
 
-    def hinted(self, element: etree._Element) -> bool:
-        """Return whether an element is marked as not part of an article. Some articles are so marked by mistake."""
+    def is_hinted(self, element: etree._Element) -> bool:
+        """Return whether an element is marked as not part of an article. Some articles are marked so by mistake."""
         if element.tag in _HINTED:
             return True
         return bool(element.keys()) and element.tag not in {"html", "body"} and self._has_hint(element)
@@ -90,7 +93,7 @@ class ElementMarks:
         names = get("class"), get("id")
         if names not in self._around:
             text = " ".join(_searched(names))
-            self._around[names] = _has(text, _AROUND) and not _has(text, _MAYBE_WITHIN)
+            self._around[names] = _has(text, _OUTSIDE_WORDS) and not _has(text, _MAYBE_ARTICLE_WORDS)
         return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
@@ -99,7 +102,7 @@ class ElementMarks:
             return 0
         names = element.get("class"), element.get("id")
         if names not in self._weights:
-            found = [_has(name, _WITHIN) - _has(name, _BESIDE) for name in _searched(names)]
+            found = [_has(name, _ARTICLE_WORDS) - _has(name, _OTHER_WORDS) for name in _searched(names)]
             self._weights[names] = _WEIGHT * sum(found)
         return self._weights[names]
 

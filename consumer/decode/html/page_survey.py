@@ -1,7 +1,7 @@
 """Surveys a page: the amount of text in each element, its share in links, and the element's score.
 
 Scores follow Readability. A paragraph of some length gives points to the elements around it, more for more commas and
-more text, and fewer to elements further out. An element loses the share of its points that is the text of links.
+more text, and fewer to elements farther out. An element loses the share of its points that is the text of links.
 Lengths are in bytes of UTF-8, so that a Chinese paragraph counts as much as an English one with the same content.
 """
 
@@ -14,10 +14,10 @@ from typing import Final
 from lxml import etree
 
 from consumer.decode.html import html_text
-from consumer.decode.html.page_marks import NEVER, ElementMarks
+from consumer.decode.html.page_marks import NO_ARTICLE_TAGS, ElementMarks
 
 ELEMENTS_MAX: Final = 50_000
-"""Pages with more elements are not surveyed. The largest of 130 real pages has a fifth of that."""
+"""Pages with more elements are not surveyed. The largest of 130 real pages has a fifth of this number."""
 
 _PARAGRAPHS: Final = frozenset(["p", "pre", "h2", "h3", "h4", "h5", "h6"])
 _MAYBE_PARAGRAPHS: Final = frozenset(["blockquote", "dd", "div", "figcaption", "section", "td"])
@@ -47,10 +47,10 @@ _STOPS: Final = re.compile("[,.;،؛。、，；।]")
 class Rules:
     """The rules of a survey.
 
-    By default, elements with a hint that they are outside the article are left out. With ``weighs``, they are kept, so
-    that their text can be weighed against the rest, and the text of any block counts as a paragraph. ``doubted`` are
-    elements whose hints are ignored, ``fading`` elements with a hint from styles, ``unseen`` elements that are
-    invisible or only overlay the page.
+    By default, elements with a hint that they are outside the article are left out. With ``by_name``, classes and ids
+    are hints too. With ``weighs``, elements with hints are kept, so that their text can be weighed against the rest,
+    and the text of any block counts as a paragraph. ``doubted`` are elements whose hints are ignored, ``fading``
+    elements with a hint from styles, ``unseen`` elements that are invisible or only overlay the page.
     """
 
     by_name: bool
@@ -64,8 +64,9 @@ class Rules:
 class PagePart:
     """An element and the measures of its text: bytes, bytes in links, and commas and stops.
 
-    Set only in a weighing survey: ``own`` is the bytes outside links and inner blocks, ``own_stops`` their commas and
-    stops, and ``breaks`` their line breaks. A ``hinted`` part and all parts in it are ``apart``: probably not in the
+    ``score`` counts only if ``scored``: if a paragraph has given the element points. These fields are set only in a
+    weighing survey: ``own`` is the bytes of text outside links and inner blocks, ``own_stops`` the commas and stops in
+    this text, and ``breaks`` its line breaks. A ``hinted`` part and all parts in it are ``apart``: probably not in the
     article.
     """
 
@@ -171,12 +172,12 @@ class _Surveyor:
 
     def _is_left_out(self, element: etree._Element) -> bool:
         if self._rules.weighs:
-            return element.tag in NEVER or element in self._rules.unseen
-        return self._marks.apart(element)
+            return element.tag in NO_ARTICLE_TAGS or element in self._rules.unseen
+        return self._marks.is_apart(element)
 
     def _begin_weighed(self, part: PagePart) -> bool:
         """Begin a part in a weighing survey. Return False if a hint excludes its contents for now."""
-        is_hinted = part.element in self._rules.fading or self._marks.hinted(part.element)
+        is_hinted = part.element in self._rules.fading or self._marks.is_hinted(part.element)
         part.hinted = is_hinted and part.element not in self._rules.doubted
         part.apart = part.hinted or self._within is not None
         if part.element.tag not in INLINE or not self._blocks:

@@ -21,9 +21,9 @@ from consumer.model.errors import ConfigError
 from consumer.text.install_advice import install_command
 
 ELEMENTS_MAX: Final = 20_000
-"""Pages with more elements are left to the other extractor. The largest of 130 real pages has half of that."""
+"""Pages with more elements are left to the extractor ``fast``. The largest of 130 real pages has half as many."""
 DEPTH_MAX: Final = 200
-"""Deeper pages are left to the other extractor too: the package visits all ancestors of an element repeatedly."""
+"""Deeper pages are left to the extractor ``fast`` too: trafilatura visits all ancestors of an element repeatedly."""
 _COMPARED_MAX: Final = 20
 """The number of paragraphs of a block, longest first, to look for in the extracted text."""
 _BEGINNING_CHARS: Final = 40
@@ -32,7 +32,7 @@ _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quo
 
 
 def load() -> Any:  # noqa: ANN401  # a module
-    """Load the package. Raises ``ConfigError``, with the command that installs it, if it is missing."""
+    """Return trafilatura's module. Raises ``ConfigError``, with the command that installs it, if it is missing."""
     try:
         module = import_module("trafilatura")
     except ImportError as error:
@@ -54,7 +54,7 @@ def precise_text(tree: etree._Element) -> str:
 
 
 def weighed_precise_text(tree: etree._Element) -> str:
-    """Return the same as ``precise_text``, from the visible text only; also "" if it leaves out a longer block."""
+    """Return the text like ``precise_text``, but of visible text only; "" also if it leaves out a longer block."""
     if _is_costly(tree):
         return ""
     rules = rules_for(tree)

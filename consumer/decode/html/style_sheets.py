@@ -3,8 +3,8 @@
 A rule *hides* elements only if its selector is one compound of a tag, classes and an id, outside of conditions. All
 selectors in its list must be valid, because browsers drop the whole rule if one is not. A rule *shows* the elements
 that match the last compound of any of its selectors, under any condition except print, because text that some readers
-see counts as visible. A compound that is not understood shows every element. All work is bounded; beyond a limit, no
-rule hides anything.
+see counts as visible. A compound that is not understood shows every element. All work is bounded. Beyond the limits on
+sheets and selectors, no rule hides anything.
 """
 
 import re
@@ -103,7 +103,7 @@ def _is_read(sheet: etree._Element) -> bool:
 def rules_of(
     blocks: Iterable[StyleBlock], names: frozenset[str], is_kept: Callable[[Effects], bool]
 ) -> list[StyleRule]:
-    """Return the rules for elements with one of these names, if ``is_kept`` accepts their effects.
+    """Return the rules that may match an element with one of these names, if ``is_kept`` accepts their effects.
 
     ``names`` are tags, ids and classes in lower case. Returns no rules if the selectors exceed ``SELECTORS_MAX``.
     """
@@ -153,7 +153,7 @@ def _rule(block: StyleBlock, selector: str, effects: Effects, *, is_valid: bool)
 
 
 class _Context(NamedTuple):
-    """The context that a brace opens: selectors, or None around blocks; otherwise as in ``StyleBlock``."""
+    """The context that a brace opens. ``selectors`` is None around blocks; other fields are those of ``StyleBlock``."""
 
     selectors: str | None = None
     everywhere: bool = True

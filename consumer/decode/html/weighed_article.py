@@ -19,7 +19,7 @@ from consumer.decode.html.page_blocks import TextBlock, blocks_of
 from consumer.decode.html.page_survey import PagePart, Rules, Survey, elements_of, survey, survey_apart
 
 _SEARCHES_MAX: Final = 4
-"""The last search ignores all names."""
+"""The maximum number of searches of a page. The last one ignores classes and ids."""
 _HINTED_WEIGHT: Final = 0.9
 """The weight of a hinted block: it loses to an article of the same length."""
 _PREFERRED_SHARE_MIN: Final = 0.5
@@ -56,12 +56,12 @@ _SHARE_MAX: Final = 0.8
 def rules_for(tree: etree._Element) -> Rules:
     """Return the rules for the first survey of a page, with the elements that its styles hide."""
     styles = styles_of(tree)
-    surely, fading = hidden_by_style(tree, styles)
-    return Rules(by_name=True, weighs=True, fading=fading, unseen=surely | consent_dialogs(tree, styles))
+    certain, fading = hidden_by_style(tree, styles)
+    return Rules(by_name=True, weighs=True, fading=fading, unseen=certain | consent_dialogs(tree, styles))
 
 
 def weighed_article_text(tree: etree._Element) -> str:
-    """Return the text of the article on a page, one line per block; "" if there is none, or the page is too large."""
+    """Return the text of the article on a page, one line per block; "" if none is certain, or the page is too large."""
     # Keep references to the elements, because lxml makes a new object each time for an element without one.
     elements = elements_of(tree)
     if not elements:
@@ -95,7 +95,7 @@ def survey_long_parts(page: Survey, size: int) -> None:
 
 
 def _longest_left_out(page: Survey, taken: ArticleText, size: int) -> TextBlock | None:
-    """Return the block with the most text left out, if it has more than ``size`` bytes."""
+    """Return the block with the most text left out, if that is more than ``size`` bytes. Hinted blocks count less."""
     survey_long_parts(page, size)
     left_out, block = 0.0, None
     for each in blocks_of(page):
@@ -161,7 +161,7 @@ def _is_within_mark(page: Survey, taken: ArticleText) -> bool:
 
 
 def consent_dialogs(tree: etree._Element, styles: Mapping[etree._Element, ElementStyle]) -> frozenset[etree._Element]:
-    """Return the dialogs in front of the page, such as those that ask for consent to cookies."""
+    """Return the dialogs in front of the page, such as requests for consent to cookies."""
     found: set[etree._Element] = set()
     candidates = {element for element, style in styles.items() if style.fixed}
     for element in tree.iter():

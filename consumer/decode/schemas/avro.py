@@ -60,7 +60,7 @@ class _Cursor:
 
 
 _Reader = Callable[[_Cursor, int], Any]
-"""Reads one value; the number is its depth, in objects and lists."""
+"""Reads one value. The second argument is the depth of the value, in objects and lists."""
 
 
 def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
@@ -174,9 +174,9 @@ def _not_a_schema(value: object) -> UnusableSchema:
 
 
 def _block(cursor: _Cursor) -> int:
-    """Read the number of items that follow.
+    """Read and return the number of items that follow.
 
-    After a negative number comes the size of the items in bytes, for readers that skip them.
+    A negative number means its absolute value, and is followed by the size of the items in bytes, which is skipped.
     """
     count = cursor.long()
     if count < 0:

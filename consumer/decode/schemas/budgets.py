@@ -1,4 +1,4 @@
-"""Limits the number of values in a payload, and counts those of a Protobuf payload before it is parsed.
+"""Limits the number of values in a payload, and counts the values of a Protobuf payload before it is parsed.
 
 An empty Protobuf message in a list takes two bytes. In memory it takes 8 bytes for each field of its type, so a payload
 of 8 MiB can take gigabytes. Payloads that are too short to take much memory are not counted.
@@ -10,7 +10,7 @@ from consumer.model.article import Reason, too_many_values
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
-_SPARE: Final = 10_000
+_SPARE_VALUES: Final = 10_000
 """The number of values allowed in addition to one per byte, since some fields take no bytes."""
 _FREE_BYTES: Final = 32 << 20
 """Payloads that cannot take more memory than this are not counted."""
@@ -33,7 +33,7 @@ class ValueBudget:
     __slots__ = ("_depth_max", "_left", "_values_max")
 
     def __init__(self, payload_bytes: int, depth_max: int, values_max: int = DecodeLimits().values_max) -> None:
-        self._values_max = min(payload_bytes + _SPARE, values_max)
+        self._values_max = min(payload_bytes + _SPARE_VALUES, values_max)
         self._left = self._values_max
         self._depth_max = depth_max
 
@@ -41,7 +41,9 @@ class ValueBudget:
         """Raise ``BadRecord`` if an object or a list at this depth is nested too deep."""
         if depth > self._depth_max:
             raise BadRecord(
-                Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {self._depth_max}"
+                Reason.NESTED_TOO_DEEP,
+                f"objects or lists are nested deeper than depth_max = {self._depth_max}",
+                "depth_max",
             )
 
     @property
@@ -50,7 +52,7 @@ class ValueBudget:
         return self._left
 
     def check(self, values: int) -> None:
-        """Raise ``BadRecord`` if the budget has fewer values left."""
+        """Raise ``BadRecord`` if the budget has fewer values left than this."""
         if values > self._left:
             raise too_many_values(self._values_max)
 

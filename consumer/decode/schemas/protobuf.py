@@ -1,7 +1,7 @@
 """Decodes Protobuf messages into plain values, with types from the registry instead of generated code.
 
 The registry returns each file of a schema as a serialized ``FileDescriptorProto``; google.protobuf builds the types and
-parses, at most 100 messages deep. It is imported with the first schema.
+parses, at most 100 messages deep. google.protobuf is imported with the first schema.
 
 Fields have the names of the .proto file. An unset field with presence (messages, ``optional``, oneofs) is missing; any
 other unset field has its default. Enums become the names of their values, maps become objects, lists become empty lists
@@ -41,7 +41,7 @@ _MAP_VALUE: Final = 2
 """The number of the field that holds the value of a map entry, whatever the field's name."""
 
 _Plain = Callable[[Any, ValueBudget, int], Any]
-"""Converts a field's value to a plain one; the number is its depth in objects."""
+"""Converts the value of a field to a plain value. The last argument is the depth of the value in objects."""
 
 
 class _MessageType(NamedTuple):
@@ -60,7 +60,7 @@ def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], obje
 
     The returned function raises ``BadRecord`` and ``UnusableSchema``; this one raises only ``UnusableSchema``.
 
-    A payload begins with the position of its message in the schema.
+    A payload begins with the position of its message type in the schema.
     """
     types = _Types(schema)
 
@@ -251,11 +251,11 @@ class _Types:
             return self._plain
         if field.enum_type is not None:
             names = {value.number: value.name for value in field.enum_type.values}
-            return lambda number, _room, _depth: names.get(number, number)
-        return _as_it_is
+            return lambda number, _budget, _depth: names.get(number, number)
+        return _unchanged
 
 
-def _as_it_is(value: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a scalar
+def _unchanged(value: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a scalar
     del budget, depth
     return value
 

@@ -1,7 +1,7 @@
 """Fetches schemas from a schema registry.
 
 The API is Confluent's, which Karapace, Redpanda and Apicurio (``/apis/ccompat/v7``) support too. The client is
-confluent-kafka's; it is imported only when it is needed.
+confluent-kafka's, which is imported only when it is needed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ SchemaFormat = Literal["avro", "protobuf"]
 _ONE_URL: Final = r"https?://[^\s/,@?#]+(?:/[^\s,@?#]*)?"
 URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
 """One address or several, separated by commas. They must not contain credentials, because messages show them."""
-FILES_MAX: Final = 100
+REFERENCES_MAX: Final = 100
 """The maximum number of schemas that a schema may refer to, directly or indirectly."""
 _OWN_SETTINGS: Final = frozenset({"url", "timeout", "max.retries"})
 _UNKNOWN: Final = (40401, 40402, 40403)
@@ -45,8 +45,8 @@ SCHEMA_BYTES_MAX: Final = 4 << 20
 
 A registry keeps each schema in a Kafka message, by default of at most 1 MB.
 """
-BRIEFLY_S: Final = 15.0
-"""How long an interactive command retries the registry."""
+BRIEF_RETRY_S: Final = 15.0
+"""How many seconds an interactive command retries the registry."""
 _PAUSE_S: Final = 1.0
 
 Result = TypeVar("Result")
@@ -60,9 +60,9 @@ class UnusableSchema(Exception):  # noqa: N818  # the state of a schema, whose r
     """A schema cannot be used. The message says why."""
 
 
-def mismatch(why: str) -> BadRecord:
+def mismatch(detail: str) -> BadRecord:
     """Return the error for a payload that does not match its schema."""
-    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not match its schema: {why}")
+    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not match its schema: {detail}")
 
 
 class RegistryOptions(NamedTuple):
@@ -97,8 +97,9 @@ class Registry(Protocol):
     def schema(self, schema_id: int) -> StoredSchema | None:
         """Return the schema with this id and all schemas that it refers to, or None if the registry lacks one.
 
-        Called for the first record with this id. Raises ``UnusableSchema``, ``RegistryUnavailable`` if the call may be
-        repeated later, and ``ConfigError`` if the registry denies access or does not return schemas in binary form.
+        Called for the first record with this id, and later again if the result was None. Raises ``UnusableSchema``,
+        ``RegistryUnavailable`` if the call may be repeated later, and ``ConfigError`` if the registry denies access or
+        does not return schemas in binary form.
         """
         ...
 
@@ -106,7 +107,8 @@ class Registry(Protocol):
 class ConfluentRegistry(Registry):
     """A registry that uses confluent-kafka's client, a new one for each schema.
 
-    The constructor raises ``ConfigError`` if the client is not installed or rejects its settings.
+    The constructor raises ``ConfigError`` if the client is not installed, rejects its settings, or does not allow its
+    answers to be limited; for settings that dupwatch makes itself; and if a file with a secret cannot be read.
     """
 
     def __init__(self, options: RegistryOptions, schema_format: SchemaFormat) -> None:
@@ -148,14 +150,14 @@ class ConfluentRegistry(Registry):
         except self._module.SchemaRegistryError as error:
             if error.error_code in _UNKNOWN:
                 return None
-            raise self._fatal_error(error) from error
+            raise self._error_for(error) from error
         except Exception as error:
-            # The client raises its own errors, those of its HTTP library, and those of parsing.
+            # The client raises its own errors, errors of its HTTP library, and errors of parsing.
             raise RegistryUnavailable(
                 f"{self._url} does not answer as a schema registry: {_error_text(error)}"
             ) from error
 
-    def _fatal_error(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
+    def _error_for(self, error: Any) -> Fatal:  # noqa: ANN401  # the type of a client that may not be installed
         if error.http_status_code in _REFUSED:
             return ConfigError(f"the schema registry {self._url} denies access: {_error_text(error)}; see [registry]")
         if error.http_status_code == _NOT_IMPLEMENTED and self._schema_form is not None:
@@ -166,8 +168,8 @@ class ConfluentRegistry(Registry):
         for reference in schema.references or ():
             if reference.name in begun:
                 continue
-            if len(begun) == FILES_MAX:
-                raise UnusableSchema(f"it refers to more than {FILES_MAX} others")
+            if len(begun) == REFERENCES_MAX:
+                raise UnusableSchema(f"it refers to more than {REFERENCES_MAX} others")
             begun.add(reference.name)
             found = client.get_version(reference.subject, reference.version, deleted=True, fmt=self._schema_form).schema
             self._collect(client, found, into, begun)
@@ -203,13 +205,13 @@ def _error_text(error: Exception) -> str:
 class BriefRetry(RetryPolicy):
     """The retry policy of interactive commands: retry the registry for a while, then fail."""
 
-    def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
+    def __init__(self, seconds: float = BRIEF_RETRY_S, pause_s: float = _PAUSE_S) -> None:
         self._seconds = seconds
         self._pause_s = pause_s
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
-        """Return the result of ``work``. Raises ``RegistryUnavailable`` once the time is over."""
+        """Return the result of ``work``. Raises ``RegistryUnavailable`` once the time is over, other errors at once."""
         pauses = Backoff(self._pause_s, self._pause_s)
         return pauses.call(work, lambda error: isinstance(error, RegistryUnavailable), self._seconds)
 

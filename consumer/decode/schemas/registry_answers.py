@@ -1,8 +1,8 @@
-"""Limits the size and duration of a schema registry's answers. Its client alone would read any answer to the end.
+"""Limits the size and duration of a schema registry's answers. The client alone would read any answer to the end.
 
 The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
 one that counts bytes. The client's own time limits apply to single reads, so a server that sends a byte now and then,
-or one interim answer after the other, never exceeds them. A timer ends such connections.
+or one interim answer after another, never exceeds them. A timer ends such connections.
 """
 
 import socket
@@ -110,7 +110,9 @@ class _AnswerCounter:
         self._limits = limits
         self._read_error = read_error
         self._left = limits.bytes_max
-        self._stream: type = type("_Counted", (stream_type,), {"__init__": _set, "__iter__": _run, "close": _close})
+        self._stream: type = type(
+            "_Counted", (stream_type,), {"__init__": _set_up, "__iter__": _iterate, "close": _close}
+        )
 
     def begin(self, request: Any) -> None:  # noqa: ANN401  # as above
         """Give a request its deadline."""
@@ -118,7 +120,10 @@ class _AnswerCounter:
         request.extensions |= {_DEADLINE: deadline, "trace": deadline.trace}
 
     def check(self, response: Any) -> None:  # noqa: ANN401  # as above
-        """Raise a read error for a redirected or compressed answer; count the bytes of any other as they are read."""
+        """Raise a read error for a redirected or compressed answer.
+
+        Count the bytes of other answers as they are read.
+        """
         if response.is_redirect:
             raise self._read_error(
                 f"it redirects ({response.status_code}), which is not followed; name the registry's own address in "
@@ -151,11 +156,11 @@ class _AnswerCounter:
         return self._read_error(f"the answer has {sentence}")
 
 
-def _set(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class built at run time
+def _set_up(self: Any, stream: Any, counted: Iterator[bytes], deadline: _Deadline) -> None:  # noqa: ANN401  # of a class built at run time
     self.stream, self.counted, self.deadline = stream, counted, deadline
 
 
-def _run(self: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
+def _iterate(self: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
     counted: Iterator[bytes] = self.counted
     return counted
 

@@ -26,9 +26,9 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 SCHEMAS_MAX: Final = 1_000
-"""The maximum number of cached schemas, and of cached unknown ids. The oldest are dropped first."""
+"""The maximum number of cached schemas, and of cached unknown ids. The oldest ones are dropped first."""
 UNKNOWN_S: Final = 10.0
-"""How long to wait before requesting an unknown id again."""
+"""How many seconds to wait before requesting an unknown id again."""
 _MAGIC: Final = 0
 _ID: Final = slice(1, 5)
 _HEAD_BYTES: Final = 5
@@ -75,8 +75,8 @@ class SchemaParser:
         payload = data[_HEAD_BYTES:]
         try:
             return read(payload, ValueBudget(len(payload), self._limits.depth_max, self._limits.values_max))
-        except UnusableSchema as why:
-            raise _unusable(schema_id, why) from why
+        except UnusableSchema as error:
+            raise _unusable(schema_id, error) from error
 
     def _id(self, data: bytes) -> int:
         if len(data) < _HEAD_BYTES or data[0] != _MAGIC:
@@ -108,8 +108,8 @@ class SchemaParser:
         try:
             schema = self._registry.schema(schema_id)
             return None if schema is None else self._compile(schema)
-        except UnusableSchema as why:
-            return _unusable(schema_id, why)
+        except UnusableSchema as error:
+            return _unusable(schema_id, error)
 
     def _compile(self, schema: StoredSchema) -> PayloadReader:
         if schema.kind != self._format.upper():
@@ -123,8 +123,8 @@ def _unknown(schema_id: int) -> BadRecord:
     )
 
 
-def _unusable(schema_id: int, why: UnusableSchema) -> BadRecord:
-    return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
+def _unusable(schema_id: int, error: UnusableSchema) -> BadRecord:
+    return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {error}")
 
 
 Cached = TypeVar("Cached")

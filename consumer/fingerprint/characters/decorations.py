@@ -24,18 +24,18 @@ EMOJI_CHARS_MAX: Final = 4
 EMOJI_LISTED_CHARS_MAX: Final = 8
 LETTERS_LEFT_MIN: Final = 24
 """A text is compared whole if fewer letters than this would be left."""
-LETTERS_FREE: Final = 60
-SHARE_LEFT: Final = 4
-"""If names, marks and emoji have more than ``LETTERS_FREE`` letters, this many must be left for each letter in them."""
-PLACES_FREE: Final = 4
+LETTERS_FREE_MAX: Final = 60
+SHARE_LEFT_MIN: Final = 4
+"""If names, marks and emoji have more than ``LETTERS_FREE_MAX`` letters, this many must be left for each of these."""
+PLACES_FREE_MAX: Final = 4
 LETTERS_A_PLACE: Final = 100
-"""If decorations are in more than ``PLACES_FREE`` places, this many letters must be left for each further place."""
+"""If decorations are in more than ``PLACES_FREE_MAX`` places, this many letters must be left for each further place."""
 DECORATIONS_DESCRIBED: Final = (
     f"links of at most {LINK_CHARS_MAX} characters; names of at most {NAME_CHARS_MAX} letters, digits, _ and - behind "
     f"@, and what leads to them; repost marks; [emoji] of at most {EMOJI_CHARS_MAX} characters, or listed; the text "
     f"whole if these have more than half of its letters or leave fewer than {LETTERS_LEFT_MIN}, if those except links "
-    f"have more than {LETTERS_FREE} letters and than 1 for {SHARE_LEFT} that are left, or if they are in more than "
-    f"{PLACES_FREE} places and 1 for {LETTERS_A_PLACE} letters that are left"
+    f"have more than {LETTERS_FREE_MAX} letters and than 1 for {SHARE_LEFT_MIN} that are left, or if they are in more "
+    f"than {PLACES_FREE_MAX} places and 1 for {LETTERS_A_PLACE} letters that are left"
 )
 _ASCII: Final = ascii_lowercase + digits
 _LINK: Final = re.compile(f"[{_ASCII}./?=&_%#~:+@-]{{1,{LINK_CHARS_MAX}}}")
@@ -125,8 +125,8 @@ def _are_too_many(spans: Sequence[_Span], is_letter: npt.NDArray[np.bool_]) -> b
     return bool(
         linked + other > left
         or left < LETTERS_LEFT_MIN
-        or other > max(LETTERS_FREE, left // SHARE_LEFT)
-        or places > PLACES_FREE + left // LETTERS_A_PLACE
+        or other > max(LETTERS_FREE_MAX, left // SHARE_LEFT_MIN)
+        or places > PLACES_FREE_MAX + left // LETTERS_A_PLACE
     )
 
 

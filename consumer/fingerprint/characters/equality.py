@@ -117,12 +117,12 @@ def _last_flagged(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _after(flags: npt.NDArray[np.bool_], *, first: bool = False) -> npt.NDArray[np.bool_]:
-    """Return whether each place comes after a flagged one; ``first`` is the result for the first place."""
+    """Return whether each place comes directly after a flagged place; ``first`` is the result for the first place."""
     return np.concatenate(([first], flags[:-1]))
 
 
 def _before(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return whether each place comes before a flagged one."""
+    """Return whether each place comes directly before a flagged place."""
     return np.concatenate((flags[1:], [False]))
 
 

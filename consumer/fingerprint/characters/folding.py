@@ -1,7 +1,7 @@
 """Computes the length of a text after folding, without folding it: one character can become eighteen.
 
 The result is the sum of the lengths of the folded characters. Folding may then compose characters, so the sum is an
-upper bound, exact for all but a few characters in a million.
+upper bound. It is exact except for a few characters in a million.
 """
 
 import unicodedata
@@ -24,7 +24,7 @@ GROWTH_MAX: Final = 18
 
 
 def folded_length(text: str) -> int:
-    """Return the number of characters of a text after folding. Needs four bytes of memory per character."""
+    """Return the number of characters of a text after folding, or slightly more. Takes four bytes per character."""
     if text.isascii():
         return len(text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")

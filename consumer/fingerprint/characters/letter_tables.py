@@ -1,9 +1,7 @@
 """Tables that say how comparisons by letters and by equality treat each character.
 
-``consumer.workers.word_files`` loads them.
-
-Each line of the file has a name, then either ranges of code points, which form a set, or a character or word and its
-form.
+``consumer.workers.word_files`` loads the tables. Each line of their file has a name, then either ranges of code points,
+which form a set, or a character or word and its form.
 """
 
 import hashlib
@@ -90,7 +88,7 @@ class LetterTables:
 
     @cached_property
     def letter_forms(self) -> npt.NDArray[np.uint32]:
-        """The letter that each code point counts as."""
+        """The letter as which each code point counts, or the code point itself."""
         return self._forms("fold")
 
     @cached_property
@@ -148,7 +146,7 @@ class LetterTables:
         return scripts
 
     @cached_property
-    def same(self) -> frozenset[str]:
+    def ambiguous(self) -> frozenset[str]:
         """The letters that look exactly like a letter of another script."""
         return frozenset(map(chr, self._set("same")))
 

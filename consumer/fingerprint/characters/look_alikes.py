@@ -1,4 +1,4 @@
-"""Replaces letters of another script that look like those around them, so that a word has one script."""
+"""Replaces letters that look like letters of the script around them, so that a word has one script."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def in_one_script(texts: Sequence[str], normalised: Sequence[str], letters: Lett
     """Return the normalised texts, with look-alike letters replaced so that no word mixes scripts because of them.
 
     A word is a run of Latin, Greek and Cyrillic letters, with their marks, as written. It gets the script that has
-    the most unmistakable letters in it: those without a look-alike in another script. So words in one script do not
+    the most unmistakable letters in it: letters without a look-alike in another script. So words in one script do not
     change, and a Russian word with a Latin letter stays Russian. Ties go to Latin, then to Cyrillic.
     """
     return [
@@ -67,7 +67,7 @@ def _start_of_word(scripts: str, place: int, least: int) -> int:
 def _word_in_one_script(word: str, scripts: str, letters: LetterTables) -> str:
     counts = [0] * len(SCRIPTS)
     for character, script in zip(word, scripts, strict=True):
-        if script >= _LATIN and character not in letters.same:
+        if script >= _LATIN and character not in letters.ambiguous:
             counts[ord(script) - ord(_LATIN)] += 1
     # Of equal counts the first one wins, in the order of SCRIPTS.
     return word.translate(letters.look_alikes[counts.index(max(counts))])

@@ -20,7 +20,7 @@ _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]+")
 # Nearly every Chinese page has full-width punctuation, and NFKC is slow if it has anything to change. NFKC makes these
 # replacements too, so making them first saves time and changes no result.
 _FULL_WIDTH: Final = tuple(zip("，：；？！（）…", (",", ":", ";", "?", "!", "(", ")", "..."), strict=True))
-# The limit of the Stream-Safe Text Format (UAX #15). Without one, NFKC takes quadratic time in the length of a row.
+# The limit of the Stream-Safe Text Format (UAX #15). Without it, NFKC takes quadratic time in the length of a row.
 MARKS_IN_A_ROW_MAX: Final = 30
 # Characters of combining class 0 that NFKC turns into marks of other classes.
 _BECOME_MARKS: Final = "\u0f73\u0f75\u0f81\uff9e\uff9f"
@@ -47,7 +47,7 @@ def normalise(text: str) -> str:
 
 
 def caseless(text: str) -> str:
-    """Return a text without differences of case and width: NFKC, casefold, NFKC."""
+    """Return a text without differences of case, and of compatibility forms such as width: NFKC, casefold, NFKC."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

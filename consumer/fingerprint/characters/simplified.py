@@ -30,8 +30,9 @@ JAPANESE_DESCRIBED: Final = f"not folded where at least 1 of {JAPANESE_SHARE} ka
 class Step:
     """A folding step: phrases of several characters, and single characters, each with its replacement.
 
-    Numpy finds the places of the first two characters of phrases. Only there, phrases are looked up, once for each
-    possible length. So a text costs at most a few dictionary look-ups per character, however many phrases there are.
+    Numpy finds the places where the first two characters of a phrase stand. Phrases are looked up only there, once for
+    each possible length. So a text costs at most a few dictionary look-ups per character, however many phrases there
+    are.
     """
 
     phrases: Mapping[str, str]
@@ -55,9 +56,10 @@ class Step:
         return "".join((*parts, folded[end:]))
 
     def fold_all(self, texts: Sequence[str]) -> list[str]:
-        """Return texts after this step, whose phrases and characters must all contain a character from U+2E80 on.
+        """Return texts after this step.
 
-        Texts without such a character are not searched.
+        All phrases and characters of the step must contain a character from U+2E80 on. Texts without such a character
+        are not searched.
         """
         if "".join(texts).isascii():
             return list(texts)

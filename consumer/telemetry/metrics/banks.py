@@ -21,7 +21,7 @@ _ACTION: Final = Label("action", ("allow", "deny"))
 MATCHES: Final = Measure(
     "dupwatch_bank_matches_total",
     "counter",
-    "Matches of articles with items of banks; each item of each article counts.",
+    "Matches of articles with bank items. An article that matches several items counts once for each.",
     "matches",
     (_BANK, _ACTION),
 )
@@ -74,29 +74,29 @@ class BankMetrics:
         self._matches = instruments.counter(MATCHES)
         self._withheld = instruments.counter(WITHHELD)
         self._busy = instruments.gauge(BUSY)
-        self._were_busy: set[tuple[str, str]] = set()
+        self._busy_labels: set[tuple[str, str]] = set()
         self._names = SourceNames(BANKS_MAX)
 
     def listen(self, hooks: Hooks) -> None:
         """Count occurrences from now on."""
-        hooks.on(BatchCommitted, self._committed)
-        hooks.on(BankMatchesWithheld, self._were_withheld)
-        hooks.on(BankItemsCounted, self._counted)
+        hooks.on(BatchCommitted, self._count_matches)
+        hooks.on(BankMatchesWithheld, self._count_withheld)
+        hooks.on(BankItemsCounted, self._show_busy)
 
-    def _committed(self, batch: BatchCommitted) -> None:
+    def _count_matches(self, batch: BatchCommitted) -> None:
         for verdict in batch.verdicts:
             if verdict.banks is not msgspec.UNSET:
                 for mention in verdict.banks:
                     self._matches.labels(self._names.label(mention.bank), mention.action).inc()
 
-    def _were_withheld(self, withheld: BankMatchesWithheld) -> None:
+    def _count_withheld(self, withheld: BankMatchesWithheld) -> None:
         for bank, count in withheld.by_bank.items():
             self._withheld.labels(self._names.label(bank)).inc(count)
 
-    def _counted(self, counted: BankItemsCounted) -> None:
-        busy: Counter[tuple[str, str]] = Counter(dict.fromkeys(self._were_busy, 0))
+    def _show_busy(self, counted: BankItemsCounted) -> None:
+        busy: Counter[tuple[str, str]] = Counter(dict.fromkeys(self._busy_labels, 0))
         for (bank, action), items in counted.busy.items():
             busy[self._names.label(bank), action] += items
         for labels, items in busy.items():
             self._busy.labels(*labels).set(items)
-        self._were_busy = {labels for labels, items in busy.items() if items}
+        self._busy_labels = {labels for labels, items in busy.items() if items}

@@ -77,17 +77,17 @@ class BatchMetrics:
         """Measure batches and stages from now on."""
         hooks.on(StageEnded, lambda stage: self._stages[stage.stage].add((stage.seconds,)))
         hooks.on(FetchingWaited, lambda fetching: self._stages["back_pressure"].add((fetching.seconds,)))
-        hooks.on(BatchMeasured, self._measured)
-        hooks.on(BatchCommitted, self._committed)
+        hooks.on(BatchMeasured, self._measure_fill)
+        hooks.on(BatchCommitted, self._measure_latencies)
 
-    def _measured(self, batch: BatchMeasured) -> None:
+    def _measure_fill(self, batch: BatchMeasured) -> None:
         limits = self._limits
         fill = max(batch.records / limits.batch_records_max, batch.size_bytes / limits.batch_bytes_max)
         # A record that exceeds the limit of a batch is a batch of its own.
         self._fill.add((min(fill, 1.0),))
 
-    def _committed(self, batch: BatchCommitted) -> None:
-        """Measure latencies, except those of repeated verdicts, whose versions arrived in earlier batches.
+    def _measure_latencies(self, batch: BatchCommitted) -> None:
+        """Measure latencies, except for repeated verdicts, whose versions arrived in earlier batches.
 
         A verdict counts as repeated if it was decided before the previous batch was committed.
         """

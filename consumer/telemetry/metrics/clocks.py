@@ -16,7 +16,7 @@ STEPS: Final = Measure(
 AHEAD: Final = Measure(
     "dupwatch_clock_ahead_seconds",
     "gauge",
-    "How far such steps have moved the machine's clock ahead of this process's clock; negative if behind.",
+    "How far steps have moved the machine's clock ahead of this process's clock; negative if it is behind.",
     "seconds",
 )
 GROUP: Final = MetricGroup("The clock", (STEPS, AHEAD))

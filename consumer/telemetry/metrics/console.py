@@ -10,7 +10,7 @@ from consumer.telemetry.metrics.instruments import Label, Measure, MetricGroup, 
 FlagState = Literal["open", "skipped", "right", "wrong", "released"]
 EntryKind = Literal["flag", "near_miss", "ended_before", "bank_match"]
 TakenKind = Literal["flag", "release", "near_miss", "ended_before", "bank_match", "known", "other"]
-SkippedFor = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
+SkipReason = Literal["null_value", "not_an_event", "too_large", "unreadable_message"]
 ReviewDecision = Literal["right", "wrong", "skip"]
 Decider = Literal["person", "standing_decision"]
 StandingSubject = Literal["story", "sources"]
@@ -31,7 +31,7 @@ OPEN: Final = Measure(
 OLDEST_OPEN: Final = Measure(
     "dupwatch_console_oldest_open_flag_seconds",
     "gauge",
-    "Age of the oldest open flag, since its article came; 0 without open flags.",
+    "Time since the article of the oldest open flag arrived; 0 without open flags.",
     "seconds",
 )
 RELEASES_DUE: Final = Measure(
@@ -55,7 +55,7 @@ SKIPPED: Final = Measure(
     "counter",
     "Records of the sink that were skipped because they are invalid for their topic or file, by reason.",
     "records",
-    (Label("reason", get_args(SkippedFor)),),
+    (Label("reason", get_args(SkipReason)),),
 )
 DECISIONS: Final = Measure(
     "dupwatch_console_decisions_total",
@@ -148,7 +148,7 @@ class QueueCounted(NamedTuple):
 
 
 class EventsTaken(NamedTuple):
-    """Events of this kind were stored in the database."""
+    """Events of this kind were read. ``known`` events were stored before, ``other`` events are not stored."""
 
     kind: TakenKind
     events: int
@@ -157,7 +157,7 @@ class EventsTaken(NamedTuple):
 class EventSkipped(NamedTuple):
     """A record of the sink was skipped, because it is not a valid event."""
 
-    reason: SkippedFor
+    reason: SkipReason
 
 
 class FlagsDecided(NamedTuple):
@@ -181,7 +181,7 @@ class FloodsStarted(NamedTuple):
 
 
 class OutboxCounted(NamedTuple):
-    """The number of events that wait for each kind of receiver, and the age of the oldest one."""
+    """The number of events that wait for each kind of receiver, and the age of the oldest waiting event."""
 
     events: dict[Receiver, int]
     oldest_s: dict[Receiver, float]

@@ -19,7 +19,7 @@ _DISTANCES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 DUPLICATES: Final = Measure(
     "dupwatch_duplicates_total",
     "counter",
-    "Duplicates. Those of kind 'copy' have the same fingerprint and similarity 1; all others are 'near'.",
+    "Duplicates. A 'copy' has the fingerprint of its original and similarity 1; all others are 'near'.",
     "articles",
     (Label("kind", _KINDS),),
 )
@@ -32,7 +32,7 @@ FLOODS: Final = Measure(
 FLOOD_COPIES: Final = Measure(
     "dupwatch_flood_copies_total",
     "counter",
-    f"Copies of such originals, counted from copy {FLOOD_COPIES_MIN} on.",
+    f"Copies in floods: of one original, the copies from number {FLOOD_COPIES_MIN} on.",
     "articles",
 )
 KNOWN_COPIES: Final = Measure(
@@ -90,10 +90,10 @@ class DriftMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count batches from now on."""
-        hooks.on(BatchCommitted, self._committed)
+        hooks.on(BatchCommitted, self._count_duplicates)
         hooks.on(BatchMeasured, lambda batch: self._keywords.add(batch.keyword_counts.tolist()))
 
-    def _committed(self, batch: BatchCommitted) -> None:
+    def _count_duplicates(self, batch: BatchCommitted) -> None:
         duplicates = [verdict for verdict in batch.verdicts if verdict.outcome == "duplicate"]
         for kind, articles in Tallied(map(_kind, duplicates)).items():
             self._duplicates[kind].inc(articles)

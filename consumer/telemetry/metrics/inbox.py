@@ -12,7 +12,10 @@ RECORDS: Final = Measure(
     "records",
 )
 BYTES: Final = Measure(
-    "dupwatch_inbox_bytes", "gauge", "Bytes of these articles; limited by service.inbox_bytes_max.", "bytes"
+    "dupwatch_inbox_bytes",
+    "gauge",
+    "Bytes of the articles in unanswered requests; limited by service.inbox_bytes_max.",
+    "bytes",
 )
 ANSWERED: Final = Measure(
     "dupwatch_inbox_seconds",

@@ -97,9 +97,9 @@ class _Reader(Collector):
 
 
 class Instruments:
-    """A factory for the metrics in one registry. Every series with known labels starts at 0.
+    """A factory for the metrics in one registry.
 
-    Otherwise ``rate`` would miss the first count of a new series.
+    Every series with known labels starts at 0, because ``rate`` would miss the first count of a new series.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -115,7 +115,7 @@ class Instruments:
         return self._get_or_create(Gauge, measure)
 
     def info(self, measure: Measure, values: Mapping[str, str]) -> None:
-        """Add a metric whose labels are these values."""
+        """Add a metric whose labels have these values."""
         Info(measure.name.removesuffix("_info"), measure.help, registry=self._registry).info(dict(values))
 
     def distribution(self, measure: Measure) -> Histogram:
@@ -125,7 +125,7 @@ class Instruments:
         return distribution
 
     def distributions(self, measure: Measure, values: Sequence[_Value]) -> Mapping[_Value, Histogram]:
-        """Return a histogram for each value of the only label."""
+        """Return a histogram for each of these values of the measure's only label."""
         distributions = {value: Histogram(measure.bounds) for value in values}
         series: Series = {(str(value),): distribution for value, distribution in distributions.items()}
         self.add_reader(lambda: {measure: series})

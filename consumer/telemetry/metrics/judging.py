@@ -16,7 +16,7 @@ CANDIDATES: Final = Measure(
 SUSPECTS: Final = Measure(
     "dupwatch_article_suspects",
     "histogram",
-    "Candidates with fingerprints beyond max_distance of the article's, for which only the sketch can decide.",
+    "Candidates whose fingerprint is farther than max_distance from the article's, so that only the sketch can decide.",
     "candidates",
     bounds=COUNT_BOUNDS,
 )

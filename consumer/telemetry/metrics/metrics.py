@@ -56,8 +56,8 @@ TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **
 """The fields of the detector's tally that are metrics themselves."""
 _COMMON_REACTIONS: Final = (*store.REACTIONS, *outages.REACTIONS, *access.CERTIFICATE_REACTIONS)
 _FEED_REACTIONS: Final = (*verdicts.REACTIONS, *banks.REACTIONS, *batches.REACTIONS)
-REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
-"""The other fields of the tally, which metrics show by outcome or by stage."""
+UNTALLIED_FIELDS: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
+"""The other fields of the tally. Other metrics show these counts by outcome or by stage."""
 
 
 class Bounds(NamedTuple):
@@ -73,9 +73,9 @@ class Bounds(NamedTuple):
 
 
 class MetricSet:
-    """Metrics in a registry of their own: those of ``listeners``, and those of the process.
+    """Metrics in a registry of their own: the metrics of ``listeners`` and of the process.
 
-    ``tallied`` names the fields of a detector's tally to show.
+    ``tallied`` has the metric for each field of a detector's tally that is shown.
     """
 
     def __init__(
@@ -112,7 +112,8 @@ class MetricSet:
 class Metrics(MetricSet):
     """All metrics of one run.
 
-    ``clock`` returns the seconds since 1970 for timestamps in metrics, ``now`` the time to compare arrivals with.
+    ``clock`` returns the seconds since 1970 for timestamps in metrics, ``now`` the milliseconds since 1970 with which
+    arrivals are compared.
     """
 
     def __init__(

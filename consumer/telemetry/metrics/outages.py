@@ -16,7 +16,7 @@ ErrorType = Literal[RunPart, "batch_abandoned", "request", "offset_note", "certi
 _PART: Final = Label("part", get_args(RunPart))
 
 UNREACHABLE: Final = Measure(
-    "dupwatch_unreachable", "gauge", "1 while that part is unreachable, else 0.", "0 or 1", (_PART,)
+    "dupwatch_unreachable", "gauge", "1 while the part is unreachable, else 0.", "0 or 1", (_PART,)
 )
 OUTAGES: Final = Measure(
     "dupwatch_outages_total", "counter", "Times that a part became unreachable.", "times", (_PART,)
@@ -63,15 +63,15 @@ class OutageMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count outages from now on."""
-        hooks.on(Outage, self._outage)
+        hooks.on(Outage, self._note_outage)
 
-    def _outage(self, outage: Outage) -> None:
+    def _note_outage(self, outage: Outage) -> None:
         """Count an outage when the first reporter sees it, and its end when the last reporter does."""
         part = outage.part
         with self._lock:
             reporters = self._reporters[part]
             was_reachable = not reporters
-            if outage.why is None:
+            if outage.reason is None:
                 reporters.discard(outage.reporter)
             else:
                 reporters.add(outage.reporter)

@@ -50,7 +50,7 @@ class RequestMeasures(NamedTuple):
 STATUSES: Final = (
     "200", "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "422", "431", "499", "500", "503"
 )  # fmt: skip
-"""499: the client closed the connection before the answer."""
+"""The statuses of answers. 499 means that the client closed the connection before the answer."""
 CONSOLE_STATUSES: Final = (
     "200", "303", "400", "403", "404", "405", "408", "409", "413", "415", "421", "429", "431", "499", "500", "503"
 )  # fmt: skip
@@ -97,9 +97,9 @@ class RequestMetrics:
     def listen(self, hooks: Hooks) -> None:
         """Count requests from now on."""
         hooks.on(RequestStarted, lambda _: self._in_flight.inc())
-        hooks.on(RequestEnded, self._ended)
+        hooks.on(RequestEnded, self._count_request)
 
-    def _ended(self, ended: RequestEnded) -> None:
+    def _count_request(self, ended: RequestEnded) -> None:
         self._in_flight.dec()
         self._requests.labels(ended.route, ended.method, str(ended.status)).inc()
         self._seconds[ended.route].add((ended.seconds,))

@@ -43,7 +43,7 @@ REBALANCES: Final = Measure(
     (Label("what", get_args(Rebalance)),),
 )
 PAUSED: Final = Measure("dupwatch_paused", "gauge", "1 while fetching is paused, else 0.", "0 or 1")
-BEHIND: Final = Measure(
+UNDER_REPLICATED: Final = Measure(
     "dupwatch_under_replicated_partitions",
     "gauge",
     "Partitions of a topic with at least one replica out of sync, no matter which consumer reads them.",
@@ -56,19 +56,24 @@ LOST_TO_RETENTION: Final = Measure(
     "Records that were deleted from a topic before they were read.",
     "records",
 )
-GROUP: Final = MetricGroup("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, BEHIND, LOST_TO_RETENTION))
+GROUP: Final = MetricGroup(
+    "Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, UNDER_REPLICATED, LOST_TO_RETENTION)
+)
 REACTIONS: Final = (
     reaction(REBALANCES, PartitionsRebalanced, labels=lambda rebalanced: (rebalanced.what,)),
     reaction(ASSIGNED, PartitionsRebalanced, lambda rebalanced: rebalanced.partitions),
     reaction(LAG, LagMeasured, lambda lag: lag.records, lambda lag: (lag.topic, str(lag.partition))),
     reaction(PAUSED, FetchingPaused, lambda fetching: fetching.paused),
-    reaction(BEHIND, ReplicasChecked, lambda replicas: replicas.behind, lambda replicas: (replicas.topic,)),
+    reaction(UNDER_REPLICATED, ReplicasChecked, lambda replicas: replicas.behind, lambda replicas: (replicas.topic,)),
     reaction(LOST_TO_RETENTION, RecordsDeleted, lambda deleted: deleted.records),
 )
 
 
 class TopicMetrics:
-    """The held partitions, and the lag of all others. The lag of held or revoked partitions is removed."""
+    """The held partitions, and the lag of the others.
+
+    The lag of a partition is removed when it is held, and all lag when partitions are revoked or lost.
+    """
 
     def __init__(self, instruments: Instruments) -> None:
         self._lag = instruments.gauge(LAG)
@@ -76,10 +81,10 @@ class TopicMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Follow partitions from now on."""
-        hooks.on(PartitionsRebalanced, self._rebalanced)
+        hooks.on(PartitionsRebalanced, self._clear_lag)
         hooks.on(PartitionsHeld, self._show_held)
 
-    def _rebalanced(self, rebalanced: PartitionsRebalanced) -> None:
+    def _clear_lag(self, rebalanced: PartitionsRebalanced) -> None:
         if rebalanced.what != "assigned":
             # The lag of remaining partitions is reported again soon, and that of the others by their new owner.
             self._lag.clear()
@@ -87,8 +92,8 @@ class TopicMetrics:
     def _show_held(self, report: PartitionsHeld) -> None:
         """Show which partitions are held, and remove their lag, which would trigger alerts until a person acts."""
         self._held.clear()
-        for (topic, partition), why in report.reasons.items():
-            self._held.labels(topic, str(partition)).set(why is not None)
-            if why is not None:
+        for (topic, partition), reason in report.reasons.items():
+            self._held.labels(topic, str(partition)).set(reason is not None)
+            if reason is not None:
                 with suppress(KeyError):
                     self._lag.remove(topic, str(partition))

@@ -28,7 +28,7 @@ SOURCE_ARTICLES: Final = Measure(
     "Articles judged, by source and outcome.",
     "articles",
     (
-        Label("source", (NONE, OTHER), "sources in `[rules]`, then the first new ones, up to `http.sources_max`"),
+        Label("source", (NONE, OTHER), "the sources in `[rules]`, then the first others, up to `http.sources_max`"),
         _OUTCOME,
     ),
 )
@@ -63,7 +63,7 @@ TRUNCATED: Final = Measure(
 WITHOUT_KEYWORDS: Final = Measure(
     "dupwatch_articles_without_keywords_total",
     "counter",
-    "Versions that match nothing, because they have no characters, or in the first schemes no keywords.",
+    "Versions that match nothing: they have no characters or, in schemes that need keywords, no keywords.",
     "articles",
 )
 SEEN_BEFORE: Final = Measure(
@@ -198,16 +198,16 @@ class VerdictMetrics:
 
     def listen(self, hooks: Hooks) -> None:
         """Count batches from now on."""
-        hooks.on(BatchCommitted, self._committed)
-        hooks.on(BatchMeasured, self._measured)
+        hooks.on(BatchCommitted, self._count_verdicts)
+        hooks.on(BatchMeasured, self._count_articles)
 
-    def _committed(self, batch: BatchCommitted) -> None:
+    def _count_verdicts(self, batch: BatchCommitted) -> None:
         for outcome, articles in Tallied(verdict.outcome for verdict in batch.verdicts).items():
             self._articles[outcome].inc(articles)
         for letter in batch.letters:
             self._dead_letters.labels(letter.reason if letter.reason in _REASONS else OTHER).inc()
 
-    def _measured(self, batch: BatchMeasured) -> None:
+    def _count_articles(self, batch: BatchMeasured) -> None:
         for fault, articles in batch.time_faults.items():
             self._times_unread.labels(fault).inc(articles)
         for extracted, articles in batch.pages.items():

@@ -80,6 +80,8 @@ def test_a_list_of_texts_is_enough() -> None:
     ("content", "complaint"),
     [
         ("title\nx\n", "has no column text"),
+        ('"text"x\nletters\n', "line 1: "),
+        ('text\nletters\n"letters"x\n', "line 3: "),
         ("text,colour\nletters,red\n", "has unknown columns: colour"),
         ("text\nletters\nabc\n", "line 3: .*has 3 letters"),
         ("text\nletters,more\n", "line 2: .*more values"),

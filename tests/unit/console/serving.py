@@ -241,7 +241,7 @@ def served(
     *,
     fixed_person: str | None = None,
     is_tls: bool = False,
-    why_not_ready: Callable[[], Sequence[str]] = tuple,
+    unready_reasons: Callable[[], Sequence[str]] = tuple,
     hooks: Hooks | None = None,
     judging: JudgeSettings | None = None,
     banks: BankLog | None = None,
@@ -278,7 +278,7 @@ def served(
         courier=courier or Courier(section.webhooks.networks, allows_http=section.webhooks.http),
     )
     workers = Workers(section.threads, section.requests_max, section.answer_s)
-    app = build_console(desk, workers, Probes(why_not_ready, registry), is_tls=is_tls, fixed_person=fixed_person)
+    app = build_console(desk, workers, Probes(unready_reasons, registry), is_tls=is_tls, fixed_person=fixed_person)
     listening = listening_socket(section.listen, needs_token=False)
     limits = ConnectionLimits(section.connections_max, section.receive_s, section.send_s, section.unread_bytes_max)
     server = Server(app, limits, heard.report, section.drain_s, None)

@@ -143,7 +143,7 @@ def test_work_that_does_not_end_says_that_it_goes_well(caplog: pytest.LogCapture
         work.error = None
         turns = work.turns
         wait_for(lambda: work.turns > turns)
-        assert work.outages[-1].why == "gone"
+        assert work.outages[-1].reason == "gone"
         background.report_recovery()
         assert work.outages[-1] == Outage("sink", "work", None)
         over.set()

@@ -310,8 +310,8 @@ def test_an_event_of_a_newer_version_is_waited_for(reading: Reading, path: Path,
     append(path, encode(flag(2)).replace(b"dupwatch.verdict/1", b"dupwatch.verdict/2") + b"\n")
     thread = threading.Thread(target=lambda: suppressed(reading.take))
     thread.start()
-    wait_for(lambda: any(outage.why is not None for outage in reading.outages))
-    told = next(outage.why for outage in reading.outages if outage.why is not None)
+    wait_for(lambda: any(outage.reason is not None for outage in reading.outages))
+    told = next(outage.reason for outage in reading.outages if outage.reason is not None)
     assert told is not None
     assert f"{path} line 2 is a dupwatch.verdict/2 event" in told
     if end == "cut off":

@@ -148,7 +148,7 @@ def test_a_database_that_is_away_is_waited_for(database: Database, monkeypatch: 
     assert taking.take(batch(flag(1))).committed == [1]
     assert [row[0] for row in taking.rows()] == ["a1"]
     outages = [each for each in taking.reported if isinstance(each, Outage)]
-    assert [outage.why for outage in outages] == ["no connection", "no connection", None]
+    assert [outage.reason for outage in outages] == ["no connection", "no connection", None]
 
 
 def test_a_batch_that_others_have_is_left_to_them(database: Database) -> None:
@@ -206,8 +206,8 @@ def test_an_event_of_a_newer_version_is_waited_with(database: Database) -> None:
     wait_for(lambda: bool(taking.reported))
     (outage,) = taking.reported
     assert isinstance(outage, Outage)
-    assert outage.why is not None
-    assert "update the console" in outage.why
+    assert outage.reason is not None
+    assert "update the console" in outage.reason
     taking.stopping.set()
     waiting.join(60)
     assert source.committed == []

@@ -121,7 +121,7 @@ def test_the_policy_allows_what_pages_have_and_nothing_else(console: Served) -> 
 def test_probes_need_nobody(tmp_path: Path) -> None:
     """What is not ready says why; the metrics count what was answered."""
     reasons: list[str] = []
-    with served(tmp_path, why_not_ready=lambda: reasons) as console:
+    with served(tmp_path, unready_reasons=lambda: reasons) as console:
         browser = console.browser()
         assert browser.get("/healthz").text == "ok\n"
         assert (browser.get("/readyz").status, browser.get("/readyz").text) == (200, '{"ready":true,"reasons":[]}')

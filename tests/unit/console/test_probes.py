@@ -14,12 +14,12 @@ from consumer.telemetry.health import HangingThread
 
 def asked(
     path: str,
-    why_not_ready: Sequence[str] = (),
+    unready_reasons: Sequence[str] = (),
     hanging: Sequence[HangingThread] = (),
     limits: Sequence[str] = (),
 ) -> tuple[int, str]:
     """What a probe gets: status and text."""
-    probes = Probes(lambda: why_not_ready, CollectorRegistry(), lambda: hanging, lambda: limits)
+    probes = Probes(lambda: unready_reasons, CollectorRegistry(), lambda: hanging, lambda: limits)
     answer = TestClient(Router(probe_routes(probes))).get(path)
     return answer.status_code, answer.text
 

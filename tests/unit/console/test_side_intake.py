@@ -134,7 +134,7 @@ def test_one_of_a_newer_version_is_waited_with(taking: Taking) -> None:
         taking.intake.take_all(source)
     begun, ended = taking.reported
     assert isinstance(begun, Outage)
-    assert "update the console" in (begun.why or "")
+    assert "update the console" in (begun.reason or "")
     assert ended == Outage("source", "newer event, near misses", None)
     assert source.committed == []
     assert taking.rows() == []
@@ -206,6 +206,6 @@ def test_a_verdict_of_a_newer_version_is_not_passed_over(taking: Taking) -> None
     newer = encode_verdict(unique(1)).replace(b"verdict/1", b"verdict/2")
     with pytest.raises(ConsoleStopped):
         found.intake.take_all(ScriptedSource(batch(newer)))
-    assert [each.reporter for each in found.reported if isinstance(each, Outage) and each.why] == [
+    assert [each.reporter for each in found.reported if isinstance(each, Outage) and each.reason] == [
         "newer event, repeats of retracted articles"
     ]

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint.characters.normalise import normalise
 from consumer.fingerprint.secret import Secret
-from consumer.fingerprint.shingles import declared_shingle, of_letters
+from consumer.fingerprint.shingles import declared_shingle_length, of_letters
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch
 from tests.dev_feed import EVERY_PART, dev_part
 from tests.examples import drawn, examples
@@ -145,7 +145,7 @@ def test_the_longest_texts(name: str, language: str) -> None:
 )
 def test_declared_languages_are_read_as_in_python(language: str) -> None:
     """Whatever a feed declares, also what is no language."""
-    assert core.declared_shingle(language) == declared_shingle(language)
+    assert core.declared_shingle(language) == declared_shingle_length(language)
 
 
 def test_every_letter_that_folds_to_a_language() -> None:
@@ -156,7 +156,7 @@ def test_every_letter_that_folds_to_a_language() -> None:
         for place in range(len(language)):
             for character in alike:
                 written = language[:place] + character + language[place + 1 :]
-                assert core.declared_shingle(written) == declared_shingle(written), written
+                assert core.declared_shingle(written) == declared_shingle_length(written), written
 
 
 @pytest.mark.parametrize(("bands", "band_minima"), [(17, 1), (1, 0), (16, 13), (2**63, 2), (1, 2**63)])

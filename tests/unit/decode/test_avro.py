@@ -177,6 +177,9 @@ def test_a_type_within_itself_goes_no_deeper_than_records_may() -> None:
     for _ in range(32):
         lists = {"type": "array", "items": lists}
     assert reason(of_one_field(lists), number(1) * 32) == Reason.NESTED_TOO_DEEP
+    with pytest.raises(BadRecord) as caught:
+        read(NODE, b"\2" * 100)
+    assert caught.value.limit == "depth_max"
 
 
 LATER = {"type": "record", "name": "Q", "fields": []}

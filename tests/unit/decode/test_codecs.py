@@ -15,7 +15,7 @@ from consumer.decode.codecs import (
     Codec,
     Compression,
     codec_of,
-    described_forms,
+    compressions_for_help,
     is_undecided,
 )
 from consumer.decode.feed_format import guess
@@ -57,9 +57,9 @@ def test_no_compression_is_taken_for_another() -> None:
 
 def test_help_texts_name_every_codec(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new one is added to the list."""
-    assert described_forms() == "plain, gzip or zstd"
+    assert compressions_for_help() == "plain, gzip or zstd"
     monkeypatch.setattr(codecs, "CODECS", (*CODECS, Codec("zlib", ".zz", b"\x78\x9c", lambda chunks, _: chunks)))
-    assert described_forms() == "plain, gzip, zstd or zlib"
+    assert compressions_for_help() == "plain, gzip, zstd or zlib"
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS, ids=[compression.name for compression in COMPRESSIONS])

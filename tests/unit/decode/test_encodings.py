@@ -55,10 +55,10 @@ def test_names_are_those_that_python_knows(name: str) -> None:
 )
 def test_a_mark_tells_the_order_of_bytes(name: str, text: bytes, found: tuple[Encoding, int]) -> None:
     """It is no part of the text."""
-    assert Encoding(name).opened(text) == found
+    assert Encoding(name).resolve(text) == found
 
 
 def test_an_order_of_bytes_is_not_guessed() -> None:
     """Without a mark there are two encodings of this name."""
     with pytest.raises(ValueError, match=r"set source\.encoding=utf-16-le or utf-16-be"):
-        Encoding("utf-16").opened("id".encode("utf-16-le"))
+        Encoding("utf-16").resolve("id".encode("utf-16-le"))

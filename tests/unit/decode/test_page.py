@@ -228,8 +228,8 @@ def test_only_the_beginning_of_names_and_styles_is_searched(mark: str, *, by_nam
     """A name of a million characters is searched for fifty words otherwise."""
     marks = ElementMarks(by_name=by_name)
     short, long = (html.fromstring(f"<div {mark.format(chr(39) + 'x' * n + ';')}'>x</div>") for n in (300, 500))
-    assert marks.apart(short)
-    assert not marks.apart(long)
+    assert marks.is_apart(short)
+    assert not marks.is_apart(long)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -16,7 +16,7 @@ import pytest
 
 from consumer.config.loading import load_config
 from consumer.decode.schemas.registry import (
-    FILES_MAX,
+    REFERENCES_MAX,
     SCHEMA_BYTES_MAX,
     ConfluentRegistry,
     RegistryOptions,
@@ -86,7 +86,7 @@ def test_what_a_schema_refers_to_comes_with_it(server: RegistryServer) -> None:
     found = client(server.url).schema(server.add("top", references=[left, base, loop]))
     assert found is not None
     assert list(found.references.items()) == [("Base", "base"), ("Left", "left"), ("Loop", "loop")]
-    many = [{"name": f"n{n}", "subject": "base", "version": 1} for n in range(FILES_MAX + 1)]
+    many = [{"name": f"n{n}", "subject": "base", "version": 1} for n in range(REFERENCES_MAX + 1)]
     with pytest.raises(UnusableSchema, match="more than 100 others"):
         client(server.url).schema(server.add("many", references=many))
 

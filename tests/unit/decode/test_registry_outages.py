@@ -41,42 +41,42 @@ def test_a_run_waits_and_reports_it(monitoring: Monitoring) -> None:
     flickering, seen = Flickering(2, AWAY), []
 
     def work() -> int:
-        seen.append((monitoring.health.why_not_ready(), unreachable(monitoring)))
+        seen.append((monitoring.health.unready_reasons(), unreachable(monitoring)))
         return flickering.call()
 
     assert waiting_for_registry(monitoring.hooks, StopSignal()).call(work) == 3
     away = (["source: no route to the registry"], 1)
     assert seen == [([], 0), away, away]
-    assert (monitoring.health.why_not_ready(), unreachable(monitoring)) == ([], 0)
+    assert (monitoring.health.unready_reasons(), unreachable(monitoring)) == ([], 0)
 
 
 def test_brokers_and_registry_are_told_apart(monitoring: Monitoring) -> None:
     """When one is back, the other is still reported."""
     monitoring.hooks.report(Outage("source", "brokers", "no broker"))
     monitoring.hooks.report(Outage("source", "registry", "no registry"))
-    assert monitoring.health.why_not_ready() == ["source: no broker; no registry"]
+    assert monitoring.health.unready_reasons() == ["source: no broker; no registry"]
     monitoring.hooks.report(Outage("source", "brokers", None))
-    assert monitoring.health.why_not_ready() == ["source: no registry"]
+    assert monitoring.health.unready_reasons() == ["source: no registry"]
     monitoring.hooks.report(Outage("source", "brokers", "no broker"))
     monitoring.hooks.report(Outage("source", "registry", None))
-    assert monitoring.health.why_not_ready() == ["source: no broker"]
+    assert monitoring.health.unready_reasons() == ["source: no broker"]
     monitoring.hooks.report(Outage("source", "brokers", None))
-    assert monitoring.health.why_not_ready() == []
+    assert monitoring.health.unready_reasons() == []
 
 
 def test_the_store_is_unreachable_while_run_or_probe_reports_it(monitoring: Monitoring) -> None:
     """Metrics and readiness agree, and a reason that both report is shown once."""
     monitoring.hooks.report(Outage("store", "probe", "nobody answers"))
     assert (
-        monitoring.health.why_not_ready(),
+        monitoring.health.unready_reasons(),
         monitoring.metrics.registry.get_sample_value("dupwatch_unreachable", {"part": "store"}),
     ) == (["store: nobody answers"], 1)
     monitoring.hooks.report(Outage("store", "run", "nobody answers"))
-    assert monitoring.health.why_not_ready() == ["store: nobody answers"]
+    assert monitoring.health.unready_reasons() == ["store: nobody answers"]
     monitoring.hooks.report(Outage("store", "probe", None))
-    assert monitoring.health.why_not_ready() == ["store: nobody answers"]
+    assert monitoring.health.unready_reasons() == ["store: nobody answers"]
     monitoring.hooks.report(Outage("store", "run", None))
-    assert monitoring.health.why_not_ready() == []
+    assert monitoring.health.unready_reasons() == []
 
 
 def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:

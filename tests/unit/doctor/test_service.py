@@ -130,7 +130,7 @@ def test_an_address_that_a_service_has(window: dupwatch.Window, monkeypatch: pyt
         chosen = config(listen=f"{client.address[0]}:{client.address[1]}").service
         (found,) = check_service_address(chosen)
         assert (found.status, "is ready" in found.found) == ("ok", True)
-        monkeypatch.setattr("consumer.service.context.ServiceContext.why_not_ready", lambda _: ["store: it is down"])
+        monkeypatch.setattr("consumer.service.context.ServiceContext.unready_reasons", lambda _: ["store: it is down"])
         (found,) = check_service_address(chosen)
         assert (found.status, "store: it is down" in found.found) == ("warning", True)
     monkeypatch.setattr("consumer.doctor.machine.PAGE_S", 0.2)

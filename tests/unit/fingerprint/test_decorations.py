@@ -3,7 +3,7 @@
 import pytest
 
 from consumer.fingerprint import DecorationLists
-from consumer.fingerprint.characters.decorations import PLACES_FREE
+from consumer.fingerprint.characters.decorations import PLACES_FREE_MAX
 from consumer.workers.word_files import load_lexicon
 from tests.processor_time import within_processor_s
 from tests.unit.fingerprint.forms import all_letters, letters
@@ -128,7 +128,7 @@ def test_decorations_that_are_much_of_a_text_stay() -> None:
 def test_a_few_places_are_left_out_wherever_they_are() -> None:
     """More of them only in longer texts."""
     clauses = (POST * 2).split("，")
-    few = "[泪]".join(clauses[: PLACES_FREE + 1]) + "".join(clauses[PLACES_FREE + 1 :])
+    few = "[泪]".join(clauses[: PLACES_FREE_MAX + 1]) + "".join(clauses[PLACES_FREE_MAX + 1 :])
     assert letters(few) == letters(POST * 2)
 
 

@@ -226,7 +226,7 @@ def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.Mo
     monkeypatch.setattr(engine, "_fingerprint", fingerprint)
     for characters in (1, 100, 1_000):
         seen.clear()
-        monkeypatch.setattr(engine_module, "CHUNK_CHARACTERS", characters)
+        monkeypatch.setattr(engine_module, "CHUNK_CHARACTERS_MAX", characters)
         chunked = engine.fingerprint(texts, languages)
         _assert_equal(chunked, whole)
         assert (chunked.facts, chunked.keyword_counts.tolist()) == (whole.facts, whole.keyword_counts.tolist())

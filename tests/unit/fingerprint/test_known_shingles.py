@@ -19,7 +19,7 @@ from consumer.fingerprint import (
     Scheme,
     Secret,
     held_hashes,
-    joined,
+    join_batches,
     unpacked_shingles,
 )
 from consumer.fingerprint import shingles as shingles_module
@@ -136,8 +136,8 @@ def test_results_are_independent_of_the_batch(engine: Fingerprinter, monkeypatch
     assert whole.known_shingles[::2] == smallest[::2]
     assert (smallest[8], smallest[9], len(smallest[10])) == (b"", b"", 8)
     alone = [engine.fingerprint([text], [language], known) for text, language in zip(texts, languages, strict=True)]
-    assert joined(alone).known_shingles == whole.known_shingles
-    monkeypatch.setattr("consumer.fingerprint.engine.CHUNK_CHARACTERS", 300)
+    assert join_batches(alone).known_shingles == whole.known_shingles
+    monkeypatch.setattr("consumer.fingerprint.engine.CHUNK_CHARACTERS_MAX", 300)
     assert engine.smallest_shingles(texts, languages) == smallest
     assert engine.fingerprint(texts, languages, known).known_shingles == whole.known_shingles
 

@@ -415,7 +415,7 @@ def test_batches_are_joined(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -
     texts = [_words(rng, rng.randrange(600)) for _ in range(9)]
     engine = Fingerprinter(Scheme("jieba-tfidf/1"), lexicon, parts=True)
     whole = engine.fingerprint(texts)
-    monkeypatch.setattr("consumer.fingerprint.engine.CHUNK_CHARACTERS", 500)
+    monkeypatch.setattr("consumer.fingerprint.engine.CHUNK_CHARACTERS_MAX", 500)
     cut = engine.fingerprint(texts)
     assert (cut.anchors, cut.samples) == (whole.anchors, whole.samples)
     assert len(cut.anchors) == len(cut.samples) == len(texts)

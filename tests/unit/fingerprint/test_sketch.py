@@ -17,7 +17,7 @@ from consumer.fingerprint.secret import PUBLISHED_SECRET, Secret
 from consumer.fingerprint.shingles import (
     LETTERS_SHINGLE_CJK,
     LETTERS_SHINGLE_OTHER,
-    declared_shingle,
+    declared_shingle_length,
     of_letters,
 )
 from consumer.fingerprint.sketch import SketchLayout, marked_sketch_similarity, sketch_batch, sketch_similarity
@@ -277,7 +277,7 @@ def test_estimates_on_the_development_feed() -> None:
 )
 def test_declared_language_sets_the_shingle_length(language: str, length: int) -> None:
     """East Asian languages are cut into 5, others into 9; none declared leaves it to the script."""
-    assert declared_shingle(language) == length
+    assert declared_shingle_length(language) == length
 
 
 def test_texts_that_declare_different_scripts_share_no_shingle() -> None:

@@ -24,7 +24,7 @@ class Outages:
 
     def listen(self, hooks: Hooks) -> None:
         """Listen to outages."""
-        hooks.on(Outage, lambda outage: self.reasons.append(outage.why))
+        hooks.on(Outage, lambda outage: self.reasons.append(outage.reason))
 
 
 def test_a_call_is_repeated_until_it_succeeds() -> None:

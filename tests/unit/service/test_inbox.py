@@ -96,7 +96,7 @@ def test_it_takes_all_of_a_request_or_none() -> None:
     first = inbox.put([b"1", b"22"])
     with pytest.raises(InboxFull) as full:
         inbox.put([b"3", b"4"])
-    assert (full.value.limit, full.value.most) == ("inbox_records_max", 3)
+    assert (full.value.limit, full.value.maximum) == ("inbox_records_max", 3)
     batch = next(inbox.batches())
     with pytest.raises(InboxFull):
         inbox.put([b"3", b"4"])

@@ -39,7 +39,7 @@ def test_a_store_that_is_away_is_no_reason_to_restart(window: dupwatch.Window, p
     """The judging thread waits for it, however long that takes; /readyz says so."""
     gate, hooks = Gate(), Hooks()
     away: list[str] = []
-    hooks.on(Outage, lambda outage: away.append(outage.why) if outage.why else None)
+    hooks.on(Outage, lambda outage: away.append(outage.reason) if outage.reason else None)
     judging = judging_of(window, gate.around(window._store))
     with served(judging, None, hooks, None, STUCK_S) as client:
         wait_until_ready(client)

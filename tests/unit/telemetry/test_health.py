@@ -204,7 +204,7 @@ def test_a_file_has_no_group(clock: Clock) -> None:
     health = Health(60, grouped=False, clock=clock)
     hooks = Hooks(health)
     clock.now_s += 1000
-    assert (health.hanging_threads(), health.why_not_ready()) == ([], [])
+    assert (health.hanging_threads(), health.unready_reasons()) == ([], [])
     hooks.report(ThreadProgressed(MAIN))
     clock.now_s += 61
     assert [late.thread for late in health.hanging_threads()] == ["main"]
@@ -252,7 +252,7 @@ def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     """A run that was asked to stop accepts nothing new."""
     hooks.report(PartitionsRebalanced("assigned", 1))
     health.note_stopping()
-    assert health.why_not_ready() == ["run: stopping"]
+    assert health.unready_reasons() == ["run: stopping"]
 
 
 def test_metrics_in_both_formats(server: PageServer, metrics: Metrics) -> None:

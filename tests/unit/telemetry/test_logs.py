@@ -18,7 +18,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import logs
-from consumer.telemetry.batch_log import EVERY_S, BatchLog
+from consumer.telemetry.batch_log import SUMMARY_PAUSE_S, BatchLog
 
 log = logging.getLogger("dupwatch")
 EVIL = 'id"\n{"level":"critical","message":"forged"}\r\x1b[31m\u2028\u202e\x85\x00' + "x" * 100_000
@@ -261,7 +261,7 @@ def test_dead_letters_are_told_now_and_then(written: Written) -> None:
     hooks.report(BatchCommitted([], [letter("invalid_json", b"the text")]))
     for _ in range(9):
         hooks.report(BatchCommitted([], [letter("empty_id", b"the text"), letter("missing_id", b"the text")]))
-    now_s[0] = EVERY_S
+    now_s[0] = SUMMARY_PAUSE_S
     hooks.report(BatchCommitted([], [letter("empty_id", b"the text")]))
     logged = lines(written)
     assert [line["dead_letters"] for line in logged] == [1, 19]

@@ -14,7 +14,7 @@ from consumer.telemetry.metrics import GROUPS, Build, ConsoleMetrics, Metrics, M
 from consumer.telemetry.metrics.banks import BUSY, MATCHES, WITHHELD
 from consumer.telemetry.metrics.instruments import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
-from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
+from consumer.telemetry.metrics.topics import LAG, PARTITION_HELD, UNDER_REPLICATED
 from consumer.telemetry.metrics.verdicts import SOURCE_ARTICLES
 from consumer.telemetry.metrics_page import page
 
@@ -108,7 +108,14 @@ def test_labels_are_bounded(measure: Measure) -> None:
     """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
         assert label.values or label.others_limit
-        assert not label.others_limit or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES, *BANKS}
+        assert not label.others_limit or measure in {
+            LAG,
+            PARTITION_HELD,
+            UNDER_REPLICATED,
+            BUILD,
+            SOURCE_ARTICLES,
+            *BANKS,
+        }
         assert len(set(label.values)) == len(label.values)
 
 

@@ -28,7 +28,7 @@ from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasu
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.telemetry.metrics.instruments import SECONDS
-from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
+from consumer.telemetry.metrics.metrics import TALLIED, UNTALLIED_FIELDS
 from consumer.text.timestamps import rfc3339
 from consumer.web.requests import RequestFailed
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated
@@ -202,8 +202,8 @@ def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
 
 def test_every_count_of_the_tally_is_told() -> None:
     """Every field of the tally is a metric, or is listed as reported otherwise."""
-    assert {tallied.name for tallied in fields(Tally)} == TALLIED.keys() | REPORTED_OTHERWISE
-    assert not TALLIED.keys() & REPORTED_OTHERWISE
+    assert {tallied.name for tallied in fields(Tally)} == TALLIED.keys() | UNTALLIED_FIELDS
+    assert not TALLIED.keys() & UNTALLIED_FIELDS
 
 
 def test_a_batch_is_measured() -> None:
@@ -366,11 +366,11 @@ def test_one_report_reaches_metrics_and_health(metrics: Metrics, clock: Clock) -
     hooks = Hooks(metrics, health)
     hooks.report(ClientProgressed())
     hooks.report(PartitionsRebalanced("assigned", 2))
-    assert health.why_not_ready() == []
+    assert health.unready_reasons() == []
     assert value(metrics, "dupwatch_assigned_partitions") == 2
     for part, why in (("source", "a"), ("sink", "b"), ("store", "c")):
         hooks.report(Outage(cast("RunPart", part), "test", why))
-    assert health.why_not_ready() == ["sink: b", "source: a", "store: c"]
+    assert health.unready_reasons() == ["sink: b", "source: a", "store: c"]
     assert [value(metrics, "dupwatch_unreachable", part=part) for part in ("source", "sink", "store")] == [1, 1, 1]
     hooks.report(PartitionsHeld({("t", 1): None, ("t", 2): "6 of the last 10"}))
     assert value(metrics, "dupwatch_partition_held", topic="t", partition="2") == 1

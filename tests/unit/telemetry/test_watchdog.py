@@ -9,13 +9,13 @@ from consumer.telemetry.health import EXIT_CODE
 
 HANGS = """
 import threading, time
-from consumer.telemetry.health import enforce
+from consumer.telemetry.health import enforce_stop
 from consumer.lifecycle.stopping import StopSignal
 stopping = StopSignal()
 def hang():
     stopping.requested_at_s = time.monotonic()
     threading.Event().wait()
-enforce(stopping, lambda: None, 0.0)
+enforce_stop(stopping, lambda: None, 0.0)
 hang()
 """
 

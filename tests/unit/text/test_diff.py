@@ -55,7 +55,7 @@ def test_a_small_difference_is_minimal(a: str, b: str) -> None:
     assert_covers(difference(a, b), a, b)
     assert equal_chars(difference(a, b)) == longest(a, b)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_ANCHORS_FROM_CELLS", 0)
+        patched.setattr(module, "_EXACT_CELLS_MAX", 0)
         assert equal_chars(difference(a, b)) == longest(a, b)
         patched.setattr(module, "EDITS_MAX", 0)
         patched.setattr(module, "_ANCHOR_TOKENS", (3, 1))

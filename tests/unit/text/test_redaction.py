@@ -123,7 +123,7 @@ def test_why_a_run_is_not_ready_has_no_secrets() -> None:
     health = Health()
     remember("hunter2222")
     Hooks(health).report(Outage("source", "registry", "the registry at http://u:p4ssword@h refuses hunter2222"))
-    assert health.why_not_ready()[0] == "source: the registry at http://*****@h refuses *****"
+    assert health.unready_reasons()[0] == "source: the registry at http://*****@h refuses *****"
 
 
 @pytest.mark.parametrize(

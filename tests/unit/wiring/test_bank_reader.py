@@ -43,7 +43,7 @@ def known() -> KnownTexts:
 def reader_of(path: Path, known: KnownTexts, faults: list[str]) -> BankReader:
     """Return what keeps ``known`` as the file says, and adds its faults to ``faults``."""
     hooks = Hooks()
-    hooks.on(BanksUnreadable, lambda unreadable: faults.append(unreadable.why))
+    hooks.on(BanksUnreadable, lambda unreadable: faults.append(unreadable.reason))
     return BankReader(BankFile(path, FileWriting(durable=False)), known, hooks)
 
 
@@ -136,7 +136,7 @@ def test_a_run_whose_banks_lag_is_not_ready(path: Path, known: KnownTexts, monke
     monkeypatch.setattr(reader, "read", reading)
     reader.refresh()
     assert [len(each) for each in watched] == [0, 1]
-    assert (watched[1][0].part, "31 s behind" in str(watched[1][0].why)) == ("banks", True)
+    assert (watched[1][0].part, "31 s behind" in str(watched[1][0].reason)) == ("banks", True)
     assert reported[-1] == Outage("banks", "reader", None)
     reported.clear()
     reader.check_lag()

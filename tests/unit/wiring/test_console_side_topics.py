@@ -75,13 +75,13 @@ def test_outages_of_one_source_do_not_end_with_those_of_the_other() -> None:
     health.listen(heard.hooks)
     heard.hooks.report(Outage("source", "brokers", "no route"))
     heard.second.report(Outage("source", "brokers", None))
-    assert health.why_not_ready() == ["source: no route"]
+    assert health.unready_reasons() == ["source: no route"]
     heard.hooks.report(Outage("source", "brokers", None))
     heard.second.report(PartitionsHeld({(TOPIC, 0): "it cannot be unpacked", (TOPIC, 1): None}))
-    assert health.why_not_ready() == [f"source: {TOPIC}:0 is held: it cannot be unpacked"]
+    assert health.unready_reasons() == [f"source: {TOPIC}:0 is held: it cannot be unpacked"]
     assert health.held_partitions() == {}
     heard.second.report(PartitionsHeld({(TOPIC, 0): None}))
-    assert health.why_not_ready() == []
+    assert health.unready_reasons() == []
 
 
 def test_what_is_about_its_topic_is_passed_on() -> None:

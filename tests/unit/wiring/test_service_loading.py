@@ -80,7 +80,7 @@ def test_exactly_once_is_refused() -> None:
 def test_a_batch_is_given_up_when_there_is_no_time_left() -> None:
     """The store is away, and the service was asked to stop: who waits is told, and the process ends."""
     hooks, stopping, away = Hooks(), StopSignal(interrupts=False), threading.Event()
-    hooks.on(Outage, lambda outage: away.set() if outage.why else None)
+    hooks.on(Outage, lambda outage: away.set() if outage.reason else None)
     interruption = Drain(stopping, 0.1)
     inbox = Inbox(0, InboxLimits(10, 10_000), ReadLimits(), hooks.report)
     gate = Gate()

@@ -65,7 +65,7 @@ def test_a_core_that_does_not_fit_is_not_used(
 def test_other_tables_matter_only_where_they_are_used(monkeypatch: pytest.MonkeyPatch, lexicon: Lexicon) -> None:
     """The first scheme folds nothing."""
     monkeypatch.setattr(compiled, "_core", lambda: core_of(lexicon, CHINESE_DIGEST=b"other"))
-    assert compiled.why_not(Scheme("jieba-tfidf/1"), lexicon) is None
+    assert compiled.core_obstacle(Scheme("jieba-tfidf/1"), lexicon) is None
 
 
 def test_without_a_core_python_computes(monkeypatch: pytest.MonkeyPatch, lexicon: Lexicon) -> None:

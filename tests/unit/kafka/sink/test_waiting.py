@@ -21,7 +21,7 @@ def now_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def keeping(reasons: list[str | None]) -> Hooks:
     """Return hooks whose listener keeps what is reported about the sink."""
     hooks = Hooks()
-    hooks.on(Outage, lambda outage: reasons.append(outage.why))
+    hooks.on(Outage, lambda outage: reasons.append(outage.reason))
     return hooks
 
 
